@@ -1,0 +1,61 @@
+"""samp: attributions that are clear, rigorous and fast, by choosing the integration path.
+
+>>> import torch, samp
+>>> model = torch.nn.Linear(4, 2).eval()
+>>> samp.explain(model, torch.rand(1, 4), target=0).values.shape
+torch.Size([1, 4])
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from samp.attribution import Attribution, Tape
+    from samp.door import explain
+    from samp.follow import NonFiniteError
+    from samp.groups import Elements, Patches, Pixels
+    from samp.methods import IG, SAMP, SAMPPlusPlus
+
+# Public names are imported when first used, so that `samp --help` need not wait for torch.
+_HOME = {
+    "explain": "samp.door",
+    "Attribution": "samp.attribution",
+    "Tape": "samp.attribution",
+    "NonFiniteError": "samp.follow",
+    "Elements": "samp.groups",
+    "Patches": "samp.groups",
+    "Pixels": "samp.groups",
+    "IG": "samp.methods",
+    "SAMP": "samp.methods",
+    "SAMPPlusPlus": "samp.methods",
+}
+_MODULES = ("baselines", "captum", "credit", "groups", "methods", "quantus")
+
+__all__ = [
+    "IG",
+    "SAMP",
+    "Attribution",
+    "Elements",
+    "NonFiniteError",
+    "Patches",
+    "Pixels",
+    "SAMPPlusPlus",
+    "Tape",
+    "explain",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"samp.{name}")
+    if name not in _HOME:
+        raise AttributeError(f"module 'samp' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_MODULES, "__version__"])

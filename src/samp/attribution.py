@@ -1,0 +1,161 @@
+"""The answer: attributions with everything that says how they came about.
+
+An `Attribution` is plain data. It is saved as one safetensors file whose header holds the rest as JSON: reading one
+runs no code.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+Direction = Literal["to_baseline", "to_image"]
+DIRECTIONS: tuple[Direction, ...] = ("to_baseline", "to_image")
+FORMAT = "samp attribution 1"
+PER_DIRECTION = ("scores", "order", "steps", "score_change", "residual_by_direction", "blind")
+
+
+@dataclass(frozen=True, eq=False)
+class Tape:
+    """Points of one sample's walk in one direction, on the CPU; `points[i]` was reached at step `steps[i]`."""
+
+    steps: Tensor  # k
+    points: Tensor | tuple[Tensor, ...]  # k *d
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Attribution:
+    """What `samp.explain` returns.
+
+    Per direction ("to_baseline", "to_image"; only those walked):
+
+    - `scores`: b × (k+1), the score at each point of the walk, NaN after a sample arrived.
+    - `order`: b × groups, the step at which each group arrived (so `scores[i, order[i, j]]` is the score just
+      then), −1 if it never had to move.
+    - `steps`: b, how many steps the walk took.
+    - `score_change`: b, f(image) − f(baseline of that direction).
+    - `residual_by_direction`: b, `score_change` − the sum of that walk's credit. 0 for an exact credit.
+    - `blind`: b, segments an exact credit had to share without any gradient to go by.
+
+    >>> import samp
+    >>> result = samp.explain(torch.nn.Linear(4, 2).eval(), torch.rand(3, 4), target=1, method="ig")
+    >>> result.values.shape, bool((result.residual.abs() < 1e-5).all()), int(result.gradients[0])
+    (torch.Size([3, 4]), True, 51)
+    """
+
+    values: Tensor | tuple[Tensor, ...]
+    """Credit of every element in the shape of the input (a tuple for a tuple), float32 or wider; directions summed."""
+    group_values: Tensor
+    """b × groups: the credit of each feature."""
+    scores: Mapping[Direction, Tensor]
+    order: Mapping[Direction, Tensor]
+    steps: Mapping[Direction, Tensor]
+    score_change: Mapping[Direction, Tensor]
+    residual_by_direction: Mapping[Direction, Tensor]
+    blind: Mapping[Direction, Tensor]
+    gradients: Tensor
+    """b: value-and-gradient evaluations spent on each sample, both directions, end points included."""
+    method: str
+    """The method with every setting it was run with."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """Target, groups, baselines, seed, device, dtype, batch size and versions."""
+    tapes: Mapping[Direction, list[Tape]] = field(default_factory=dict)
+    """With `record`: for each direction one `Tape` per sample."""
+
+    @property
+    def map(self) -> Tensor:
+        """b h w for images, summed over channels; `values` as they are for any other single input."""
+        if isinstance(self.values, tuple):
+            raise ValueError(f"there are {len(self.values)} inputs and so no single map: use values or group_values.")
+        return self.values.sum(1) if self.values.ndim == 4 else self.values
+
+    @property
+    def residual(self) -> Tensor:
+        """b: the sum of `residual_by_direction`: what the credit misses of the score changes."""
+        return torch.stack(list(self.residual_by_direction.values())).sum(0)
+
+    def __repr__(self) -> str:
+        shape = [tuple(v.shape) for v in self.values] if isinstance(self.values, tuple) else tuple(self.values.shape)
+        worst, most = float(self.residual.abs().max()), int(self.gradients.max())
+        return f"Attribution({shape} by {self.method}: residual up to {worst:.3g}, up to {most} gradients)"
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write one safetensors file, whole or not at all, and return its path."""
+        target = Path(path)
+        header = {"method": self.method, "details": self.details, "one_input": isinstance(self.values, Tensor)}
+        metadata = {"format": FORMAT, "samp": json.dumps(header, default=str)}
+        unfinished = target.with_name(f".{target.name}.{os.getpid()}.part")
+        try:
+            save_file(
+                {name: t.detach().cpu().contiguous() for name, t in self._tensors().items()}, unfinished, metadata
+            )
+            os.replace(unfinished, target)
+        finally:
+            unfinished.unlink(missing_ok=True)
+        return target
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], device: str | torch.device = "cpu") -> Attribution:
+        """Read what `save` wrote; no code in the file is run, and a foreign or truncated file gets a sentence."""
+        if not Path(path).is_file():
+            raise FileNotFoundError(f"{path} is not a file.")
+        try:
+            with safe_open(path, framework="pt", device=str(device)) as file:
+                metadata = file.metadata() or {}
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # the file is no dict
+        except SafetensorError as error:
+            raise ValueError(f"{path} is not a whole .samp file ({error}): save it again.") from error
+        if metadata.get("format") != FORMAT:
+            found = metadata.get("format", "a safetensors file of another program")
+            raise ValueError(f"{path} holds {found!r}, not {FORMAT!r}.")
+        return _from_tensors(tensors, json.loads(metadata["samp"]))
+
+    def _tensors(self) -> dict[str, Tensor]:
+        values = (self.values,) if isinstance(self.values, Tensor) else self.values
+        named = {f"values/{i}": value for i, value in enumerate(values)}
+        named |= {"group_values": self.group_values, "gradients": self.gradients}
+        for name in PER_DIRECTION:
+            named |= {f"{name}/{direction}": tensor for direction, tensor in getattr(self, name).items()}
+        for direction, tapes in self.tapes.items():
+            for sample, tape in enumerate(tapes):
+                points = (tape.points,) if isinstance(tape.points, Tensor) else tape.points
+                named[f"tape/{direction}/{sample}/steps"] = tape.steps
+                named |= {f"tape/{direction}/{sample}/points/{i}": p for i, p in enumerate(points)}
+        return named
+
+
+def _from_tensors(tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> Attribution:
+    one_input = header["one_input"]
+    directions = [d for d in DIRECTIONS if f"scores/{d}" in tensors]
+    return Attribution(
+        values=_numbered(tensors, "values", one_input),
+        group_values=tensors["group_values"],
+        **{name: {d: tensors[f"{name}/{d}"] for d in directions} for name in PER_DIRECTION},
+        gradients=tensors["gradients"],
+        method=header["method"],
+        details=header["details"],
+        tapes={d: tapes for d in directions if (tapes := _tapes(tensors, d, one_input))},
+    )
+
+
+def _tapes(tensors: Mapping[str, Tensor], direction: Direction, one_input: bool) -> list[Tape]:
+    tapes: list[Tape] = []
+    while (here := f"tape/{direction}/{len(tapes)}") + "/steps" in tensors:
+        tapes.append(Tape(tensors[f"{here}/steps"], _numbered(tensors, f"{here}/points", one_input)))
+    return tapes
+
+
+def _numbered(tensors: Mapping[str, Tensor], name: str, one_input: bool) -> Tensor | tuple[Tensor, ...]:
+    parts: list[Tensor] = []
+    while f"{name}/{len(parts)}" in tensors:
+        parts.append(tensors[f"{name}/{len(parts)}"])
+    return parts[0] if one_input else tuple(parts)

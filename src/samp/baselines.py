@@ -1,0 +1,218 @@
+"""Where a walk starts or ends: the image without information.
+
+A baseline is anything callable as `baseline(x, seed) -> tensor like x`, a tensor, a number, or a name. "Black" and
+"white" are 0 and 1 *in the space the model is fed*, which is only the colour black if the model is fed plain
+pixels. Noise is drawn once per input shape and shared by the batch, so a sample's result does not depend on
+its neighbours.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from samp.names import look_up
+
+
+@dataclass(frozen=True)
+class Constant:
+    """One number everywhere: 0 is "black", 1 is "white", in the space the model is fed.
+
+    >>> Constant(0.5)(torch.rand(1, 2)).tolist()
+    [[0.5, 0.5]]
+    """
+
+    value: float = 0.0
+
+    def __call__(self, x: Tensor, seed: int = 0) -> Tensor:
+        return torch.full_like(x, self.value)
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Noise, uniform from `low` to `high`; the same for every sample of a batch.
+
+    >>> bool((Uniform()(torch.zeros(2, 3), seed=1) == Uniform()(torch.ones(2, 3), seed=1)).all())
+    True
+    """
+
+    low: float = 0.0
+    high: float = 1.0
+
+    def __call__(self, x: Tensor, seed: int = 0) -> Tensor:
+        noise = torch.rand(x.shape[1:], generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+        return (self.low + (self.high - self.low) * noise).to(x).expand_as(x)
+
+
+@dataclass(frozen=True)
+class GaussianNoise:
+    """Noise, normal with `mean` and `std`; the same for every sample of a batch.
+
+    >>> GaussianNoise(std=0.0)(torch.ones(1, 2)).tolist()
+    [[0.0, 0.0]]
+    """
+
+    mean: float = 0.0
+    std: float = 1.0
+
+    def __call__(self, x: Tensor, seed: int = 0) -> Tensor:
+        noise = torch.randn(x.shape[1:], generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+        return (self.mean + self.std * noise).to(x).expand_as(x)
+
+
+@dataclass(frozen=True)
+class Blurred:
+    """The image under a Gaussian blur whose kernel sums to 1, reflected at the border.
+
+    `None` takes the paper's settings: σ 5 with kernel 11 up to 32 pixels and 31 at 224, between them in proportion;
+    above 224 pixels kernel and σ both grow with the image.
+
+    >>> Blurred.for_image(28, 28), Blurred.for_image(224, 224), Blurred.for_image(448, 448)
+    (Blurred(kernel=11, sigma=5.0), Blurred(kernel=31, sigma=5.0), Blurred(kernel=63, sigma=10.0))
+    >>> constant = torch.ones(1, 1, 8, 8)
+    >>> torch.allclose(Blurred(5, 2.0)(constant), constant)
+    True
+    """
+
+    kernel: int | None = None
+    sigma: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.kernel is not None and (self.kernel < 1 or self.kernel % 2 == 0):
+            raise ValueError(f"a blur kernel has an odd width of at least 1, not {self.kernel}.")
+        if self.sigma is not None and not self.sigma > 0:
+            raise ValueError(f"a blur needs a σ above 0, not {self.sigma}.")
+
+    @classmethod
+    def for_image(cls, height: int, width: int) -> Blurred:
+        """The paper's blur for an image of this size."""
+        return cls(*_paper_blur(max(height, width)))
+
+    def __call__(self, x: Tensor, seed: int = 0) -> Tensor:
+        if x.ndim != 4:
+            raise ValueError(
+                f"only b c h w images can be blurred, but the input has shape {tuple(x.shape)}: pass another baseline."
+            )
+        height, width = x.shape[2:]
+        paper_kernel, paper_sigma = _paper_blur(max(height, width))
+        kernel = paper_kernel if self.kernel is None else self.kernel
+        sigma = paper_sigma if self.sigma is None else self.sigma
+        wide = x.to(torch.promote_types(x.dtype, torch.float32))
+        return _blur_along(_blur_along(wide, 2, kernel, sigma), 3, kernel, sigma).to(x.dtype)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Given:
+    """A tensor of the caller's: of the input's shape, or anything that broadcasts to it and has its number of axes."""
+
+    tensor: Tensor
+
+    def __repr__(self) -> str:
+        return f"tensor of shape {tuple(self.tensor.shape)}"
+
+    def __call__(self, x: Tensor, seed: int = 0) -> Tensor:
+        given, wanted = tuple(self.tensor.shape), tuple(x.shape)
+        fits = len(given) == len(wanted) and all(a in (1, b) for a, b in zip(given, wanted, strict=True))
+        if not fits and given != ():
+            hint = "add the batch axis" if given == wanted[1:] else f"give it shape {wanted}"
+            raise ValueError(f"baseline has shape {given} but the input has {wanted}: {hint}, or pass baseline=0.")
+        return self.tensor.to(x).expand_as(x)
+
+
+black = Constant(0.0)
+white = Constant(1.0)
+NAMED: dict[str, Callable[..., Tensor]] = {
+    "black": black,
+    "white": white,
+    "uniform": Uniform(),
+    "gaussian": GaussianNoise(),
+    "blurred": Blurred(),
+}
+
+Baseline = Callable[..., Tensor] | Tensor | float | str
+
+
+def named(baseline: Any) -> Callable[..., Tensor]:
+    """A callable baseline out of whatever the user gave: name, number, tensor or callable.
+
+    >>> named("black"), named(0.5), named(torch.zeros(1, 3))
+    (Constant(value=0.0), Constant(value=0.5), tensor of shape (1, 3))
+    """
+    if isinstance(baseline, str):
+        return look_up(baseline, NAMED, "baseline")
+    if isinstance(baseline, Tensor):
+        return Given(baseline)
+    if isinstance(baseline, int | float):
+        return Constant(float(baseline))
+    if callable(baseline):
+        return baseline  # type: ignore[no-any-return]  # a callable of the user's; its result is checked in `make`
+    raise TypeError(f"a baseline is a name, a number, a tensor or a callable, not {type(baseline).__name__}.")
+
+
+def make(baseline: Baseline | Sequence[Baseline], inputs: Sequence[Tensor], seed: int = 0) -> list[Tensor]:
+    """The baseline of each input, checked; a *list* gives one baseline per input, anything else serves all.
+
+    >>> [tuple(t.shape) for t in make([0, "white"], [torch.rand(2, 3), torch.rand(2, 4)])]
+    [(2, 3), (2, 4)]
+    """
+    each = list(baseline) if isinstance(baseline, list) else [baseline] * len(inputs)
+    if len(each) != len(inputs):
+        raise ValueError(f"the list of baselines has {len(each)} entries but the model takes {len(inputs)} inputs.")
+    return [_checked(named(one), x, seed) for one, x in zip(each, inputs, strict=True)]
+
+
+def _checked(baseline: Callable[..., Tensor], x: Tensor, seed: int) -> Tensor:
+    made = baseline(x, seed) if _takes_seed(baseline) else baseline(x)
+    if not isinstance(made, Tensor) or made.shape != x.shape:
+        came = tuple(made.shape) if isinstance(made, Tensor) else type(made).__name__
+        raise ValueError(
+            f"baseline {baseline!r} gave {came} for an input of shape {tuple(x.shape)}: return a tensor of that shape."
+        )
+    if not torch.isfinite(made).all():
+        raise ValueError(f"baseline {baseline!r} holds NaN or Inf.")
+    return made
+
+
+def _takes_seed(baseline: Callable[..., Tensor]) -> bool:
+    try:
+        return len(inspect.signature(baseline).parameters) > 1
+    except ValueError:  # some built-in callables have no signature
+        return False
+
+
+def _blur_along(x: Tensor, axis: int, kernel: int, sigma: float) -> Tensor:
+    """A weighted sum of shifted images, added in a fixed order: the same bits for a sample alone and in a batch."""
+    offsets = torch.arange(kernel) - kernel // 2
+    weights = torch.exp(-0.5 * (offsets.double() / sigma) ** 2)
+    weights /= weights.sum()
+    places = torch.arange(x.shape[axis])
+    blurred = torch.zeros_like(x)
+    for offset, weight in zip(offsets.tolist(), weights.tolist(), strict=True):
+        source = _reflected(places + offset, x.shape[axis]).to(x.device)
+        blurred += weight * x.index_select(axis, source)
+    return blurred
+
+
+def _reflected(places: Tensor, size: int) -> Tensor:
+    """Places outside the image mirrored at its first and last pixel, as often as it takes."""
+    period = max(2 * (size - 1), 1)
+    places = places % period
+    return torch.minimum(places, period - places) if size > 1 else torch.zeros_like(places)
+
+
+def _paper_blur(size: int) -> tuple[int, float]:
+    """Kernel and σ for an image of this many pixels along its longer side."""
+    if size <= 32:
+        return 11, 5.0
+    if size <= 224:
+        return _odd(11 + 20 * (size - 32) / 192), 5.0
+    return _odd(31 * size / 224), 5.0 * size / 224
+
+
+def _odd(width: float) -> int:
+    return 2 * int(width / 2) + 1

@@ -1,0 +1,84 @@
+"""Batches that fit: start with a size that is fast, halve it when memory runs out, lose nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Literal, TypeVar
+
+import torch
+
+BatchSize = int | Literal["auto"]
+Result = TypeVar("Result")
+
+# Elements a model call is given at once where the user leaves it open. On two CPU cores EfficientNet-Lite0 at 224
+# pixels is fastest at 2 to 4 images a call (41, 43, 46 and 65 ms an image at 2, 4, 8 and 16); small nets gain up to
+# hundreds. A GPU wants all it can get.
+ELEMENTS_AT_ONCE = {"cpu": 400_000}
+ELEMENTS_ON_ACCELERATOR = 2**25
+MOST_ROWS = 1024
+
+
+class Batches:
+    """Work in slices of at most `size` rows; under "auto", the size halves for good when memory runs out."""
+
+    def __init__(self, batch_size: BatchSize, elements: int, device: torch.device) -> None:
+        if batch_size != "auto" and (isinstance(batch_size, str) or batch_size < 1):
+            raise ValueError(f"batch_size is 'auto' or a whole number of at least 1, not {batch_size!r}.")
+        self.auto = batch_size == "auto"
+        self.size = _first_guess(elements, device) if batch_size == "auto" else int(batch_size)
+
+    def over(self, count: int, work: Callable[[int, int], Result]) -> Iterator[Result]:
+        """`work(first, last)` for slices covering `count` rows, in order; what does not fit is done again in halves.
+
+        >>> list(Batches(2, 1, torch.device("cpu")).over(5, lambda first, last: last - first))
+        [2, 2, 1]
+        """
+        first = 0
+        while first < count:
+            last = min(first + self.size, count)
+            done = self._attempt(work, first, last)
+            if done:
+                yield done[0]
+                first = last
+            else:
+                self.size = (last - first) // 2
+                _release()
+
+    def _attempt(self, work: Callable[[int, int], Result], first: int, last: int) -> tuple[Result] | None:
+        """The result, or None where memory ran out: the handler is left first, since its traceback holds memory."""
+        try:
+            return (work(first, last),)
+        except (RuntimeError, MemoryError) as error:
+            if not self.auto or not out_of_memory(error):
+                raise
+            if last - first == 1:
+                raise MemoryError(
+                    "memory ran out with a single sample: use smaller inputs, a smaller model or another device."
+                ) from error
+            return None
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether this is a device, or the host, running out of memory; torch says so in several ways.
+
+    >>> out_of_memory(MemoryError()), out_of_memory(RuntimeError("shapes do not match"))
+    (True, False)
+    """
+    words = (
+        "out of memory",
+        "can't allocate memory",
+        "not enough memory",
+        "CUDNN_STATUS_ALLOC_FAILED",
+        "CUBLAS_STATUS_ALLOC_FAILED",
+    )
+    return isinstance(error, MemoryError | torch.cuda.OutOfMemoryError) or any(word in str(error) for word in words)
+
+
+def _first_guess(elements: int, device: torch.device) -> int:
+    budget = ELEMENTS_AT_ONCE.get(device.type, ELEMENTS_ON_ACCELERATOR)
+    return min(max(budget // elements, 1), MOST_ROWS)
+
+
+def _release() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()

@@ -1,0 +1,97 @@
+"""The front door: `explain`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+
+from samp.attribution import Attribution
+from samp.batches import BatchSize
+from samp.follow import Run
+from samp.groups import Groups
+from samp.methods import Method, named
+from samp.objectives import Target
+from samp.problem import Inputs, pose
+
+TAPE_BYTES = 2**28  # what record=True may hold: 256 MiB
+
+
+def explain(
+    model: Callable[..., Any],
+    inputs: Inputs,
+    *,
+    target: Target = None,
+    method: str | Method = "samp++",
+    groups: Groups | None = None,
+    forward_args: Sequence[Any] = (),
+    batch_size: BatchSize = "auto",
+    record: bool | int = False,
+    progress: bool = False,
+    seed: int = 0,
+) -> Attribution:
+    """Why did the model say that? The credit of every input element for one score of each sample.
+
+    - `inputs`: floats of any shape `b *d`, or a tuple of such; the features of a tuple move in one joint walk.
+    - `target`: which score. `None` explains the predicted class; an int, a tensor or list with one class per sample,
+      a tuple index into a larger output (segmentation, detection), or a callable `output -> b`.
+    - `method`: a name (`samp.methods.names()`) or an object such as `samp.SAMP(pixels_per_step=896)`.
+    - `groups`: what a feature is: `samp.Pixels()` (default for `b c h w`), `samp.Elements()` (default for all else),
+      `samp.Patches(k)`, or an integer mask (superpixels, tokens, columns).
+    - `forward_args`: further arguments of the model; a tensor with one entry per sample is split with the batch.
+    - `batch_size`: how many walks the model is given at once. "auto" finds a size that fits and halves it when
+      memory runs out; the result does not depend on it.
+    - `record`: keep points of each walk (`result.tapes`), thinned to 256 MiB in all, or to as many bytes as given.
+    - `seed`: of random baselines, and of a model's own randomness. The caller's random state is left as it was.
+
+    The model is left as it was found, and no gradient of a parameter is computed.
+
+    >>> import samp
+    >>> model = nn.Sequential(nn.Flatten(), nn.Linear(48, 5)).eval()
+    >>> result = samp.explain(model, torch.rand(2, 3, 4, 4))
+    >>> result.map.shape, result.residual.shape
+    (torch.Size([2, 4, 4]), torch.Size([2]))
+    """
+    chosen = named(method)
+    problem = pose(model, inputs, target, groups, forward_args)
+    tape_bytes = TAPE_BYTES if record is True else int(record)
+    if tape_bytes < 0:
+        raise ValueError(f"record is True, False or a number of bytes, not {record}.")
+    with undisturbed(model, problem.x.device, seed):
+        return chosen.attribute(problem, Run(batch_size, tape_bytes, progress, seed))
+
+
+@contextmanager
+def undisturbed(model: Any, device: torch.device, seed: int) -> Iterator[None]:
+    """Run with seeded randomness, then put back the random state and, in training mode, the model's running statistics.
+
+    >>> model = nn.Linear(1, 1).eval()
+    >>> before = torch.get_rng_state()
+    >>> with undisturbed(model, torch.device("cpu"), seed=1):
+    ...     noise = torch.rand(1)
+    >>> torch.equal(torch.get_rng_state(), before)
+    True
+    """
+    training = isinstance(model, nn.Module) and any(module.training for module in model.modules())
+    if training:
+        warnings.warn(
+            "the model is in training mode: dropout makes the walk random and batch statistics mix samples; "
+            "call model.eval() first.",
+            stacklevel=3,
+        )
+    buffers = {name: buffer.clone() for name, buffer in model.named_buffers()} if training else {}
+    on_gpu = device.type == "cuda"
+    with torch.random.fork_rng([device] if on_gpu else []):
+        torch.default_generator.manual_seed(seed)
+        if on_gpu:
+            with torch.cuda.device(device):
+                torch.cuda.manual_seed(seed)
+        try:
+            yield
+        finally:
+            for name, buffer in buffers.items():
+                model.get_buffer(name).copy_(buffer)

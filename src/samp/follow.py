@@ -1,0 +1,161 @@
+"""Following paths: every walk of every sample in batches that fit, put together into one `Attribution`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from samp.attribution import Attribution, Direction, Tape
+from samp.batches import Batches, BatchSize
+from samp.credit import Credit
+from samp.problem import Problem
+from samp.progress import Meter
+from samp.trace import RowTape, Trace, trace
+from samp.walk import Path, Route, StepRule, walk
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A method made ready for one problem: its path, rule and credit, and where each direction's baseline lies."""
+
+    path: Path
+    rule: StepRule
+    momentum: float
+    credit: Credit
+    baselines: Mapping[Direction, Tensor]  # b n each
+    label: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """How to go about it: nothing in here may change the result."""
+
+    batch_size: BatchSize = "auto"
+    tape_bytes: int = 0
+    progress: bool = False
+    seed: int = 0
+
+
+class NonFiniteError(ValueError):
+    """A score or gradient turned NaN or Inf on the way. `result` holds all samples, with NaN for those that failed."""
+
+    def __init__(self, message: str, result: Attribution) -> None:
+        super().__init__(message)
+        self.result = result
+
+
+def follow(problem: Problem, plan: Plan, run: Run) -> Attribution:
+    """Walk every sample in every direction of the plan and sum up the credit.
+
+    The walks of all samples and directions are rows of one list, cut into batches; a sample's rows stand side by side.
+    """
+    directions = list(plan.baselines)
+    rows = len(directions) * problem.batch
+    batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device)
+    problem = problem.settled(batches)
+    points = _points_per_row(run.tape_bytes, rows, problem.x)
+    meter = Meter(problem.batch, len(directions), run.progress)
+
+    def work(first: int, last: int) -> Trace:
+        meter.go_back_to(first)
+        route = _route(problem, plan, torch.arange(first, last, device=problem.x.device))
+        steps = walk(problem, route, plan.path, plan.rule, plan.momentum)
+        return trace(steps, route, plan.credit, points, meter.hear if run.progress else None)
+
+    try:
+        traces = list(batches.over(rows, work))
+    finally:
+        meter.close()
+    result = _assembled(problem, plan, traces, {"seed": run.seed, "batch_size": batches.size})
+    _raise_if_failed(result, directions, torch.cat([t.failed for t in traces]))
+    return result
+
+
+def _route(problem: Problem, plan: Plan, rows: Tensor) -> Route:
+    """Where these rows of the list of walks start and end."""
+    directions = list(plan.baselines)
+    sample, direction = rows // len(directions), rows % len(directions)
+    up = torch.tensor([d == "to_image" for d in directions], device=rows.device)[direction][:, None]  # r 1
+    baseline = torch.stack([plan.baselines[d] for d in directions])[direction, sample]
+    image = problem.x[sample]
+    start, end = torch.where(up, baseline, image), torch.where(up, image, baseline)
+    return Route.between(start, end, sample, torch.where(up, 1.0, -1.0).to(image), problem.features)
+
+
+def _points_per_row(tape_bytes: int, rows: int, x: Tensor) -> int:
+    """How many points of each walk fit in the tape's memory: at least 3, so that a tape has a middle; 0 for no tape."""
+    return max(tape_bytes // (rows * x.shape[1] * x.element_size()), 3) if tape_bytes else 0
+
+
+def _assembled(problem: Problem, plan: Plan, traces: list[Trace], details: dict[str, object]) -> Attribution:
+    """One `Attribution` from the traces of all rows."""
+    directions = list(plan.baselines)
+    values = torch.cat([t.values for t in traces])  # rows n
+    scores = _side_by_side([t.scores for t in traces])
+    steps = torch.cat([t.steps for t in traces])
+    first, last = scores[:, 0], scores.gather(1, steps[:, None]).squeeze(1)
+    per_row = {
+        "scores": scores,
+        "order": torch.cat([t.order for t in traces]),
+        "steps": steps,
+        "credit": values.sum(1, dtype=torch.float64),
+        "rise": last - first,
+        "blind": torch.cat([t.blind for t in traces]),
+    }
+    by = {name: {d: t[i :: len(directions)] for i, d in enumerate(directions)} for name, t in per_row.items()}
+    change = {d: rise if d == "to_image" else -rise for d, rise in by["rise"].items()}
+    values = values.view(problem.batch, len(directions), -1).sum(1)  # b n
+    parts = problem.unflatten(values)
+    return Attribution(
+        values=parts[0] if problem.one_input else parts,
+        group_values=problem.features.pool(values),
+        scores={d: _trimmed(s) for d, s in by["scores"].items()},
+        order=by["order"],
+        steps=by["steps"],
+        score_change=change,
+        residual_by_direction={d: (change[d] - by["credit"][d]).to(values.dtype) for d in directions},
+        blind=by["blind"],
+        gradients=torch.stack([by["steps"][d] + 1 for d in directions]).sum(0),
+        method=plan.label,
+        details={**problem.describe(), **details},
+        tapes=_tapes(problem, directions, [tape for t in traces for tape in t.tapes]),
+    )
+
+
+def _side_by_side(scores: list[Tensor]) -> Tensor:
+    """Curves of several batches in one tensor, NaN-padded to the longest."""
+    longest = max(s.shape[1] for s in scores)
+    return torch.cat([F.pad(s, (0, longest - s.shape[1]), value=math.nan) for s in scores])
+
+
+def _trimmed(scores: Tensor) -> Tensor:
+    """Without the columns that only the other direction needed."""
+    return scores[:, : int((~scores.isnan()).any(0).nonzero().max()) + 1]
+
+
+def _tapes(problem: Problem, directions: list[Direction], rows: list[RowTape]) -> dict[Direction, list[Tape]]:
+    def tape(row: RowTape) -> Tape:
+        points = problem.unflatten(row.points)
+        return Tape(row.steps, points[0] if problem.one_input else points)
+
+    return {d: [tape(row) for row in rows[i :: len(directions)]] for i, d in enumerate(directions)} if rows else {}
+
+
+def _raise_if_failed(result: Attribution, directions: list[Direction], failed: Tensor) -> None:
+    where = (failed >= 0).nonzero().squeeze(1).tolist()
+    if not where:
+        return
+    sample, direction = where[0] // len(directions), directions[where[0] % len(directions)]
+    samples = sorted({row // len(directions) for row in where})
+    more = f" ({len(samples)} samples failed: {samples})" if len(samples) > 1 else ""
+    raise NonFiniteError(
+        f"score or gradient turned NaN or Inf in sample {sample} at step {int(failed[where[0]])} "
+        f"of its walk {direction}{more}: "
+        "try float32 or float64 inputs, or another baseline; all other samples are in this error's .result.",
+        result,
+    )

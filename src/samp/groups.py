@@ -1,0 +1,212 @@
+"""What a feature is: groups of input elements that move together.
+
+A group is a pixel (all its channels), a single element, a k×k patch, or whatever an integer mask says
+(superpixels, tokens, table columns). Paths and metrics speak of groups through a `Grouping`, which sums
+elements into groups (`pool`: r n → r g), hands group values back to the elements (`spread`: r g → r n)
+and says which groups still differ (`any`: r n → r g). Elements are the inputs flattened and, for a tuple
+of inputs, joined: n of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Pixels:
+    """Each pixel of a `b c h w` image is one feature: its channels move together.
+
+    >>> Pixels().ids((3, 2, 2)).tolist()
+    [[[0, 1], [2, 3]], [[0, 1], [2, 3]], [[0, 1], [2, 3]]]
+    """
+
+    def ids(self, shape: Sequence[int]) -> Tensor:
+        channels, height, width = _image(shape, self)
+        return torch.arange(height * width).view(1, height, width).expand(channels, height, width)
+
+
+@dataclass(frozen=True)
+class Elements:
+    """Each number of the input is one feature.
+
+    >>> Elements().ids((2, 2)).tolist()
+    [[0, 1], [2, 3]]
+    """
+
+    def ids(self, shape: Sequence[int]) -> Tensor:
+        return torch.arange(math.prod(shape)).view(*shape)
+
+
+@dataclass(frozen=True)
+class Patches:
+    """Each `size`×`size` patch of a `b c h w` image is one feature; patches at the right and lower edge may be smaller.
+
+    >>> Patches(2).ids((1, 3, 4)).tolist()
+    [[[0, 0, 1, 1], [0, 0, 1, 1], [2, 2, 3, 3]]]
+    """
+
+    size: int
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise ValueError(f"a patch needs a size of at least 1 pixel, not {self.size}.")
+
+    def ids(self, shape: Sequence[int]) -> Tensor:
+        channels, height, width = _image(shape, self)
+        rows, columns = torch.arange(height) // self.size, torch.arange(width) // self.size
+        return (rows[:, None] * (int(columns[-1]) + 1) + columns).expand(channels, height, width)
+
+
+Kind = Pixels | Elements | Patches
+Groups = Kind | Tensor | Sequence[Kind | Tensor]
+
+
+@dataclass(frozen=True)
+class Channels:
+    """Elements laid out as `channels` planes of `count` groups each: pixels, or single elements with one plane.
+
+    Pooling is a sum over planes and not a scatter, so it is deterministic on a GPU too (ties decide paths).
+    """
+
+    channels: int
+    count: int
+    label: str
+
+    def pool(self, x: Tensor) -> Tensor:
+        return x if self.channels == 1 else x.view(-1, self.channels, self.count).sum(1)  # r g
+
+    def spread(self, x: Tensor) -> Tensor:
+        return x if self.channels == 1 else x.repeat(1, self.channels)  # r n
+
+    def any(self, x: Tensor) -> Tensor:
+        return x if self.channels == 1 else x.view(-1, self.channels, self.count).any(1)  # r g
+
+    def select(self, samples: Tensor) -> Channels:
+        return self
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Groups named by an integer per element (`ids`: 1 n if all samples share them, else r n).
+
+    Elements are sorted by group once; a group's sum is then taken by one worker in a fixed order, on every device.
+    """
+
+    ids: Tensor  # 1 n or r n
+    by_group: Tensor  # elements in the order of their groups, same shape
+    sizes: Tensor  # 1 g or r g
+    label: str
+
+    @classmethod
+    def of(cls, ids: Tensor, label: str) -> Segments:
+        count = int(ids.max()) + 1
+        sizes = torch.stack([torch.bincount(row, minlength=count) for row in ids])
+        return cls(ids, ids.argsort(dim=1, stable=True), sizes, label)
+
+    @property
+    def count(self) -> int:
+        return self.sizes.shape[1]
+
+    def pool(self, x: Tensor) -> Tensor:
+        ordered = x.gather(1, self.by_group.expand(len(x), -1))
+        return torch.segment_reduce(
+            ordered, "sum", lengths=self.sizes.expand(len(x), -1).contiguous(), axis=1, unsafe=True
+        )  # r g
+
+    def spread(self, x: Tensor) -> Tensor:
+        return x.gather(1, self.ids.expand(len(x), -1))  # r n
+
+    def any(self, x: Tensor) -> Tensor:
+        return self.pool(x.float()) > 0  # r g
+
+    def select(self, samples: Tensor) -> Segments:
+        if len(self.ids) == 1:
+            return self
+        return Segments(self.ids[samples], self.by_group[samples], self.sizes[samples], self.label)
+
+
+Grouping = Channels | Segments
+
+
+def bind(groups: Groups | None, inputs: Sequence[Tensor]) -> Grouping:
+    """The `Grouping` of these inputs: as asked, else pixels for `b c h w` images and elements for all else.
+
+    A mask has the shape of one input without its batch (or anything that broadcasts to it, as `h w` does to
+    `c h w`), or with its batch where each sample has groups of its own. Masks of several inputs name joint
+    groups: the same number in two of them is one feature.
+
+    >>> images = torch.rand(2, 3, 4, 4)
+    >>> bind(None, [images]).count, bind(Patches(2), [images]).count
+    (16, 4)
+    >>> columns = bind(torch.tensor([0, 0, 1]), [torch.rand(5, 3)])
+    >>> columns.pool(torch.ones(5, 3))[0].tolist()
+    [2.0, 1.0]
+    """
+    kinds = _one_per_input(groups, inputs)
+    if len(inputs) == 1 and isinstance(kinds[0], Pixels | Elements):
+        shape = tuple(inputs[0].shape[1:])
+        channels = _image(shape, kinds[0])[0] if isinstance(kinds[0], Pixels) else 1
+        return Channels(channels, math.prod(shape) // channels, repr(kinds[0]))
+    ids, label = _joined(kinds, inputs)
+    return Segments.of(ids.to(inputs[0].device), label)
+
+
+def _one_per_input(groups: Groups | None, inputs: Sequence[Tensor]) -> list[Kind | Tensor]:
+    if groups is None:
+        return [Pixels() if x.ndim == 4 else Elements() for x in inputs]
+    if isinstance(groups, Kind):
+        return [groups] * len(inputs)
+    given: list[Kind | Tensor] = [groups] if isinstance(groups, Tensor) else list(groups)
+    if len(given) != len(inputs):
+        raise ValueError(
+            f"groups has {len(given)} entries but the model takes {len(inputs)} inputs: give one for each."
+        )
+    return given
+
+
+def _joined(kinds: Sequence[Kind | Tensor], inputs: Sequence[Tensor]) -> tuple[Tensor, str]:
+    """Group numbers over all inputs (1 n or b n): kinds count on from input to input, masks share their numbers."""
+    parts, labels, first_free = [], [], 0
+    for kind, x in zip(kinds, inputs, strict=True):
+        if isinstance(kind, Tensor):
+            ids = _mask(kind, x)
+            labels.append(f"mask of {int(ids.max()) + 1} groups")
+        else:
+            ids = (kind.ids(x.shape[1:]) + first_free).reshape(1, -1)
+            first_free = int(ids.max()) + 1
+            labels.append(repr(kind))
+        parts.append(ids.to(inputs[0].device))
+    rows = max(len(part) for part in parts)
+    return torch.cat([part.expand(rows, -1) for part in parts], 1), ", ".join(labels)
+
+
+def _mask(mask: Tensor, x: Tensor) -> Tensor:
+    """The mask as 1 n or b n, or a sentence on why it cannot be one."""
+    if mask.is_floating_point() or mask.is_complex() or mask.dtype == torch.bool:
+        raise TypeError(f"a group mask holds integers, one number per group, not {mask.dtype}: cast it with .long().")
+    if mask.numel() and mask.min() < 0:
+        raise ValueError(f"a group mask numbers its groups from 0, but this one holds {int(mask.min())}.")
+    shape, per_sample = x.shape[1:], mask.ndim == x.ndim
+    try:
+        full = torch.broadcast_to(mask, (len(mask) if per_sample else 1, *shape))
+    except RuntimeError:
+        full = None
+    if full is None or len(full) not in (1, len(x)):
+        raise ValueError(
+            f"the group mask has shape {tuple(mask.shape)} but the input has {tuple(x.shape)}: "
+            f"give it shape {tuple(shape)}, or {tuple(x.shape)} for groups per sample (axes of size 1 stretch)."
+        )
+    return full.reshape(len(full), -1).long()
+
+
+def _image(shape: Sequence[int], kind: Kind) -> tuple[int, int, int]:
+    if len(shape) != 3:
+        raise ValueError(
+            f"{kind!r} needs images of shape b c h w, but a sample has shape {tuple(shape)}: pass Elements() or a mask."
+        )
+    return shape[0], shape[1], shape[2]

@@ -1,0 +1,140 @@
+"""Which number is explained: from a model's output to one score per sample.
+
+Scores are taken as the model gives them (logits for the usual classifier, READING point 5): no soft-max is added.
+"""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+Target = int | Tensor | Sequence[int] | Sequence[tuple[int, ...]] | tuple[int, ...] | Callable[..., Tensor] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """Each sample's score is one entry of its output: `index` is b × (axes of the output without the batch)."""
+
+    index: Tensor
+
+    def __call__(self, output: Tensor, samples: Tensor) -> Tensor:
+        output = output[:, None] if output.ndim == 1 else output
+        index = self.index[samples]  # r k
+        if index.shape[1] != output.ndim - 1:
+            raise ValueError(
+                f"the model's output has shape {tuple(output.shape)}, so a target needs {output.ndim - 1} numbers, "
+                f"but it has {index.shape[1]}: pass a tuple such as (class, row, column), or a callable output -> b."
+            )
+        rows = torch.arange(len(output), device=output.device)
+        return output[(rows, *index.unbind(1))]  # r
+
+    def check(self, output: Tensor) -> None:
+        """Refuse indices outside the output; once per call, since it waits for the device."""
+        sizes = torch.tensor(output.shape[1:] or (1,), device=self.index.device)
+        if self.index.shape[1] == len(sizes) and (self.index >= sizes).any():
+            sample = int((self.index >= sizes).any(1).nonzero()[0])
+            wrong, limit = self.index[sample].tolist(), [size - 1 for size in sizes.tolist()]
+            shown, most = (wrong[0], limit[0]) if len(wrong) == 1 else (tuple(wrong), tuple(limit))
+            raise ValueError(f"target {shown} is out of range: the model's output goes from 0 to {most}.")
+
+    def __repr__(self) -> str:
+        return f"output at {self.index.squeeze(1).tolist()}"
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """Each sample's score is whatever a function of the output says; it may take the samples' numbers as well."""
+
+    function: Callable[..., Tensor]
+    takes_samples: bool
+
+    def __call__(self, output: Any, samples: Tensor) -> Tensor:
+        score = self.function(output, samples) if self.takes_samples else self.function(output)
+        if not isinstance(score, Tensor) or score.shape != samples.shape:
+            came = f"shape {tuple(score.shape)}" if isinstance(score, Tensor) else type(score).__name__
+            raise ValueError(
+                f"the target function gave {came} for {len(samples)} samples: return one score for each, shape (b,)."
+            )
+        return score
+
+    def check(self, output: Any) -> None:
+        """Nothing to refuse: the function sees the output itself."""
+
+    def __repr__(self) -> str:
+        return f"{getattr(self.function, '__qualname__', self.function)}(output)"
+
+
+Objective = Index | Function
+
+
+def objective(target: Target, batch: int, device: torch.device | str = "cpu") -> Objective | None:
+    """What `target` asks for, checked against the number of samples; `None` (the predicted class) stays `None`.
+
+    An int or tuple serves every sample; a list or tensor holds one entry per sample. A callable gets the outputs of
+    *some* of the samples (walks end at different steps), so one that carries data of each sample takes a second
+    argument, `samples`, and picks by it.
+
+    >>> objective([3, 7], batch=2)
+    output at [3, 7]
+    >>> objective((1, 2), batch=2)(torch.arange(18.0).view(2, 3, 3), torch.arange(2)).tolist()
+    [5.0, 14.0]
+    """
+    if target is None:
+        return None
+    if callable(target):
+        return Function(target, _positional(target) > 1)
+    index = _as_index(target, batch)
+    if (index < 0).any():
+        raise ValueError(f"target {int(index.min())} is out of range: classes count from 0.")
+    return Index(index.to(device))
+
+
+def predicted(output: Any) -> Tensor:
+    """The class with the largest score, or 0 where there is one score per sample.
+
+    >>> predicted(torch.tensor([[0.1, 0.9], [2.0, 1.0]])).tolist()
+    [1, 0]
+    """
+    if not isinstance(output, Tensor):
+        raise TypeError(f"the model returns {type(output).__name__}, not a tensor: pass a target function output -> b.")
+    if output.ndim > 2:
+        raise ValueError(
+            f"the model's output has shape {tuple(output.shape)}, which has no single predicted class: "
+            "pass target=(class, row, column) or a callable output -> b."
+        )
+    return output.argmax(1) if output.ndim == 2 else output.new_zeros(len(output), dtype=torch.long)
+
+
+def _as_index(target: Any, batch: int) -> Tensor:
+    """b × k, on the CPU: looked at once here, so that nothing waits for a device later."""
+    if isinstance(target, Tensor):
+        index = target.detach().cpu()
+        index = index.reshape(1).expand(batch) if index.numel() == 1 else index
+    elif isinstance(target, tuple | int):
+        index = torch.tensor(target).reshape(1, -1).expand(batch, -1)
+    else:
+        index = torch.tensor([_integers(one) for one in target])
+    if len(index) != batch:
+        raise ValueError(f"there are {len(index)} targets for {batch} samples: give one for all or one for each.")
+    if index.dtype == torch.bool or index.is_floating_point():
+        raise TypeError(f"targets are class numbers, but these have dtype {index.dtype}: cast them with .long().")
+    return index.reshape(batch, -1).long()
+
+
+def _integers(entry: Any) -> Any:
+    return [operator.index(i) for i in entry] if isinstance(entry, tuple | list) else operator.index(entry)
+
+
+def _positional(function: Callable[..., Any]) -> int:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:  # some built-in callables have no signature
+        return 1
+    needed = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(p.kind in needed and p.default is p.empty for p in parameters)

@@ -1,0 +1,190 @@
+"""The question, checked once: which score of which model, for which inputs, in which features.
+
+All checks of what the user handed in live here and in the modules it calls; behind this door nothing is checked
+again. Inputs are flattened to `b n` and kept in float32 or wider; the model gets them back in their own shape and
+dtype.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from samp import __version__
+from samp import groups as grouping
+from samp.batches import Batches
+from samp.objectives import Index, Objective, Target, objective, predicted
+
+Inputs = Tensor | tuple[Tensor, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A model, the samples to explain and the score to explain them by."""
+
+    model: Callable[..., Any]
+    inputs: tuple[Tensor, ...]
+    one_input: bool
+    objective: Objective | None
+    features: grouping.Grouping
+    forward_args: tuple[Any, ...]
+    paper_settings: bool
+    """One `b c h w` input in pixels: the case the paper's settings are for."""
+    x: Tensor = field(init=False)  # b n
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "x", self.flatten(self.inputs))
+
+    @property
+    def batch(self) -> int:
+        return len(self.x)
+
+    def flatten(self, tensors: Sequence[Tensor]) -> Tensor:
+        """Inputs, or what has their shape, as one tensor b n in the walk's dtype (float32 or wider)."""
+        dtype = torch.float32
+        for tensor in self.inputs:
+            dtype = torch.promote_types(dtype, tensor.dtype)
+        return torch.cat([t.detach().reshape(len(t), -1).to(dtype) for t in tensors], 1)
+
+    def unflatten(self, x: Tensor) -> tuple[Tensor, ...]:
+        """The way back: r n to one tensor per input, each in its input's shape."""
+        sizes = [math.prod(t.shape[1:]) for t in self.inputs]
+        parts = torch.split(x, sizes, 1)
+        return tuple(part.reshape(len(x), *t.shape[1:]) for part, t in zip(parts, self.inputs, strict=True))
+
+    def output(self, x: Tensor, samples: Tensor) -> Any:
+        """The model's output for points x (r n) of these samples (r); the model works on copies of its own."""
+        parts = zip(self.unflatten(x), self.inputs, strict=True)
+        inputs = [part.to(t.dtype, copy=True) for part, t in parts]
+        return self.model(*inputs, *[_rows(arg, samples, self.batch) for arg in self.forward_args])
+
+    def value_and_gradient(self, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]:
+        """Score (r) and its gradient (r n) at points x. Gradients of parameters are never computed."""
+        with torch.inference_mode(False), torch.enable_grad():
+            leaf = x.detach().requires_grad_()
+            score = self.score(self.output(leaf, samples), samples)
+            if not score.requires_grad:
+                raise _no_gradient()
+            (gradient,) = torch.autograd.grad(score.sum(), leaf, allow_unused=True)
+        if gradient is None:
+            raise _no_gradient()
+        return score.detach().to(x.dtype), gradient
+
+    def score(self, output: Any, samples: Tensor) -> Tensor:
+        """One number per row of the output, by the objective."""
+        if self.objective is None:
+            raise RuntimeError("the target is not known yet: call settled() first.")
+        if isinstance(self.objective, Index) and not isinstance(output, Tensor):
+            raise TypeError(
+                f"the model returns {type(output).__name__}, not a tensor: pass a target function output -> b."
+            )
+        if isinstance(output, Tensor) and (output.ndim == 0 or len(output) != len(samples)):
+            raise ValueError(
+                f"the model gave shape {tuple(output.shape)} for {len(samples)} samples: axis 0 must be the batch."
+            )
+        return self.objective(output, samples)
+
+    def settled(self, batches: Batches) -> Problem:
+        """This problem with its target checked, or predicted by one forward pass for every sample."""
+        everyone = torch.arange(self.batch, device=self.x.device)
+        with torch.no_grad():
+            if self.objective is not None:
+                self.objective.check(self.output(self.x[:1], everyone[:1]))
+                return self
+            work = lambda first, last: predicted(self.output(self.x[first:last], everyone[first:last]))  # noqa: E731  # a name would say no more
+            classes = torch.cat(list(batches.over(self.batch, work)))
+        return replace(self, objective=Index(classes[:, None]))
+
+    def describe(self) -> dict[str, object]:
+        """What travels with every result: target, features, device, dtypes, versions."""
+        return {
+            "target": self.objective.index.squeeze(1).tolist()
+            if isinstance(self.objective, Index)
+            else repr(self.objective),
+            "groups": self.features.label,
+            "device": str(self.x.device),
+            "dtype": ", ".join(sorted({str(t.dtype) for t in self.inputs})),
+            "versions": {"samp": __version__, "torch": torch.__version__},
+        }
+
+
+def pose(
+    model: Callable[..., Any],
+    inputs: Inputs,
+    target: Target = None,
+    groups: grouping.Groups | None = None,
+    forward_args: Sequence[Any] = (),
+) -> Problem:
+    """The `Problem` of these arguments, or one sentence on what is wrong with them.
+
+    >>> problem = pose(torch.nn.Linear(3, 2), torch.rand(4, 3), target=1)
+    >>> problem.batch, problem.features.count
+    (4, 3)
+    """
+    one_input = isinstance(inputs, Tensor)
+    tensors: tuple[Tensor, ...] = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    for number, tensor in enumerate(tensors):
+        _check_input(tensor, "the input" if one_input else f"input {number}")
+    sizes = {len(tensor) for tensor in tensors}
+    if len(sizes) != 1 or 0 in sizes:
+        raise ValueError(f"inputs need one common batch size of at least 1, but have {sorted(sizes)}.")
+    _check_device(model, tensors)
+    batch, device = len(tensors[0]), tensors[0].device
+    return Problem(
+        model=model,
+        inputs=tensors,
+        one_input=one_input,
+        objective=objective(target, batch, device),
+        features=grouping.bind(groups, tensors),
+        forward_args=tuple(forward_args) if isinstance(forward_args, tuple | list) else (forward_args,),
+        paper_settings=len(tensors) == 1 and tensors[0].ndim == 4 and isinstance(groups, grouping.Pixels | None),
+    )
+
+
+def _check_input(tensor: Any, name: str) -> None:
+    if not isinstance(tensor, Tensor):
+        raise TypeError(
+            f"{name} is {type(tensor).__name__}, not a torch tensor: convert it with torch.as_tensor first."
+        )
+    if not tensor.is_floating_point():
+        raise TypeError(
+            f"{name} has dtype {tensor.dtype}, which has no gradient: pass floats (for tokens, their embeddings)."
+        )
+    if tensor.ndim < 2:
+        raise ValueError(f"{name} has shape {tuple(tensor.shape)}: give it a batch axis and at least one feature axis.")
+    if tensor.numel() == 0:
+        raise ValueError(
+            f"{name} is empty, with shape {tuple(tensor.shape)}: give at least one sample with one feature."
+        )
+    if not torch.isfinite(tensor).all():
+        sample = int((~torch.isfinite(tensor)).flatten(1).any(1).nonzero()[0])
+        raise ValueError(f"{name} holds NaN or Inf in sample {sample}: replace or leave out such values first.")
+
+
+def _check_device(model: Any, tensors: Sequence[Tensor]) -> None:
+    if {tensor.device for tensor in tensors} != {tensors[0].device}:
+        raise ValueError("the inputs lie on different devices: move them to one.")
+    if isinstance(model, nn.Module):
+        homes = {parameter.device for parameter in model.parameters()}
+        if homes and tensors[0].device not in homes:
+            home = next(iter(homes))
+            raise ValueError(
+                f"the model is on {home} but the input on {tensors[0].device}: move one with .to({str(home)!r})."
+            )
+
+
+def _rows(arg: Any, samples: Tensor, batch: int) -> Any:
+    """An extra argument for these samples: tensors with one entry per sample are picked from, all else goes as is."""
+    return arg[samples.to(arg.device)] if isinstance(arg, Tensor) and arg.ndim and len(arg) == batch else arg
+
+
+def _no_gradient() -> ValueError:
+    return ValueError(
+        "the score does not depend on the input: no gradient reaches it. "
+        "Look for .detach(), .data, argmax or numpy inside the model, or a frozen (no_grad) forward."
+    )

@@ -1,0 +1,40 @@
+"""Step rules: how far towards a proposal a row may go."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from samp.walk import Route
+
+
+@dataclass(frozen=True)
+class Unlimited:
+    """No step rule: every proposal is taken whole."""
+
+    def limit(self, x: Tensor, proposal: Tensor, route: Route) -> Tensor:
+        return proposal
+
+    def most_steps(self) -> int:
+        return 0
+
+
+@dataclass(frozen=True)
+class MaxL1:
+    """Infinitesimal constraint (Eq. 9): no step is longer than `ratio` of the whole walk, in L1.
+
+    A step within the bound is returned unchanged, so a walk can land on its end point exactly.
+    """
+
+    ratio: float
+
+    def limit(self, x: Tensor, proposal: Tensor, route: Route) -> Tensor:
+        move = proposal - x
+        fraction = self.ratio * route.length / move.abs().sum(1, keepdim=True)
+        return torch.where(fraction >= 1, proposal, torch.addcmul(x, fraction, move))
+
+    def most_steps(self) -> int:
+        return math.ceil(1 / self.ratio)

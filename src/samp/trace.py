@@ -1,0 +1,119 @@
+"""What a walk leaves behind: its credit summed, its score curve, the order of arrival, and on request its points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from samp.credit import Credit, Shared
+from samp.walk import Route, Step
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """One entry per row of the route (R of them)."""
+
+    values: Tensor  # R n, credit signed so that both directions sum to f(image) − f(baseline)
+    scores: Tensor  # R k+1, NaN-padded
+    order: Tensor  # R g, the step at which each group arrived, −1 if it never had to move
+    steps: Tensor  # R
+    blind: Tensor  # R, segments shared without any gradient
+    failed: Tensor  # R, the step whose score or gradient was not finite, −1 if none
+    tapes: list[RowTape]
+
+
+@dataclass(frozen=True, eq=False)
+class RowTape:
+    """Some points of one row's walk, the first and the last among them, on the CPU."""
+
+    steps: Tensor  # k
+    points: Tensor  # k n
+
+
+def trace(
+    steps: Iterator[Step],
+    route: Route,
+    credit: Credit,
+    points_per_row: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> Trace:
+    """Read a walk to its end: sum the credit of its segments and keep its records.
+
+    `points_per_row` bounds the tape (0: none); `progress` hears, per Step, of gradients spent and rows done.
+    """
+    count, device = len(route.start), route.start.device
+    values = torch.zeros_like(route.start)
+    order = torch.full((count, route.groups.count), -1, dtype=torch.int32, device=device)
+    last, blind = torch.zeros(2, count, dtype=torch.long, device=device)
+    failed = torch.full_like(last, -1)
+    curve: list[tuple[Tensor, Tensor]] = []
+    recorder = Recorder(count, points_per_row)
+    before: Step | None = None
+    for step in steps:
+        if before is not None:
+            before = before if step.kept is None else before.keep(step.kept)
+            _add(values, step.rows, credit(before, step))
+            arrived = before.moving & ~step.moving
+            order[step.rows] = torch.where(arrived, step.number, order[step.rows])
+            if isinstance(credit, Shared):
+                blind[step.rows] += credit.blind(before, step)
+        last[step.rows] = step.number
+        failed[step.rows] = torch.where(step.finite, failed[step.rows], step.number)
+        curve.append((step.rows, step.value))
+        recorder.see(step)
+        if progress:  # only then: counting arrivals waits for the device
+            progress(len(step.rows), int((~step.moving.any(1) | ~step.finite).sum()))
+        before = step
+    values = (values * route.sign).masked_fill((failed >= 0)[:, None], math.nan)
+    return Trace(values, _padded(curve, count), order, last, blind, failed, recorder.tapes())
+
+
+class Recorder:
+    """Keeps points of each row on the CPU, thinned to every 2nd, 4th, … so that a row never holds more than `most`."""
+
+    def __init__(self, rows: int, most: int) -> None:
+        self.most = max(most, 3) if most else 0
+        self.stride = [1] * rows
+        self.kept: list[list[tuple[int, Tensor]]] = [[] for _ in range(rows)]
+
+    def see(self, step: Step) -> None:
+        if not self.most:
+            return
+        x, ends = step.x.cpu(), (~step.moving.any(1)).tolist()
+        for place, row in enumerate(step.rows.tolist()):
+            if step.number % self.stride[row] == 0 or ends[place]:
+                self.kept[row].append((step.number, x[place].clone()))
+            if len(self.kept[row]) > self.most - (not ends[place]):
+                self._thin(row)
+
+    def _thin(self, row: int) -> None:
+        """Double the stride, but never drop the point that was just added at the end of a walk."""
+        self.stride[row] *= 2
+        final = self.kept[row][-1][0]
+        self.kept[row] = [entry for entry in self.kept[row] if entry[0] % self.stride[row] == 0 or entry[0] == final]
+
+    def tapes(self) -> list[RowTape]:
+        """What was kept, row by row; no rows if nothing was to be recorded."""
+        if not self.most:
+            return []
+        return [
+            RowTape(torch.tensor([number for number, _ in row]), torch.stack([x for _, x in row])) for row in self.kept
+        ]
+
+
+def _add(values: Tensor, rows: Tensor, credit: Tensor) -> None:
+    if len(rows) == len(values):
+        values += credit
+    else:
+        values[rows] += credit
+
+
+def _padded(curve: list[tuple[Tensor, Tensor]], count: int) -> Tensor:
+    scores = curve[0][1].new_full((count, len(curve)), math.nan)
+    for number, (rows, value) in enumerate(curve):
+        scores[rows, number] = value
+    return scores
