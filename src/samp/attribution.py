@@ -91,12 +91,20 @@ class Attribution:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write one safetensors file, whole or not at all, and return its path."""
         target = Path(path)
+        if not target.parent.is_dir():
+            raise FileNotFoundError(f"there is no folder {target.parent} to save in: make it first.")
         header = {"method": self.method, "details": self.details, "one_input": isinstance(self.values, Tensor)}
         metadata = {"format": FORMAT, "samp": json.dumps(header, default=str)}
         unfinished = target.with_name(f".{target.name}.{os.getpid()}.part")
         try:
+            # copies: safetensors refuses tensors that share memory, as values and group_values of elements do
             save_file(
-                {name: t.detach().cpu().contiguous() for name, t in self._tensors().items()}, unfinished, metadata
+                {
+                    name: t.detach().cpu().clone(memory_format=torch.contiguous_format)
+                    for name, t in self._tensors().items()
+                },
+                unfinished,
+                metadata,
             )
             os.replace(unfinished, target)
         finally:

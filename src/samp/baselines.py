@@ -179,22 +179,23 @@ def _checked(baseline: Callable[..., Tensor], x: Tensor, seed: int) -> Tensor:
 
 
 def _takes_seed(baseline: Callable[..., Tensor]) -> bool:
+    """Whether a second argument is called `seed` or must be given; any other, as in `f(x, sigma=3)`, is not ours."""
     try:
-        return len(inspect.signature(baseline).parameters) > 1
+        _, *others = inspect.signature(baseline).parameters.values()
     except ValueError:  # some built-in callables have no signature
         return False
+    return any(p.name == "seed" or (p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD) for p in others[:1])
 
 
 def _blur_along(x: Tensor, axis: int, kernel: int, sigma: float) -> Tensor:
     """A weighted sum of shifted images, added in a fixed order: the same bits for a sample alone and in a batch."""
-    offsets = torch.arange(kernel) - kernel // 2
-    weights = torch.exp(-0.5 * (offsets.double() / sigma) ** 2)
+    size, reach = x.shape[axis], kernel // 2
+    weights = torch.exp(-0.5 * (torch.arange(-reach, reach + 1, dtype=torch.float64) / sigma) ** 2)
     weights /= weights.sum()
-    places = torch.arange(x.shape[axis])
+    padded = x.index_select(axis, _reflected(torch.arange(-reach, size + reach), size).to(x.device))
     blurred = torch.zeros_like(x)
-    for offset, weight in zip(offsets.tolist(), weights.tolist(), strict=True):
-        source = _reflected(places + offset, x.shape[axis]).to(x.device)
-        blurred += weight * x.index_select(axis, source)
+    for shift, weight in enumerate(weights.tolist()):
+        blurred.add_(padded.narrow(axis, shift, size), alpha=weight)
     return blurred
 
 

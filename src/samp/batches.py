@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from numbers import Integral
 from typing import Literal, TypeVar
 
 import torch
@@ -22,7 +23,7 @@ class Batches:
     """Work in slices of at most `size` rows; under "auto", the size halves for good when memory runs out."""
 
     def __init__(self, batch_size: BatchSize, elements: int, device: torch.device) -> None:
-        if batch_size != "auto" and (isinstance(batch_size, str) or batch_size < 1):
+        if batch_size != "auto" and not (isinstance(batch_size, Integral) and batch_size >= 1):
             raise ValueError(f"batch_size is 'auto' or a whole number of at least 1, not {batch_size!r}.")
         self.auto = batch_size == "auto"
         self.size = _first_guess(elements, device) if batch_size == "auto" else int(batch_size)

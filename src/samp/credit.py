@@ -94,4 +94,8 @@ def named(credit: str | Credit) -> Credit:
     >>> named("left") is left
     True
     """
-    return look_up(credit, NAMED, "credit") if isinstance(credit, str) else credit
+    if isinstance(credit, str):
+        return look_up(credit, NAMED, "credit")
+    if not callable(credit):
+        raise TypeError(f"a credit is a name or a function of two Steps, not {credit!r}.")
+    return credit

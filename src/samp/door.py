@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -57,12 +58,13 @@ def explain(
     (torch.Size([2, 4, 4]), torch.Size([2]))
     """
     chosen = named(method)
-    problem = pose(model, inputs, target, groups, forward_args)
-    tape_bytes = TAPE_BYTES if record is True else int(record)
-    if tape_bytes < 0:
-        raise ValueError(f"record is True, False or a number of bytes, not {record}.")
-    with undisturbed(model, problem.x.device, seed):
-        return chosen.attribute(problem, Run(batch_size, tape_bytes, progress, seed))
+    if not isinstance(record, Integral) or record < 0:
+        raise ValueError(f"record is True, False or a number of bytes, not {record!r}.")
+    run = Run(batch_size, TAPE_BYTES if record is True else int(record), progress, seed)
+    with torch.inference_mode(False):  # autograd cannot use what is made in there
+        problem = pose(model, inputs, target, groups, forward_args)
+        with undisturbed(model, problem.x.device, seed):
+            return chosen.attribute(problem, run)
 
 
 @contextmanager

@@ -81,7 +81,7 @@ def _route(problem: Problem, plan: Plan, rows: Tensor) -> Route:
     directions = list(plan.baselines)
     sample, direction = rows // len(directions), rows % len(directions)
     up = torch.tensor([d == "to_image" for d in directions], device=rows.device)[direction][:, None]  # r 1
-    baseline = torch.stack([plan.baselines[d] for d in directions])[direction, sample]
+    baseline = torch.stack([plan.baselines[d][sample] for d in directions])[direction, torch.arange(len(rows))]
     image = problem.x[sample]
     start, end = torch.where(up, baseline, image), torch.where(up, image, baseline)
     return Route.between(start, end, sample, torch.where(up, 1.0, -1.0).to(image), problem.features)
@@ -113,8 +113,8 @@ def _assembled(problem: Problem, plan: Plan, traces: list[Trace], details: dict[
     parts = problem.unflatten(values)
     return Attribution(
         values=parts[0] if problem.one_input else parts,
-        group_values=problem.features.pool(values),
-        scores={d: _trimmed(s) for d, s in by["scores"].items()},
+        group_values=problem.features.pool(values).clone(),  # elements pool to `values` itself
+        scores={d: s[:, : int(by["steps"][d].max()) + 1] for d, s in by["scores"].items()},
         order=by["order"],
         steps=by["steps"],
         score_change=change,
@@ -131,11 +131,6 @@ def _side_by_side(scores: list[Tensor]) -> Tensor:
     """Curves of several batches in one tensor, NaN-padded to the longest."""
     longest = max(s.shape[1] for s in scores)
     return torch.cat([F.pad(s, (0, longest - s.shape[1]), value=math.nan) for s in scores])
-
-
-def _trimmed(scores: Tensor) -> Tensor:
-    """Without the columns that only the other direction needed."""
-    return scores[:, : int((~scores.isnan()).any(0).nonzero().max()) + 1]
 
 
 def _tapes(problem: Problem, directions: list[Direction], rows: list[RowTape]) -> dict[Direction, list[Tape]]:

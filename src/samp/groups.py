@@ -12,6 +12,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -53,8 +55,8 @@ class Patches:
     size: int
 
     def __post_init__(self) -> None:
-        if self.size < 1:
-            raise ValueError(f"a patch needs a size of at least 1 pixel, not {self.size}.")
+        if not (isinstance(self.size, Integral) and self.size >= 1):
+            raise ValueError(f"the size of a patch is a whole number of at least 1, not {self.size!r}.")
 
     def ids(self, shape: Sequence[int]) -> Tensor:
         channels, height, width = _image(shape, self)
@@ -161,7 +163,14 @@ def _one_per_input(groups: Groups | None, inputs: Sequence[Tensor]) -> list[Kind
         return [Pixels() if x.ndim == 4 else Elements() for x in inputs]
     if isinstance(groups, Kind):
         return [groups] * len(inputs)
-    given: list[Kind | Tensor] = [groups] if isinstance(groups, Tensor) else list(groups)
+    given: list[Any] = list(groups) if isinstance(groups, list | tuple) else [groups]
+    for one in given:
+        if not isinstance(one, Kind | Tensor):
+            raise TypeError(
+                "groups are samp.Pixels(), samp.Elements(), samp.Patches(k) or an integer tensor, "
+                f"not {one if isinstance(one, str | type) else type(one).__name__}: "
+                "turn a mask into a tensor with torch.as_tensor."
+            )
     if len(given) != len(inputs):
         raise ValueError(
             f"groups has {len(given)} entries but the model takes {len(inputs)} inputs: give one for each."
@@ -170,14 +179,16 @@ def _one_per_input(groups: Groups | None, inputs: Sequence[Tensor]) -> list[Kind
 
 
 def _joined(kinds: Sequence[Kind | Tensor], inputs: Sequence[Tensor]) -> tuple[Tensor, str]:
-    """Group numbers over all inputs (1 n or b n): kinds count on from input to input, masks share their numbers."""
-    parts, labels, first_free = [], [], 0
-    for kind, x in zip(kinds, inputs, strict=True):
+    """Group numbers over all inputs (1 n or b n): masks share theirs, and the other kinds count on behind them."""
+    masks = {i: _mask(kind, inputs[i]) for i, kind in enumerate(kinds) if isinstance(kind, Tensor)}
+    first_free = max((int(ids.max()) + 1 for ids in masks.values()), default=0)
+    parts, labels = [], []
+    for i, kind in enumerate(kinds):
         if isinstance(kind, Tensor):
-            ids = _mask(kind, x)
+            ids = masks[i]
             labels.append(f"mask of {int(ids.max()) + 1} groups")
         else:
-            ids = (kind.ids(x.shape[1:]) + first_free).reshape(1, -1)
+            ids = (kind.ids(inputs[i].shape[1:]) + first_free).reshape(1, -1)
             first_free = int(ids.max()) + 1
             labels.append(repr(kind))
         parts.append(ids.to(inputs[0].device))
@@ -189,6 +200,7 @@ def _mask(mask: Tensor, x: Tensor) -> Tensor:
     """The mask as 1 n or b n, or a sentence on why it cannot be one."""
     if mask.is_floating_point() or mask.is_complex() or mask.dtype == torch.bool:
         raise TypeError(f"a group mask holds integers, one number per group, not {mask.dtype}: cast it with .long().")
+    mask = mask.long()
     if mask.numel() and mask.min() < 0:
         raise ValueError(f"a group mask numbers its groups from 0, but this one holds {int(mask.min())}.")
     shape, per_sample = x.shape[1:], mask.ndim == x.ndim
@@ -201,7 +213,7 @@ def _mask(mask: Tensor, x: Tensor) -> Tensor:
             f"the group mask has shape {tuple(mask.shape)} but the input has {tuple(x.shape)}: "
             f"give it shape {tuple(shape)}, or {tuple(x.shape)} for groups per sample (axes of size 1 stretch)."
         )
-    return full.reshape(len(full), -1).long()
+    return full.reshape(len(full), -1)
 
 
 def _image(shape: Sequence[int], kind: Kind) -> tuple[int, int, int]:

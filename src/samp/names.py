@@ -18,7 +18,7 @@ def look_up(name: str, table: Mapping[str, Thing], kind: str) -> Thing:
     """
     if name in table:
         return table[name]
-    close = difflib.get_close_matches(name.lower(), table, 1, 0.6)
+    close = difflib.get_close_matches(str(name).lower(), table, 1, 0.6)
     known = close + [other for other in table if other not in close]
     guess = f"did you mean {close[0]!r}? The known ones are" if close else "the known ones are"
     raise ValueError(f"unknown {kind} {name!r}: {guess} {', '.join(known)}.")

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable, Sequence
+import reprlib
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,20 +24,21 @@ class Index:
 
     index: Tensor
 
-    def __call__(self, output: Tensor, samples: Tensor) -> Tensor:
-        output = output[:, None] if output.ndim == 1 else output
+    def __call__(self, output: Any, samples: Tensor) -> Tensor:
+        scores = _batched(output, len(samples))
+        scores = scores[:, None] if scores.ndim == 1 else scores
         index = self.index[samples]  # r k
-        if index.shape[1] != output.ndim - 1:
+        if index.shape[1] != scores.ndim - 1:
             raise ValueError(
-                f"the model's output has shape {tuple(output.shape)}, so a target needs {output.ndim - 1} numbers, "
+                f"the model's output has shape {tuple(scores.shape)}, so a target needs {scores.ndim - 1} numbers, "
                 f"but it has {index.shape[1]}: pass a tuple such as (class, row, column), or a callable output -> b."
             )
-        rows = torch.arange(len(output), device=output.device)
-        return output[(rows, *index.unbind(1))]  # r
+        rows = torch.arange(len(scores), device=scores.device)
+        return scores[(rows, *index.unbind(1))]  # r
 
-    def check(self, output: Tensor) -> None:
-        """Refuse indices outside the output; once per call, since it waits for the device."""
-        sizes = torch.tensor(output.shape[1:] or (1,), device=self.index.device)
+    def check(self, output: Any) -> None:
+        """Refuse indices outside the output of one sample; once per call, since it waits for the device."""
+        sizes = torch.tensor(_batched(output, 1).shape[1:] or (1,), device=self.index.device)
         if self.index.shape[1] == len(sizes) and (self.index >= sizes).any():
             sample = int((self.index >= sizes).any(1).nonzero()[0])
             wrong, limit = self.index[sample].tolist(), [size - 1 for size in sizes.tolist()]
@@ -95,20 +97,31 @@ def objective(target: Target, batch: int, device: torch.device | str = "cpu") ->
     return Index(index.to(device))
 
 
-def predicted(output: Any) -> Tensor:
-    """The class with the largest score, or 0 where there is one score per sample.
+def predicted(output: Any, samples: int) -> Tensor:
+    """The class with the largest score of each sample, or 0 where there is one score per sample.
 
-    >>> predicted(torch.tensor([[0.1, 0.9], [2.0, 1.0]])).tolist()
+    >>> predicted(torch.tensor([[0.1, 0.9], [2.0, 1.0]]), samples=2).tolist()
     [1, 0]
     """
-    if not isinstance(output, Tensor):
-        raise TypeError(f"the model returns {type(output).__name__}, not a tensor: pass a target function output -> b.")
-    if output.ndim > 2:
+    scores = _batched(output, samples)
+    if scores.ndim > 2:
         raise ValueError(
-            f"the model's output has shape {tuple(output.shape)}, which has no single predicted class: "
+            f"the model's output has shape {tuple(scores.shape)}, which has no single predicted class: "
             "pass target=(class, row, column) or a callable output -> b."
         )
-    return output.argmax(1) if output.ndim == 2 else output.new_zeros(len(output), dtype=torch.long)
+    return scores.argmax(1) if scores.ndim == 2 else scores.new_zeros(samples, dtype=torch.long)
+
+
+def _batched(output: Any, samples: int) -> Tensor:
+    """The output, if it is a tensor with one entry per sample."""
+    if not isinstance(output, Tensor):
+        raise TypeError(f"the model returns {type(output).__name__}, not a tensor: pass a target function output -> b.")
+    if output.ndim == 0 or len(output) != samples:
+        raise ValueError(
+            f"the model gave shape {tuple(output.shape)} for {samples} samples: axis 0 must be the batch, "
+            "or pass a target function output -> b."
+        )
+    return output
 
 
 def _as_index(target: Any, batch: int) -> Tensor:
@@ -116,10 +129,8 @@ def _as_index(target: Any, batch: int) -> Tensor:
     if isinstance(target, Tensor):
         index = target.detach().cpu()
         index = index.reshape(1).expand(batch) if index.numel() == 1 else index
-    elif isinstance(target, tuple | int):
-        index = torch.tensor(target).reshape(1, -1).expand(batch, -1)
     else:
-        index = torch.tensor([_integers(one) for one in target])
+        index = _listed(target, batch)
     if len(index) != batch:
         raise ValueError(f"there are {len(index)} targets for {batch} samples: give one for all or one for each.")
     if index.dtype == torch.bool or index.is_floating_point():
@@ -127,7 +138,21 @@ def _as_index(target: Any, batch: int) -> Tensor:
     return index.reshape(batch, -1).long()
 
 
+def _listed(target: Any, batch: int) -> Tensor:
+    """Targets in a list, one per sample; a tuple or a single number serves all."""
+    try:
+        for_all = isinstance(target, tuple) or not isinstance(target, Iterable)
+        return torch.tensor([_integers(one) for one in ([target] * batch if for_all else target)])
+    except (TypeError, ValueError):
+        raise TypeError(
+            "a target is a class number, a tuple of numbers, a list or tensor with one of these per sample, "
+            f"or a callable output -> b, not {reprlib.repr(target)}."
+        ) from None
+
+
 def _integers(entry: Any) -> Any:
+    if isinstance(entry, bool):
+        raise TypeError("True is no class number")
     return [operator.index(i) for i in entry] if isinstance(entry, tuple | list) else operator.index(entry)
 
 

@@ -79,26 +79,22 @@ class Problem:
         """One number per row of the output, by the objective."""
         if self.objective is None:
             raise RuntimeError("the target is not known yet: call settled() first.")
-        if isinstance(self.objective, Index) and not isinstance(output, Tensor):
-            raise TypeError(
-                f"the model returns {type(output).__name__}, not a tensor: pass a target function output -> b."
-            )
-        if isinstance(output, Tensor) and (output.ndim == 0 or len(output) != len(samples)):
-            raise ValueError(
-                f"the model gave shape {tuple(output.shape)} for {len(samples)} samples: axis 0 must be the batch."
-            )
         return self.objective(output, samples)
 
     def settled(self, batches: Batches) -> Problem:
         """This problem with its target checked, or predicted by one forward pass for every sample."""
         everyone = torch.arange(self.batch, device=self.x.device)
+
+        def output(first: int, last: int) -> Any:
+            return self.output(self.x[first:last], everyone[first:last])
+
+        objective = self.objective
         with torch.no_grad():
-            if self.objective is not None:
-                self.objective.check(self.output(self.x[:1], everyone[:1]))
+            if objective is not None:
+                list(batches.over(1, lambda first, last: objective.check(output(first, last))))
                 return self
-            work = lambda first, last: predicted(self.output(self.x[first:last], everyone[first:last]))  # noqa: E731  # a name would say no more
-            classes = torch.cat(list(batches.over(self.batch, work)))
-        return replace(self, objective=Index(classes[:, None]))
+            classes = batches.over(self.batch, lambda first, last: predicted(output(first, last), last - first))
+            return replace(self, objective=Index(torch.cat(list(classes))[:, None]))
 
     def describe(self) -> dict[str, object]:
         """What travels with every result: target, features, device, dtypes, versions."""
@@ -126,8 +122,8 @@ def pose(
     >>> problem.batch, problem.features.count
     (4, 3)
     """
-    one_input = isinstance(inputs, Tensor)
-    tensors: tuple[Tensor, ...] = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    one_input = not isinstance(inputs, tuple | list)
+    tensors: tuple[Tensor, ...] = tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,)
     for number, tensor in enumerate(tensors):
         _check_input(tensor, "the input" if one_input else f"input {number}")
     sizes = {len(tensor) for tensor in tensors}
@@ -141,7 +137,7 @@ def pose(
         one_input=one_input,
         objective=objective(target, batch, device),
         features=grouping.bind(groups, tensors),
-        forward_args=tuple(forward_args) if isinstance(forward_args, tuple | list) else (forward_args,),
+        forward_args=tuple(map(_usable, forward_args if isinstance(forward_args, tuple | list) else (forward_args,))),
         paper_settings=len(tensors) == 1 and tensors[0].ndim == 4 and isinstance(groups, grouping.Pixels | None),
     )
 
@@ -176,6 +172,11 @@ def _check_device(model: Any, tensors: Sequence[Tensor]) -> None:
             raise ValueError(
                 f"the model is on {home} but the input on {tensors[0].device}: move one with .to({str(home)!r})."
             )
+
+
+def _usable(arg: Any) -> Any:
+    """An extra argument that autograd may save: tensors made under `torch.inference_mode` must be copied for that."""
+    return arg.clone() if isinstance(arg, Tensor) and arg.is_inference() else arg
 
 
 def _rows(arg: Any, samples: Tensor, batch: int) -> Any:

@@ -26,7 +26,8 @@ class Unlimited:
 class MaxL1:
     """Infinitesimal constraint (Eq. 9): no step is longer than `ratio` of the whole walk, in L1.
 
-    A step within the bound is returned unchanged, so a walk can land on its end point exactly.
+    A step within the bound, give or take rounding, is returned unchanged, so a walk can land on its end point exactly
+    and leaves no crumbs for a step of their own.
     """
 
     ratio: float
@@ -34,7 +35,8 @@ class MaxL1:
     def limit(self, x: Tensor, proposal: Tensor, route: Route) -> Tensor:
         move = proposal - x
         fraction = self.ratio * route.length / move.abs().sum(1, keepdim=True)
-        return torch.where(fraction >= 1, proposal, torch.addcmul(x, fraction, move))
+        within = fraction >= 1 - torch.finfo(x.dtype).eps ** 0.5
+        return torch.where(within, proposal, torch.addcmul(x, fraction, move))
 
     def most_steps(self) -> int:
-        return math.ceil(1 / self.ratio)
+        return math.ceil(1 / max(self.ratio, 1e-300))  # 1 / 1e-320 is Inf

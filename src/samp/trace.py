@@ -88,12 +88,11 @@ class Recorder:
             if step.number % self.stride[row] == 0 or ends[place]:
                 self.kept[row].append((step.number, x[place].clone()))
             if len(self.kept[row]) > self.most - (not ends[place]):
-                self._thin(row)
+                self._thin(row, final=step.number if ends[place] else 0)
 
-    def _thin(self, row: int) -> None:
-        """Double the stride, but never drop the point that was just added at the end of a walk."""
+    def _thin(self, row: int, final: int) -> None:
+        """Double the stride, but never drop the final point of a walk."""
         self.stride[row] *= 2
-        final = self.kept[row][-1][0]
         self.kept[row] = [entry for entry in self.kept[row] if entry[0] % self.stride[row] == 0 or entry[0] == final]
 
     def tapes(self) -> list[RowTape]:

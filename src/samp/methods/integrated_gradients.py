@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, Literal
 
 from samp import credit as credits
@@ -35,8 +36,8 @@ class IG:
     baseline: Any = black
 
     def __post_init__(self) -> None:
-        if not self.steps >= 1:
-            raise ValueError(f"steps is at least 1, not {self.steps}.")
+        if not (isinstance(self.steps, Integral) and self.steps >= 1):
+            raise ValueError(f"steps is a whole number of at least 1, not {self.steps!r}.")
         check_path_settings(self.eta, self.credit, self.direction)
 
     def attribute(self, problem: Problem, run: Run) -> Attribution:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, Literal
 
 from samp import credit as credits
@@ -11,6 +12,7 @@ from samp.attribution import DIRECTIONS, Attribution, Direction
 from samp.baselines import Blurred, black, make, named
 from samp.credit import Credit
 from samp.follow import Plan, Run, follow
+from samp.names import look_up
 from samp.paths import Salient
 from samp.problem import Problem
 from samp.step_rules import MaxL1, Unlimited
@@ -45,8 +47,9 @@ class SAMP:
     baseline: Any = None
 
     def __post_init__(self) -> None:
-        if self.pixels_per_step is not None and not self.pixels_per_step >= 1:
-            raise ValueError(f"pixels_per_step is at least 1, not {self.pixels_per_step}.")
+        size = self.pixels_per_step
+        if size is not None and not (isinstance(size, Integral) and size >= 1):
+            raise ValueError(f"pixels_per_step is a whole number of at least 1, not {size!r}.")
         if not 0 <= self.momentum < 1:
             raise ValueError(f"momentum λ lies from 0 to below 1, not {self.momentum}.")
         check_path_settings(self.eta, self.credit, self.direction)
@@ -87,7 +90,7 @@ def directions(direction: str) -> tuple[Direction, ...]:
     >>> directions("both")
     ('to_baseline', 'to_image')
     """
-    return tuple(d for d in DIRECTIONS if direction in ("both", d))
+    return look_up(direction, {"both": DIRECTIONS, **{d: (d,) for d in DIRECTIONS}}, "direction")
 
 
 def step_rule(eta: float | None) -> StepRule:
@@ -99,8 +102,7 @@ def check_path_settings(eta: float | None, credit: str | Credit, direction: str)
     """What every path method asks of its settings."""
     if eta is not None and not 0 < eta < math.inf:
         raise ValueError(f"eta is a ratio above 0, or None for no constraint, not {eta}.")
-    if not directions(direction):
-        raise ValueError(f"unknown direction {direction!r}: the known ones are both, {', '.join(DIRECTIONS)}.")
+    directions(direction)
     credits.named(credit)
 
 

@@ -1,0 +1,1 @@
+"""Benchmarks: each a small module behind `samp bench`."""

@@ -1,0 +1,174 @@
+"""SAMP and SAMP++ as Captum knows attribution methods: they take the place of `captum.attr.IntegratedGradients`.
+
+They work unchanged inside Captum's `NoiseTunnel`, `sensitivity_max`, `infidelity` and `visualization`, which ask for
+names and not for a base class, so Captum itself is not imported here.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, ClassVar, Literal, ParamSpec, TypeVar
+
+from torch import Tensor
+
+from samp import methods
+from samp.attribution import Attribution, Direction
+from samp.credit import Credit
+from samp.door import explain
+from samp.follow import Run
+from samp.objectives import Target
+from samp.problem import Inputs, Problem
+
+__all__ = ["SAMP", "SAMPPlusPlus"]
+
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
+
+
+def _with_wrapped(attribute: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
+    """`attribute` with a `__wrapped__`: Captum's methods have one from their logging, and NoiseTunnel calls that."""
+
+    @functools.wraps(attribute)
+    def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
+        return attribute(*args, **kwargs)
+
+    return call
+
+
+@dataclass(frozen=True, eq=False)
+class SAMP:
+    """SAMP for Captum's users; `forward_func` is the model or any function of its inputs.
+
+    >>> import torch, samp
+    >>> model = torch.nn.Linear(4, 3).eval()
+    >>> attributions, delta = samp.captum.SAMP(model).attribute(
+    ...     torch.ones(2, 4), baselines=0.0, target=1, n_steps=2, return_convergence_delta=True
+    ... )
+    >>> torch.allclose(attributions, model.weight[1].expand(2, 4)), delta.abs().max().item() < 1e-5
+    (True, True)
+    """
+
+    forward_func: Callable[..., Any]
+    method: ClassVar[methods.SAMP] = methods.SAMP()
+
+    @property
+    def multiplies_by_inputs(self) -> bool:
+        """Credit is gradient times movement, so these are global attributions in Captum's sense."""
+        return True
+
+    def has_convergence_delta(self) -> bool:
+        """Whether `attribute` can return a delta: always."""
+        return True
+
+    @_with_wrapped
+    def attribute(
+        self,
+        inputs: Inputs,
+        baselines: Any = None,
+        target: Target = None,
+        additional_forward_args: Any = None,
+        n_steps: int | None = None,
+        internal_batch_size: int | None = None,
+        return_convergence_delta: bool = False,
+        *,
+        feature_mask: Tensor | tuple[Tensor, ...] | None = None,
+        credit: str | Credit = "momentum",
+        eta: float | Literal["paper"] | None = "paper",
+        momentum: float | Literal["paper"] = "paper",
+        direction: Literal["both"] | Direction | None = None,
+        seed: int = 0,
+        progress: bool = False,
+    ) -> Any:
+        """The credit of every input element, in the shape, dtype and kind (tensor or tuple) of `inputs`.
+
+        - `baselines`: a number, tensor (batch size 1 serves all samples), name or callable, or a tuple with one per
+          input. With one given the walk goes from it to the input, so the credit aims at f(input) − f(baseline).
+          Without, both directions are walked with the baselines of `samp.SAMP`, and their credits are summed.
+          (`NoiseTunnel` turns an explicit `baselines=None` into 0: there, leave it out.)
+        - `target`: as in Captum. `None` is the one score of outputs `(b,)` or `(b, 1)`; where there are several
+          classes, each sample's predicted one, so name the class if noise could change it.
+        - `additional_forward_args`: one further argument of the model, or a tuple of them.
+        - `n_steps`: moves s = ⌈groups / n_steps⌉ groups per step; `None` leaves s as in `samp.SAMP`. The constraint
+          of `eta` adds up to ⌈1 / eta⌉ steps.
+        - `internal_batch_size`: how many walks the model is given at once; `None` finds a size that fits.
+        - `return_convergence_delta`: return `(attributions, delta)`; `delta`, of shape `(b,)`, is the sum of the
+          credit minus the change of the score, both directions together if both are walked.
+        - `feature_mask`: integers that name the group of each element; batch size 1 serves all samples. `None` takes
+          pixels for `b c h w` and single elements for all else.
+        - `credit`, `eta`, `momentum`: as in `samp.SAMP`; "paper" stands for the published setting of this class.
+        - `direction`: "to_image", "to_baseline" or "both", if not as `baselines` says.
+        - `seed`, `progress`: as in `samp.explain`.
+        """
+        settings: dict[str, Any] = {
+            "credit": credit,
+            "direction": direction or ("both" if baselines is None else "to_image"),
+            "baseline": list(baselines) if isinstance(baselines, tuple) else baselines,
+        }
+        settings |= {name: value for name, value in (("eta", eta), ("momentum", momentum)) if value != "paper"}
+        method = replace(self.method, **settings)
+        result = explain(
+            self.forward_func,
+            inputs,
+            target=target,
+            method=method if n_steps is None else InSteps(method, n_steps),
+            groups=feature_mask,
+            forward_args=_as_tuple(additional_forward_args),
+            batch_size="auto" if internal_batch_size is None else internal_batch_size,
+            progress=progress,
+            seed=seed,
+        )
+        attributions = _in_dtype_of(inputs, result.values)
+        return (attributions, -result.residual) if return_convergence_delta else attributions
+
+
+@dataclass(frozen=True, eq=False)
+class SAMPPlusPlus(SAMP):
+    """SAMP++ for Captum's users: `SAMP` with η 0.1 and λ 0.5 where the call does not say otherwise.
+
+    >>> import torch, samp
+    >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)).eval()
+    >>> samp.captum.SAMPPlusPlus(model).attribute(torch.rand(2, 3, 4, 4), target=[0, 3]).shape
+    torch.Size([2, 3, 4, 4])
+    """
+
+    method: ClassVar[methods.SAMP] = methods.SAMPPlusPlus()
+
+
+@dataclass(frozen=True)
+class InSteps:
+    """A method told how many steps to take, and not how many groups to move in each: s = ⌈groups / n_steps⌉.
+
+    >>> import torch, samp
+    >>> result = samp.explain(torch.nn.Linear(9, 2).eval(), torch.ones(1, 9), method=InSteps(samp.SAMP(), n_steps=4))
+    >>> result.method.split(",")[0]
+    'SAMP(pixels_per_step=3'
+    """
+
+    method: methods.SAMP
+    n_steps: int
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.n_steps, Integral) and self.n_steps >= 1):
+            raise ValueError(f"n_steps is a whole number of at least 1, not {self.n_steps!r}.")
+
+    def attribute(self, problem: Problem, run: Run) -> Attribution:
+        """Walk with the step that these features call for."""
+        size = math.ceil(problem.features.count / self.n_steps)
+        return replace(self.method, pixels_per_step=size).attribute(problem, run)
+
+
+def _as_tuple(forward_args: Any) -> tuple[Any, ...]:
+    """Captum's reading: only a tuple is several arguments; a list is one."""
+    if forward_args is None:
+        return ()
+    return forward_args if isinstance(forward_args, tuple) else (forward_args,)
+
+
+def _in_dtype_of(inputs: Inputs, values: Inputs) -> Inputs:
+    if isinstance(values, Tensor):
+        return values.to(inputs[0].dtype)
+    return tuple(value.to(x.dtype) for value, x in zip(values, inputs, strict=True))

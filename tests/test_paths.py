@@ -1,0 +1,76 @@
+"""Paths propose from wherever a row stands."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import samp
+from laws import CLOSE, images, linear, net, seeds, tapes, travel
+from samp.paths import Salient, Straight, largest
+from samp.step_rules import MaxL1
+
+gains = st.lists(st.sampled_from([-2.0, -0.0, 0.0, 1.0, 3.0, float("-inf"), float("inf")]), min_size=6, max_size=6)
+
+
+@given(gain=gains, size=st.integers(1, 8), candidates=st.lists(st.booleans(), min_size=6, max_size=6))
+def test_largest_takes_the_largest_candidates_and_ties_by_index(
+    gain: list[float], size: int, candidates: list[bool]
+) -> None:
+    among = [j for j in range(6) if candidates[j]]
+    expected = sorted(among, key=lambda j: (-gain[j], j))[:size]
+    mask = largest(torch.tensor([gain]), size, torch.tensor([candidates]))
+    assert mask[0].nonzero().squeeze(1).tolist() == sorted(expected)
+
+
+def test_salient_moves_whole_groups_by_their_summed_gain() -> None:
+    """Channels of pixel 0 gain 5 and −4, those of pixel 1 gain 1 and 1: pixel 1 goes first, with both its channels."""
+    weight = torch.tensor([5.0, 1.0, -4.0, 1.0], dtype=torch.float64)
+    x = torch.ones(1, 2, 1, 2, dtype=torch.float64)
+    result = travel(linear(weight), x, Salient(1), directions=["to_image"])
+    assert result.order["to_image"].tolist() == [[2, 1]]
+    assert result.tapes["to_image"][0].points[1].flatten().tolist() == [0, 1, 0, 1]
+
+
+def test_a_pixel_moves_while_any_of_its_channels_differs() -> None:
+    x = torch.tensor([[0.0, 1.0, 2.0, 0.0, 0.0, 3.0]], dtype=torch.float64).view(1, 2, 1, 3)
+    result = travel(linear(torch.ones(6, dtype=torch.float64)), x, Salient(1), directions=["to_image"])
+    assert result.order["to_image"].tolist() == [[-1, 2, 1]]
+
+
+@given(seed=seeds, steps=st.integers(1, 40))
+def test_straight_stops_at_equal_parts(seed: int, steps: int) -> None:
+    x = images(seed, 2, 12)
+    result = travel(net(seed), x, Straight(steps))
+    parts = torch.arange(steps + 1, dtype=torch.float64)[:, None] / steps
+    for direction, i, tape in tapes(result):
+        expected = parts * x[i] if direction == "to_image" else (1 - parts) * x[i]
+        torch.testing.assert_close(tape.points, expected, **CLOSE)
+
+
+@pytest.mark.parametrize("credit", ["left", "trapezoid", "right"])
+def test_ig_equals_the_riemann_sum_written_out(credit: str) -> None:
+    model, x, blank = net(8), images(8, 3, 12), images(9, 3, 12)
+    method = samp.IG(steps=20, credit=credit, baseline=blank)
+    result = samp.explain(model, x, target=1, method=method)
+    points = torch.stack([blank + k / 20 * (x - blank) for k in range(21)]).requires_grad_()
+    (gradients,) = torch.autograd.grad(model(points.flatten(0, 1))[:, 1].sum(), points)
+    ends = {"left": gradients[:-1], "right": gradients[1:], "trapezoid": (gradients[:-1] + gradients[1:]) / 2}
+    torch.testing.assert_close(result.values, ends[credit].mean(0) * (x - blank), **CLOSE)
+    assert result.gradients.tolist() == [21] * 3
+
+
+def test_straight_under_a_rule_uses_grid_points_and_the_rules_own() -> None:
+    """Thirds under η = 1/4: each third takes a quarter and then the rest of it."""
+    x = torch.full((1, 4), 12.0, dtype=torch.float64)
+    result = travel(net(0, features=4), x, Straight(3), rule=MaxL1(0.25), directions=["to_image"])
+    assert result.tapes["to_image"][0].points[:, 0].tolist() == pytest.approx([0, 3, 4, 7, 8, 11, 12])
+
+
+def test_a_wide_image_walks_straight_in_as_many_steps_as_asked() -> None:
+    """How far a row has come is read off sums of 150,528 float32 numbers: their rounding must not cost a step."""
+    x = images(0, 1, 3, 224, 224).float() * 5 - 2
+    result = samp.explain(lambda x: x.flatten(1).mean(1), x, method=samp.IG(steps=300))
+    assert result.steps["to_image"].tolist() == [300]
