@@ -94,6 +94,9 @@ class Ordered:
         first = step.moving & (step.moving.cumsum(1) == 1)
         return torch.where(route.groups.spread(first), route.end, step.x)
 
+    def least_steps(self, route: Route) -> int:
+        return 0
+
     def most_steps(self, route: Route) -> int:
         return route.groups.count
 

@@ -85,6 +85,20 @@ def test_a_write_that_breaks_off_leaves_nothing(tmp_path: Path, monkeypatch: pyt
     assert os.listdir(tmp_path) == []
 
 
+def test_an_older_file_is_replaced_in_one_move_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old, path = samp.explain(net(0), images(0, 1, 12)), tmp_path / "r.samp"
+    old.save(path)
+
+    def refuse(source: Any, target: Any) -> None:
+        raise PermissionError("the file is open elsewhere")
+
+    monkeypatch.setattr("os.replace", refuse)
+    with pytest.raises(PermissionError, match="open elsewhere"):
+        samp.explain(net(0), images(1, 2, 12)).save(path)
+    assert os.listdir(tmp_path) == ["r.samp"]
+    assert_same(samp.Attribution.load(path), old)
+
+
 def test_a_folder_that_is_missing_gets_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere to save in: make it first"):
         samp.explain(net(0), images(0, 1, 12)).save(tmp_path / "nowhere" / "r.samp")

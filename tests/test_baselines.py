@@ -169,7 +169,7 @@ def test_a_list_gives_each_input_its_own() -> None:
         (X[:1].repeat(3, 1, 1, 1), ValueError, r"baseline has shape \(3, 3, 4, 4\) but the input has \(2, 3, 4, 4\)"),
         (lambda x: x[0], ValueError, r"gave \(3, 4, 4\) for an input of shape \(2, 3, 4, 4\): return a tensor of that"),
         (lambda x: 0.0, ValueError, "gave float for an input of shape"),
-        (float("nan"), ValueError, r"baseline Constant\(value=nan\) holds NaN or Inf"),
+        (float("nan"), ValueError, r"baseline nan is not a finite number"),
         (X / 0, ValueError, r"baseline tensor of shape \(2, 3, 4, 4\) holds NaN or Inf"),
         ((0, 0, 0), ValueError, r"baseline has 3 entries: a tuple is \(deletion, insertion\); one per input goes in a"),
         ([0, 0], ValueError, "the list of baselines has 2 entries but the model takes 1 inputs"),

@@ -127,6 +127,9 @@ class Watched:
         self.past += [weakref.ref(tensor) for tensor in (step.x, step.gradient, step.guide, step.moving)]
         return self.path.propose(step, route)
 
+    def least_steps(self, route: Any) -> int:
+        return self.path.least_steps(route)
+
     def most_steps(self, route: Any) -> int:
         return self.path.most_steps(route)
 

@@ -196,7 +196,7 @@ def test_internal_batch_size_bounds_the_batch_and_not_the_result() -> None:
 
 def test_mistakes_get_a_sentence() -> None:
     for n_steps in (0, 2.5):
-        with pytest.raises(ValueError, match="n_steps is a whole number"):
+        with pytest.raises(ValueError, match="steps is a whole number"):
             SAMP(MODEL).attribute(X, n_steps=n_steps)
     with pytest.raises(ValueError, match="2 entries but the model takes 1"):
         SAMP(MODEL).attribute(X, (0.0, 0.0))

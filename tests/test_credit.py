@@ -18,6 +18,7 @@ from laws import (
     EXACT,
     PLAIN,
     blue_count,
+    differs,
     directions,
     fixed_paths,
     images,
@@ -116,6 +117,17 @@ def test_a_change_without_gradient_is_shared_by_distance_and_counted(credit: str
     assert result.residual.abs().max() <= 1e-15
 
 
+@pytest.mark.parametrize("credit", EXACT)
+def test_every_blind_segment_is_counted(credit: str) -> None:
+    """A staircase: three steps up on the way to (4, 2), two to (1, 3), one to (1, 1)."""
+    x = torch.tensor([[4.0, 2.0], [1.0, 3.0], [1.0, 1.0]], dtype=torch.float64)
+    result = travel(lambda x: (x.sum(1) / 2 - 0.1).ceil() + 0 * x.sum(1), x + 0.01, Straight(7), credit=credit)
+    rises = {d: (scores.diff(dim=1) != 0).sum(1) for d, scores in result.scores.items()}
+    assert rises["to_image"].tolist() == [3, 2, 1]
+    for direction, count in rises.items():
+        assert torch.equal(result.blind[direction], count)
+
+
 def test_plain_credits_count_nothing_as_blind() -> None:
     result = travel(lambda x: (x.sum(1) > 0.5).to(x) + 0 * x.sum(1), images(0, 2, 3), Straight(2), credit="left")
     assert all(not blind.any() for blind in result.blind.values())
@@ -182,6 +194,17 @@ def test_a_credit_may_be_a_function_or_an_exact_version_of_one() -> None:
     assert shared_left.residual.abs().max() < 1e-12
     plain = samp.explain(net(1), x, target=0, method=samp.IG(steps=3, credit=left))
     assert torch.equal(plain.values, samp.explain(net(1), x, target=0, method=samp.IG(steps=3, credit="left")).values)
+
+
+@pytest.mark.parametrize(("name", "base"), [("shared", "momentum"), ("shared_trapezoid", "trapezoid")])
+def test_exact_credits_share_what_their_base_leaves(name: str, base: str) -> None:
+    """Every group moves in every step, so that the shares depend on the base; η keeps them apart from all others."""
+    results = {
+        other: samp.explain(net(1), images(1, 2, 12), target=0, method=samp.SAMPPlusPlus(12, credit=other))
+        for other in (name, *(Shared(NAMED[plain]) for plain in PLAIN))
+    }
+    same = [plain for plain in PLAIN if not differs(results[name], results[Shared(NAMED[plain])])]
+    assert same == [base]
 
 
 def test_unknown_credits_are_refused_with_the_closest_first() -> None:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 import samp
 from laws import CLOSE, assert_same, assert_same_sample, differs, images, net
+from samp.door import undisturbed
 
 X = images(0, 3, 3, 4, 4)
 
@@ -102,20 +103,19 @@ def test_a_random_model_gives_one_result_per_seed() -> None:
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode, torch.enable_grad])
 @pytest.mark.parametrize("method", ["samp++", "ig"])
 def test_the_callers_grad_mode_does_not_matter(mode: Any, method: str) -> None:
-    model = net(0, features=48)
-    expected = samp.explain(
-        lambda x, scale: model(x) * (x.sum((1, 2, 3)) * scale.sum())[:, None], X, forward_args=X[:2]
-    )
+    inner = net(0, features=48)
+
+    def model(x: Tensor, scale: Tensor) -> Tensor:
+        return inner(x * scale)
+
+    question: Any = {"method": method, "groups": samp.Patches(2), "target": torch.tensor([0, 1, 2])}
+    expected = samp.explain(model, X, forward_args=X[:1], **question)
     with mode():
-        x, scale = X.clone(), X[:2].clone()
-        result = samp.explain(
-            lambda x, scale: model(x) * (x.sum((1, 2, 3)) * scale.sum())[:, None], x, forward_args=scale
-        )
-        plain = samp.explain(model, X.clone(), method=method, groups=samp.Patches(2))
+        result = samp.explain(model, X.clone(), forward_args=X[:1].clone(), **question)
         assert torch.is_grad_enabled() == (mode is torch.enable_grad)
         assert torch.is_inference_mode_enabled() == (mode is torch.inference_mode)
     assert_same(result, expected, **CLOSE)
-    assert_same(plain, samp.explain(model, X, method=method, groups=samp.Patches(2)), **CLOSE)
+    assert not result.values.is_inference()
 
 
 @pytest.mark.parametrize("groups", [None, samp.Elements()])
@@ -144,12 +144,22 @@ class Wrapped(nn.Module):
         return torch.cat([self.module(part) for part in x.split(2)])
 
 
-@pytest.mark.parametrize(
-    "wrap", [Wrapped, copy.deepcopy, lambda m: m.forward, lambda m: lambda x: m(x)]
-)
+@pytest.mark.parametrize("wrap", [Wrapped, copy.deepcopy, lambda m: m.forward, lambda m: lambda x: m(x)])
 def test_any_callable_is_a_model(wrap: Any) -> None:
     model = net(0, features=48)
     assert_same(samp.explain(wrap(model), X), samp.explain(model, X), **CLOSE)
+
+
+def test_on_a_gpu_its_own_generator_is_forked_and_seeded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a GPU at hand: which of torch's functions are called."""
+    called: list[Any] = []
+    gpu, fork = torch.device("cuda"), torch.random.fork_rng
+    monkeypatch.setattr("torch.random.fork_rng", lambda devices: called.append(("fork", devices)) or fork([]))
+    monkeypatch.setattr("torch.cuda.device", lambda device: called.append(("on", device)) or nullcontext())
+    monkeypatch.setattr("torch.cuda.manual_seed", lambda seed: called.append(("seed", seed)))
+    with undisturbed(net(0), gpu, seed=3):
+        pass
+    assert called == [("fork", [gpu]), ("on", gpu), ("seed", 3)]
 
 
 DEFAULT: dict[str, Any] = {"pixels_per_step": 3, "eta": 0.2, "momentum": 0.5, "baseline": 0.1}

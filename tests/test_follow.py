@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from typing import Any
 
@@ -15,11 +16,11 @@ import samp
 from laws import CLOSE, Counted, assert_same, assert_same_sample, images, methods, net, seeds
 
 
-@given(seed=seeds, method=methods(), shape=st.sampled_from([(12,), (1, 3, 4), (3, 2, 2)]))
-def test_batched_walk_equals_one_by_one(seed: int, method: Any, shape: Any) -> None:
+@given(seed=seeds, method=methods(), shape=st.sampled_from([(12,), (1, 3, 4), (3, 2, 2)]), blank=st.booleans())
+def test_batched_walk_equals_one_by_one(seed: int, method: Any, shape: Any, blank: bool) -> None:
     model, x = net(seed), images(seed, 4, *shape)
-    x[0, ..., 0] = 0  # shorter walks, so that rows leave the batch at different times
-    x[1] = 0
+    x[0, ..., 0], x[2, ..., 1:] = 0, 0  # shorter walks, so that rows leave the batch at different times
+    x[1] = 0 if blank else x[1]  # and one of no steps at all
     together = samp.explain(model, x, target=[0, 1, 2, 0], method=method, seed=seed)
     for i in range(4):
         alone = samp.explain(model, x[i : i + 1], target=[0, 1, 2, 0][i], method=method, seed=seed)
@@ -96,8 +97,9 @@ def explosive(x: Tensor) -> Tensor:
     return x.sum(1) + torch.where(x[:, 0] > 2, float("inf"), 0.0)
 
 
-def test_a_score_that_turns_infinite_names_sample_and_step_and_keeps_the_others() -> None:
-    x = images(0, 4, 5)
+@pytest.mark.parametrize("length", [5, 60])
+def test_a_score_that_turns_infinite_names_sample_and_step_and_keeps_the_others(length: int) -> None:
+    x = images(0, 4, length)
     x[2, 0] = 3  # the largest gain: moves first
     with pytest.raises(samp.NonFiniteError) as caught:
         samp.explain(explosive, x, method=samp.SAMP(1, direction="to_image"))
@@ -112,6 +114,9 @@ def test_a_score_that_turns_infinite_names_sample_and_step_and_keeps_the_others(
         assert_same_sample(result, other, expected, i, **CLOSE)
     assert result.values[2].isnan().all()
     assert result.residual[2].isnan()
+    back = pickle.loads(pickle.dumps(caught.value))  # as from a worker
+    assert str(back) == str(caught.value)
+    assert_same(back.result, result)
 
 
 def test_several_failing_samples_are_all_named() -> None:
@@ -128,10 +133,19 @@ def test_scores_that_are_nan_from_the_start_get_the_same_sentence(samples: int) 
     assert caught.value.result.values.isnan().all()
 
 
-def test_a_gradient_that_turns_infinite_is_caught_too() -> None:
-    """√x has a finite score and an infinite gradient at 0."""
-    with pytest.raises(samp.NonFiniteError, match="sample 0 at step 0 of its walk to_image"):
-        samp.explain(lambda x: x.sqrt().sum(1), images(0, 2, 5), method=samp.SAMP(1, direction="to_image"))
+@pytest.mark.parametrize("momentum", [0.0, 0.3, 0.5])
+@pytest.mark.parametrize("eta", [None, 0.1, 0.01])
+@pytest.mark.parametrize("zeros", [1, 3, 5])
+def test_a_gradient_that_turns_infinite_is_caught_too(momentum: float, eta: float | None, zeros: int) -> None:
+    """√x has a finite score and an infinite gradient at 0; what it leaves in a momentum stays with its sample."""
+    x, blank = images(0, 3, 5) + 0.1, torch.full((3, 5), 0.05, dtype=torch.float64)
+    blank[1, :zeros] = 0
+    method = samp.SAMP(1, eta=eta, momentum=momentum, direction="to_image", baseline=blank)
+    with pytest.raises(samp.NonFiniteError, match="sample 1 at step 0 of its walk to_image:") as caught:
+        samp.explain(lambda x: x.sqrt().sum(1), x, method=method)
+    expected = samp.explain(lambda x: x.sqrt().sum(1), x[::2], method=replace(method, baseline=blank[::2]))
+    for i in (0, 1):
+        assert_same_sample(caught.value.result, 2 * i, expected, i, **CLOSE)
 
 
 def test_half_precision_that_overflows_is_caught() -> None:

@@ -151,6 +151,7 @@ def test_group_values_sum_the_values_of_their_elements(groups: Any) -> None:
         (torch.zeros(1, 2, 3, 4, 6).long(), ValueError, "the group mask has shape"),
         (torch.zeros(0, 6).long(), ValueError, "the group mask has shape"),
         (MASK - 1, ValueError, "a group mask numbers its groups from 0, but this one holds -1"),
+        (MASK * 20, ValueError, "mask holds the number 80 but a sample has only 72 elements: renumber the groups with"),
         (MASK.float(), TypeError, r"a group mask holds integers, .* not torch.float32: cast it with \.long\(\)"),
         (MASK > 0, TypeError, "a group mask holds integers, .* not torch.bool"),
         ([MASK, MASK], ValueError, "groups has 2 entries but the model takes 1 inputs: give one for each"),

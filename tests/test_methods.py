@@ -37,7 +37,7 @@ def flat_mean(x: torch.Tensor) -> torch.Tensor:
 def test_the_papers_settings_by_size_and_kind_of_input(shape: Any, groups: Any, size: int, pair: str) -> None:
     result = samp.explain(flat_mean, images(0, 1, *shape).float(), groups=groups, method="samp")
     assert f"pixels_per_step={size}," in result.method
-    assert f"baseline={pair})" in result.method
+    assert f"baseline={pair}," in result.method
     count = result.group_values.shape[1]
     assert result.steps["to_baseline"].tolist() == [math.ceil(count / size)]
 
@@ -68,6 +68,28 @@ def test_samp_plus_plus_is_samp_with_both_strategies() -> None:
     assert_same(plus, samp.explain(model, x, method=samp.SAMP(2)), **CLOSE)
 
 
+@pytest.mark.parametrize(("steps", "size"), [(1, 12), (5, 3), (12, 1), (100, 1)])
+@pytest.mark.parametrize("groups", [None, torch.arange(12)])
+def test_a_number_of_steps_stands_for_a_share_of_the_groups(groups: Any, steps: int, size: int) -> None:
+    x, model = images(0, 2, 12), net(0)
+    by_steps = samp.explain(model, x, method=samp.SAMP(steps=steps), groups=groups)
+    assert_same(by_steps, samp.explain(model, x, method=samp.SAMP(size), groups=groups))
+    assert f"pixels_per_step={size}," in by_steps.method
+
+
+@pytest.mark.parametrize("method", [samp.SAMP(), samp.SAMP(steps=3), samp.SAMPPlusPlus()])
+def test_a_share_is_one_of_each_samples_own_groups(method: Any) -> None:
+    """Masks of 2, 60 and 30 groups: with fewer groups, a sample moves fewer of them at once, whoever is beside it."""
+    x, model = images(0, 3, 60), net(0, features=60)
+    masks = torch.stack([torch.arange(60) // 30, torch.arange(60), torch.arange(60) // 2 * 2])
+    together = samp.explain(model, x, target=0, method=method, groups=masks)
+    for i in range(3):
+        alone = samp.explain(model, x[i : i + 1], target=0, method=method, groups=masks[i])
+        torch.testing.assert_close(together.values[i], alone.values[0], **CLOSE)
+        assert int(together.steps["to_image"][i]) == int(alone.steps["to_image"][0])
+    assert "pixels_per_step=None" in together.method
+
+
 def test_a_step_of_all_groups_is_one_step_and_more_are_no_more() -> None:
     x, model = images(0, 2, 12), net(0)
     whole = samp.explain(model, x, method=samp.SAMP(12))
@@ -91,6 +113,8 @@ def test_a_step_of_all_groups_is_one_step_and_more_are_no_more() -> None:
         (lambda: samp.SAMP(momentum=1), "momentum λ lies from 0 to below 1, not 1"),
         (lambda: samp.SAMP(momentum=-0.5), r"momentum λ lies from 0 to below 1, not -0\.5"),
         (lambda: samp.SAMP(momentum=math.nan), "momentum λ lies from 0 to below 1, not nan"),
+        (lambda: samp.SAMP(steps=0), "steps is a whole number of at least 1, not 0"),
+        (lambda: samp.SAMP(3, steps=4), "give pixels_per_step or steps, not both: each follows from the other"),
         (lambda: samp.IG(steps=0), "steps is a whole number of at least 1, not 0"),
         (lambda: samp.IG(steps=7.5), r"steps is a whole number of at least 1, not 7\.5"),
     ],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from hypothesis import given
@@ -12,17 +14,25 @@ from laws import CLOSE, images, linear, net, seeds, tapes, travel
 from samp.paths import Salient, Straight, largest
 from samp.step_rules import MaxL1
 
-gains = st.lists(st.sampled_from([-2.0, -0.0, 0.0, 1.0, 3.0, float("-inf"), float("inf")]), min_size=6, max_size=6)
+six_gains = st.lists(st.sampled_from([-3e38, -2.0, -0.0, 0.0, 1.0, 3.0, float("inf")]), min_size=6, max_size=6)
+some_of_six = st.lists(st.booleans(), min_size=6, max_size=6)
 
 
-@given(gain=gains, size=st.integers(1, 8), candidates=st.lists(st.booleans(), min_size=6, max_size=6))
-def test_largest_takes_the_largest_candidates_and_ties_by_index(
-    gain: list[float], size: int, candidates: list[bool]
-) -> None:
-    among = [j for j in range(6) if candidates[j]]
-    expected = sorted(among, key=lambda j: (-gain[j], j))[:size]
-    mask = largest(torch.tensor([gain]), size, torch.tensor([candidates]))
-    assert mask[0].nonzero().squeeze(1).tolist() == sorted(expected)
+@given(
+    rows=st.lists(st.tuples(six_gains, some_of_six, st.integers(1, 6)), min_size=1, max_size=3), size=st.integers(1, 8)
+)
+def test_largest_takes_the_largest_candidates_and_ties_by_index(rows: list[Any], size: int) -> None:
+    gains, candidates, sizes = (list(column) for column in zip(*rows, strict=True))
+
+    def expected(row: int, size: int) -> list[int]:
+        among = [j for j in range(6) if candidates[row][j]]
+        return sorted(sorted(among, key=lambda j: (-gains[row][j], j))[:size])
+
+    one_size = largest(torch.tensor(gains), size, torch.tensor(candidates))
+    own_size = largest(torch.tensor(gains), torch.tensor(sizes)[:, None], torch.tensor(candidates))
+    for row in range(len(rows)):
+        assert one_size[row].nonzero().squeeze(1).tolist() == expected(row, size)
+        assert own_size[row].nonzero().squeeze(1).tolist() == expected(row, sizes[row])
 
 
 def test_salient_moves_whole_groups_by_their_summed_gain() -> None:
@@ -67,6 +77,18 @@ def test_straight_under_a_rule_uses_grid_points_and_the_rules_own() -> None:
     x = torch.full((1, 4), 12.0, dtype=torch.float64)
     result = travel(net(0, features=4), x, Straight(3), rule=MaxL1(0.25), directions=["to_image"])
     assert result.tapes["to_image"][0].points[:, 0].tolist() == pytest.approx([0, 3, 4, 7, 8, 11, 12])
+
+
+@pytest.mark.parametrize("change", [0.1, 1.0, -1.0, 10.0])
+@pytest.mark.parametrize("steps", [3, 50, 200])
+def test_a_line_far_from_zero_is_walked_in_as_many_steps_as_asked(change: float, steps: int) -> None:
+    """The year 2020 and a bit: float32 rounds each point of the line by up to an eighth of a step, which costs none."""
+    x, before = torch.tensor([[2020.0 + change]]), torch.tensor([[2020.0]])
+    if abs(change) < 2 * steps * 2020 * torch.finfo(torch.float32).eps:
+        pytest.skip("finer than float32 can tell")
+    result = samp.explain(lambda x: 2 * x.sum(1), x, method=samp.IG(steps=steps, baseline=before, direction="both"))
+    assert {d: s.tolist() for d, s in result.steps.items()} == {"to_baseline": [steps], "to_image": [steps]}
+    torch.testing.assert_close(result.values, 4 * (x - before))
 
 
 def test_a_wide_image_walks_straight_in_as_many_steps_as_asked() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -156,14 +157,20 @@ def test_straight_path_under_a_rule_keeps_its_bound_and_stays_on_the_line(seed: 
         assert (fraction.diff(dim=0) * (1 if RISING[direction] else -1) > 0).all()
 
 
-def test_gradients_spent_are_those_the_model_was_asked_for() -> None:
+SHORT_LONG_STRAIGHT = [samp.SAMP(2, eta=0.3), samp.SAMP(1, eta=0.02), samp.IG(40, eta=0.1, direction="both")]
+
+
+@pytest.mark.parametrize("method", SHORT_LONG_STRAIGHT)
+@pytest.mark.parametrize("blank", [True, False])
+def test_gradients_spent_are_those_the_model_was_asked_for(method: Any, blank: bool) -> None:
     model = Counted(net(4))
     x = images(4, 5, 12)
-    x[0], x[1, :7], x[2, :3] = 0, 0, 0  # walks of different lengths, one of none at all
-    result = samp.explain(model, x, method=samp.SAMP(2, eta=0.3))
+    x[1, :7], x[2, :3] = 0, 0  # walks of different lengths, and one of none at all
+    x[0] = 0 if blank else x[0]
+    result = samp.explain(model, x, method=method)
     assert int(result.gradients.sum()) == model.rows_with_gradient
     assert torch.equal(result.gradients, sum(result.steps.values()) + 2)
-    assert int(result.gradients[0]) == 2
+    assert (int(result.gradients[0]) == 2) == blank
 
 
 @pytest.mark.parametrize("method", ["samp", "samp++", "ig"])
@@ -181,22 +188,38 @@ def test_an_input_that_is_its_own_baseline_gets_nothing_in_no_step(method: str) 
     assert all(scores.shape == (1, 1) for scores in alone.scores.values())
 
 
-@pytest.mark.parametrize("method", ["samp", "samp++", samp.IG(baseline="blurred", direction="both")])
+@pytest.mark.parametrize("method", [samp.SAMP(), samp.SAMPPlusPlus(), samp.IG(baseline="blurred")])
 def test_blank_images_whose_blur_differs_by_rounding_are_explained(method: Any) -> None:
     """Some of these walks are one unit of rounding long, which no step rule can divide."""
+    model, method = net(0, features=16).float(), replace(method, direction="to_image")
     x = torch.linspace(0.05, 0.95, 30)[:, None, None, None].repeat(1, 1, 4, 4)
     x[-1] = images(0, 1, 4, 4)
-    result = samp.explain(net(0, features=16).float(), x, method=method)
-    crumbs = ((Blurred()(x) - x) != 0).flatten(1).any(1)
+    crumbs = (Blurred()(x) != x).flatten(1).any(1)
     assert crumbs[:-1].any()
-    assert torch.equal(result.steps["to_image"] > 0, crumbs)
-    assert result.steps["to_image"][:-1].max() <= 2
-    assert result.values.isfinite().all()
+    for some in (
+        torch.ones(30).bool(),
+        crumbs,
+        crumbs & (torch.arange(30) < 29),
+    ):  # beside walks of all kinds, or alone
+        result = samp.explain(model, x[some], target=0, method=method)
+        assert torch.equal(result.steps["to_image"] > 0, crumbs[some])
+        assert result.steps["to_image"][: int(some[:-1].sum())].max() <= 2
+        assert result.values.isfinite().all()
+
+
+@pytest.mark.parametrize("method", [samp.SAMP(1), samp.SAMPPlusPlus(1), samp.IG(steps=3)])
+def test_differences_as_small_as_rounding_still_earn_their_credit(method: Any) -> None:
+    """A year, a pressure: 1 part in 200,000 is some 80 units of float32 rounding, and may be all there is."""
+    x, before = torch.tensor([[2020.01, 0.0], [2020.01, 3.0]]), torch.tensor([[2020.0, 0.0]])
+    weight = torch.tensor([1000.0, 1.0])
+    method = replace(method, direction="to_image", baseline=before)
+    result = samp.explain(lambda x: ((x - before) * weight).sum(1), x, method=method)
+    torch.testing.assert_close(result.values, (x - before) * weight)
 
 
 @pytest.mark.parametrize("eta", [1e-12, 1e-320])
 def test_an_absurdly_small_eta_is_an_error_and_not_an_endless_walk(eta: float) -> None:
-    sentence = r"the walk stands still after step 0: its steps are too short for torch.float32 .*; use a larger eta"
+    sentence = r"the walk stands still at step \d+: its steps are too short for torch.float32 .*; use a larger eta"
     with pytest.raises(ValueError, match=sentence):
         samp.explain(net(0).float(), images(0, 1, 12).float() + 1, method=samp.SAMP(eta=eta))
 
@@ -206,8 +229,11 @@ def test_a_path_that_never_arrives_is_an_error_and_not_an_endless_walk() -> None
         def propose(self, step: Any, route: Any) -> Tensor:
             return (step.x + route.end) / 2
 
+        def least_steps(self, route: Any) -> int:
+            return 0
+
         def most_steps(self, route: Any) -> int:
             return 5
 
-    with pytest.raises(ValueError, match=r"the walk stands still after step 13"):
+    with pytest.raises(ValueError, match=r"the walk stands still at step 13"):
         travel(net(0), images(0, 1, 12), Zeno())

@@ -7,21 +7,18 @@ names and not for a base class, so Captum itself is not imported here.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any, ClassVar, Literal, ParamSpec, TypeVar
 
 from torch import Tensor
 
 from samp import methods
-from samp.attribution import Attribution, Direction
+from samp.attribution import Direction
 from samp.credit import Credit
 from samp.door import explain
-from samp.follow import Run
 from samp.objectives import Target
-from samp.problem import Inputs, Problem
+from samp.problem import Inputs
 
 __all__ = ["SAMP", "SAMPPlusPlus"]
 
@@ -109,12 +106,12 @@ class SAMP:
             "baseline": list(baselines) if isinstance(baselines, tuple) else baselines,
         }
         settings |= {name: value for name, value in (("eta", eta), ("momentum", momentum)) if value != "paper"}
-        method = replace(self.method, **settings)
+        method = replace(self.method, steps=n_steps, **settings)
         result = explain(
             self.forward_func,
             inputs,
             target=target,
-            method=method if n_steps is None else InSteps(method, n_steps),
+            method=method,
             groups=feature_mask,
             forward_args=_as_tuple(additional_forward_args),
             batch_size="auto" if internal_batch_size is None else internal_batch_size,
@@ -136,29 +133,6 @@ class SAMPPlusPlus(SAMP):
     """
 
     method: ClassVar[methods.SAMP] = methods.SAMPPlusPlus()
-
-
-@dataclass(frozen=True)
-class InSteps:
-    """A method told how many steps to take, and not how many groups to move in each: s = ⌈groups / n_steps⌉.
-
-    >>> import torch, samp
-    >>> result = samp.explain(torch.nn.Linear(9, 2).eval(), torch.ones(1, 9), method=InSteps(samp.SAMP(), n_steps=4))
-    >>> result.method.split(",")[0]
-    'SAMP(pixels_per_step=3'
-    """
-
-    method: methods.SAMP
-    n_steps: int
-
-    def __post_init__(self) -> None:
-        if not (isinstance(self.n_steps, Integral) and self.n_steps >= 1):
-            raise ValueError(f"n_steps is a whole number of at least 1, not {self.n_steps!r}.")
-
-    def attribute(self, problem: Problem, run: Run) -> Attribution:
-        """Walk with the step that these features call for."""
-        size = math.ceil(problem.features.count / self.n_steps)
-        return replace(self.method, pixels_per_step=size).attribute(problem, run)
 
 
 def _as_tuple(forward_args: Any) -> tuple[Any, ...]:

@@ -66,10 +66,8 @@ class Shared:
         credit = self.base(before, after)
         weight = credit.abs()
         total = weight.sum(1, keepdim=True)
-        nowhere = total == 0
-        if nowhere.any():
-            weight = torch.where(nowhere, (after.x - before.x).abs(), weight)
-            total = weight.sum(1, keepdim=True)
+        weight = torch.where(total == 0, (after.x - before.x).abs(), weight)
+        total = weight.sum(1, keepdim=True)
         change = (after.value - before.value)[:, None]
         return credit + (change - credit.sum(1, keepdim=True)) * (weight / total)
 

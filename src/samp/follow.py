@@ -48,6 +48,9 @@ class NonFiniteError(ValueError):
         super().__init__(message)
         self.result = result
 
+    def __reduce__(self) -> tuple[type[NonFiniteError], tuple[str, Attribution]]:
+        return type(self), (str(self), self.result)  # so that it travels whole from a worker
+
 
 def follow(problem: Problem, plan: Plan, run: Run) -> Attribution:
     """Walk every sample in every direction of the plan and sum up the credit.
@@ -77,12 +80,12 @@ def follow(problem: Problem, plan: Plan, run: Run) -> Attribution:
 
 
 def _route(problem: Problem, plan: Plan, rows: Tensor) -> Route:
-    """Where these rows of the list of walks start and end."""
-    directions = list(plan.baselines)
-    sample, direction = rows // len(directions), rows % len(directions)
-    up = torch.tensor([d == "to_image" for d in directions], device=rows.device)[direction][:, None]  # r 1
-    baseline = torch.stack([plan.baselines[d][sample] for d in directions])[direction, torch.arange(len(rows))]
-    image = problem.x[sample]
+    """Where these rows of the list of walks start and end; nothing here waits for the device."""
+    directions = list(plan.baselines)  # to the baseline first, where both are walked
+    sample, number = rows // len(directions), (rows % len(directions))[:, None]
+    up = number >= ("to_baseline" in directions)  # r 1
+    first, last = plan.baselines[directions[0]], plan.baselines[directions[-1]]
+    image, baseline = problem.x[sample], torch.where(number == 0, first[sample], last[sample])
     start, end = torch.where(up, baseline, image), torch.where(up, image, baseline)
     return Route.between(start, end, sample, torch.where(up, 1.0, -1.0).to(image), problem.features)
 

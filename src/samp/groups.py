@@ -79,11 +79,20 @@ class Channels:
     count: int
     label: str
 
+    def share(self, parts: int) -> int:
+        """The groups in this many parts, rounded up."""
+        return math.ceil(self.count / parts)
+
     def pool(self, x: Tensor) -> Tensor:
         return x if self.channels == 1 else x.view(-1, self.channels, self.count).sum(1)  # r g
 
     def spread(self, x: Tensor) -> Tensor:
         return x if self.channels == 1 else x.repeat(1, self.channels)  # r n
+
+    def where(self, chosen: Tensor, x: Tensor, y: Tensor) -> Tensor:
+        """r n: elements of x in the chosen groups (r g), of y elsewhere; saves writing out the spread mask."""
+        planes = (-1, self.channels, self.count)
+        return torch.where(chosen[:, None], x.view(planes), y.view(planes)).view_as(x)
 
     def any(self, x: Tensor) -> Tensor:
         return x if self.channels == 1 else x.view(-1, self.channels, self.count).any(1)  # r g
@@ -101,7 +110,7 @@ class Segments:
 
     ids: Tensor  # 1 n or r n
     by_group: Tensor  # elements in the order of their groups, same shape
-    sizes: Tensor  # 1 g or r g
+    sizes: Tensor  # 1 g or r g; 0 where no element has that number
     label: str
 
     @classmethod
@@ -114,6 +123,11 @@ class Segments:
     def count(self) -> int:
         return self.sizes.shape[1]
 
+    def share(self, parts: int) -> Tensor:
+        """1 1 or r 1: a row's own groups in this many parts, rounded up; numbers that no element has do not count."""
+        groups = (self.sizes > 0).sum(1, keepdim=True)
+        return (groups + parts - 1) // parts
+
     def pool(self, x: Tensor) -> Tensor:
         ordered = x.gather(1, self.by_group.expand(len(x), -1))
         return torch.segment_reduce(
@@ -122,6 +136,10 @@ class Segments:
 
     def spread(self, x: Tensor) -> Tensor:
         return x.gather(1, self.ids.expand(len(x), -1))  # r n
+
+    def where(self, chosen: Tensor, x: Tensor, y: Tensor) -> Tensor:
+        """r n: elements of x in the chosen groups (r g), of y elsewhere."""
+        return torch.where(self.spread(chosen), x, y)
 
     def any(self, x: Tensor) -> Tensor:
         return self.pool(x.float()) > 0  # r g
@@ -193,7 +211,13 @@ def _joined(kinds: Sequence[Kind | Tensor], inputs: Sequence[Tensor]) -> tuple[T
             labels.append(repr(kind))
         parts.append(ids.to(inputs[0].device))
     rows = max(len(part) for part in parts)
-    return torch.cat([part.expand(rows, -1) for part in parts], 1), ", ".join(labels)
+    joined = torch.cat([part.expand(rows, -1) for part in parts], 1)
+    if int(joined.max()) >= joined.shape[1]:
+        raise ValueError(
+            f"the group mask holds the number {int(joined.max())} but a sample has only {joined.shape[1]} elements: "
+            "renumber the groups with torch.unique(mask, return_inverse=True)[1]."
+        )
+    return joined, ", ".join(labels)
 
 
 def _mask(mask: Tensor, x: Tensor) -> Tensor:

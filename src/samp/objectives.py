@@ -20,30 +20,32 @@ Target = int | Tensor | Sequence[int] | Sequence[tuple[int, ...]] | tuple[int, .
 
 @dataclass(frozen=True, eq=False)
 class Index:
-    """Each sample's score is one entry of its output: `index` is b × (axes of the output without the batch)."""
+    """Each sample's score is one entry of its output.
 
-    index: Tensor
+    `most` holds the largest number asked for along each axis, so that checking it waits for no device.
+    """
+
+    index: Tensor  # b × (axes of the output without the batch)
+    most: tuple[int, ...]
 
     def __call__(self, output: Any, samples: Tensor) -> Tensor:
         scores = _batched(output, len(samples))
         scores = scores[:, None] if scores.ndim == 1 else scores
-        index = self.index[samples]  # r k
-        if index.shape[1] != scores.ndim - 1:
-            raise ValueError(
-                f"the model's output has shape {tuple(scores.shape)}, so a target needs {scores.ndim - 1} numbers, "
-                f"but it has {index.shape[1]}: pass a tuple such as (class, row, column), or a callable output -> b."
-            )
+        self._check(tuple(scores.shape[1:]))
         rows = torch.arange(len(scores), device=scores.device)
-        return scores[(rows, *index.unbind(1))]  # r
+        return scores[(rows, *self.index[samples].unbind(1))]  # r
 
-    def check(self, output: Any) -> None:
-        """Refuse indices outside the output of one sample; once per call, since it waits for the device."""
-        sizes = torch.tensor(_batched(output, 1).shape[1:] or (1,), device=self.index.device)
-        if self.index.shape[1] == len(sizes) and (self.index >= sizes).any():
-            sample = int((self.index >= sizes).any(1).nonzero()[0])
-            wrong, limit = self.index[sample].tolist(), [size - 1 for size in sizes.tolist()]
-            shown, most = (wrong[0], limit[0]) if len(wrong) == 1 else (tuple(wrong), tuple(limit))
-            raise ValueError(f"target {shown} is out of range: the model's output goes from 0 to {most}.")
+    def _check(self, sizes: tuple[int, ...]) -> None:
+        if len(sizes) != len(self.most):
+            wanted = "a class number" if len(sizes) == 1 else "a tuple such as (class, row, column)"
+            raise ValueError(
+                f"a sample's output has shape {sizes}, so a target needs {len(sizes)} numbers, but it has "
+                f"{len(self.most)}: pass {wanted}, or a callable output -> b."
+            )
+        if any(number >= size for number, size in zip(self.most, sizes, strict=True)):
+            last = tuple(size - 1 for size in sizes)
+            asked, reach = (self.most[0], last[0]) if len(last) == 1 else (self.most, last)
+            raise ValueError(f"target {asked} is out of range: the model's output goes from 0 to {reach}.")
 
     def __repr__(self) -> str:
         return f"output at {self.index.squeeze(1).tolist()}"
@@ -61,12 +63,10 @@ class Function:
         if not isinstance(score, Tensor) or score.shape != samples.shape:
             came = f"shape {tuple(score.shape)}" if isinstance(score, Tensor) else type(score).__name__
             raise ValueError(
-                f"the target function gave {came} for {len(samples)} samples: return one score for each, shape (b,)."
+                f"the target function gave {came} for {len(samples)} samples: return one score for each, shape (b,); "
+                "if it uses data of each sample, let it take a second argument, samples, and pick by it."
             )
         return score
-
-    def check(self, output: Any) -> None:
-        """Nothing to refuse: the function sees the output itself."""
 
     def __repr__(self) -> str:
         return f"{getattr(self.function, '__qualname__', self.function)}(output)"
@@ -94,7 +94,7 @@ def objective(target: Target, batch: int, device: torch.device | str = "cpu") ->
     index = _as_index(target, batch)
     if (index < 0).any():
         raise ValueError(f"target {int(index.min())} is out of range: classes count from 0.")
-    return Index(index.to(device))
+    return Index(index.to(device), tuple(index.amax(0).tolist()))
 
 
 def predicted(output: Any, samples: int) -> Tensor:

@@ -19,35 +19,47 @@ class Salient:
     """Eq. 8: per step, the `size` groups with the largest gradient projection go to their end.
 
     The gain of a group is the sum of g·(x^E − x) over its elements; walks that should lower the score take the
-    smallest gains instead. Only groups short of their end are candidates, and ties go to the lowest index.
+    smallest gains instead. Only groups short of their end are candidates, and ties go to the lowest index. Without a
+    `size`, each row moves as many of its own groups as take it there in `steps`.
     """
 
-    size: int
+    size: int | None = None
+    steps: int = 14
 
     def propose(self, step: Step, route: Route) -> Tensor:
         gain = route.sign * route.groups.pool(step.guide * (route.end - step.x))  # r g
-        chosen = largest(gain, self.size, step.moving)
-        return torch.where(route.groups.spread(chosen), route.end, step.x)
+        chosen = largest(gain, self.size or route.groups.share(self.steps), step.moving)
+        return route.groups.where(chosen, route.end, step.x)
+
+    def least_steps(self, route: Route) -> int:
+        sizes = self.size or route.groups.share(self.steps)
+        return int(
+            ((route.to_move + sizes - 1) // sizes).min()
+        )  # whole numbers: a GPU may make 14.000001 of 50176 / 3584
 
     def most_steps(self, route: Route) -> int:
-        return math.ceil(route.groups.count / self.size)
+        return math.ceil(route.groups.count / self.size) if self.size else self.steps
 
 
-def largest(gain: Tensor, size: int, candidates: Tensor) -> Tensor:
+def largest(gain: Tensor, size: int | Tensor, candidates: Tensor) -> Tensor:
     """A mask of the `size` largest gains among the candidates of each row (all, if there are fewer), ties by index.
 
-    Finds the smallest gain that still gets in and counts ties from the left: cheaper than a stable sort.
+    Finds the smallest gain that still gets in and counts ties from the left: cheaper than a stable sort. A tensor
+    gives each row a size of its own (r 1).
 
     >>> gain, everyone = torch.tensor([[1.0, 3.0, 1.0, 1.0]]), torch.ones(1, 4, dtype=torch.bool)
     >>> largest(gain, 2, everyone).int().tolist()
     [[1, 1, 0, 0]]
     """
-    gain = gain.masked_fill(~candidates, -math.inf)
-    last = gain.topk(min(size, gain.shape[1]), sorted=False).values.amin(1, keepdim=True)
-    above = gain > last
-    level = (gain == last) & candidates
+    gain = torch.where(candidates, gain, -math.inf)
+    if isinstance(size, int):
+        last = gain.topk(min(size, gain.shape[1]), sorted=False).values.amin(1, keepdim=True)
+    else:
+        last = gain.sort(1, descending=True).values.gather(1, size.expand(len(gain), 1) - 1)
+    last = last.clamp(min=torch.finfo(gain.dtype).min)  # with too few candidates, still above what is no candidate
+    above, level = gain > last, gain == last
     room = size - above.sum(1, keepdim=True)
-    return above | (level & (level.cumsum(1) <= room))
+    return above | (level & (level.cumsum(1, dtype=torch.int32) <= room))
 
 
 @dataclass(frozen=True)
@@ -61,12 +73,15 @@ class Straight:
 
     def propose(self, step: Step, route: Route) -> Tensor:
         to_go = (route.end - step.x).abs().sum(1, keepdim=True) / route.length
-        passed = (
-            (1 - to_go) * self.steps + 0.01
-        ).floor()  # 0.01: a point on the grid, give or take rounding, counts as passed
+        rounding = torch.finfo(step.x.dtype).eps * route.end.abs().sum(1, keepdim=True) / route.length * self.steps
+        slack = (0.01 + rounding).clamp(max=0.5)  # a point on the grid, give or take rounding, counts as passed
+        passed = ((1 - to_go) * self.steps + slack).floor()
         fraction = (passed + 1) / self.steps
         point = torch.lerp(route.start, route.end, fraction.to(route.end))
         return torch.where(passed + 1 < self.steps, point, route.end)
+
+    def least_steps(self, route: Route) -> int:
+        return self.steps
 
     def most_steps(self, route: Route) -> int:
         return self.steps

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from samp import __version__
 from samp import groups as grouping
 from samp.batches import Batches
-from samp.objectives import Index, Objective, Target, objective, predicted
+from samp.objectives import Function, Index, Objective, Target, objective, predicted
 
 Inputs = Tensor | tuple[Tensor, ...]
 
@@ -54,7 +54,7 @@ class Problem:
     def unflatten(self, x: Tensor) -> tuple[Tensor, ...]:
         """The way back: r n to one tensor per input, each in its input's shape."""
         sizes = [math.prod(t.shape[1:]) for t in self.inputs]
-        parts = torch.split(x, sizes, 1)
+        parts = torch.split(x, sizes, 1) if len(sizes) > 1 else [x]  # splitting into one would cost a copy backwards
         return tuple(part.reshape(len(x), *t.shape[1:]) for part, t in zip(parts, self.inputs, strict=True))
 
     def output(self, x: Tensor, samples: Tensor) -> Any:
@@ -82,19 +82,23 @@ class Problem:
         return self.objective(output, samples)
 
     def settled(self, batches: Batches) -> Problem:
-        """This problem with its target checked, or predicted by one forward pass for every sample."""
+        """This problem with its target known: one forward pass for every sample if it is to be predicted.
+
+        A function of the user's is tried on one sample alone, since walks will show it some samples and not all: one
+        that carries data of the whole batch must fail here and not mix samples up later.
+        """
         everyone = torch.arange(self.batch, device=self.x.device)
 
         def output(first: int, last: int) -> Any:
             return self.output(self.x[first:last], everyone[first:last])
 
-        objective = self.objective
         with torch.no_grad():
-            if objective is not None:
-                list(batches.over(1, lambda first, last: objective.check(output(first, last))))
-                return self
-            classes = batches.over(self.batch, lambda first, last: predicted(output(first, last), last - first))
-            return replace(self, objective=Index(torch.cat(list(classes))[:, None]))
+            if self.objective is None:
+                classes = batches.over(self.batch, lambda first, last: predicted(output(first, last), last - first))
+                return replace(self, objective=Index(torch.cat(list(classes))[:, None], (0,)))
+            if isinstance(self.objective, Function):
+                self.score(output(0, 1), everyone[:1])
+        return self
 
     def describe(self) -> dict[str, object]:
         """What travels with every result: target, features, device, dtypes, versions."""

@@ -18,6 +18,9 @@ class Unlimited:
     def limit(self, x: Tensor, proposal: Tensor, route: Route) -> Tensor:
         return proposal
 
+    def least_steps(self) -> int:
+        return 0
+
     def most_steps(self) -> int:
         return 0
 
@@ -33,10 +36,12 @@ class MaxL1:
     ratio: float
 
     def limit(self, x: Tensor, proposal: Tensor, route: Route) -> Tensor:
-        move = proposal - x
-        fraction = self.ratio * route.length / move.abs().sum(1, keepdim=True)
+        fraction = self.ratio * route.length / torch.linalg.vector_norm(proposal - x, 1, 1, keepdim=True)
         within = fraction >= 1 - torch.finfo(x.dtype).eps ** 0.5
-        return torch.where(within, proposal, torch.addcmul(x, fraction, move))
+        return torch.lerp(x, proposal, fraction.masked_fill(within, 1))  # at 1, lerp gives the proposal itself
+
+    def least_steps(self) -> int:
+        return math.floor(0.99 / max(self.ratio, 1e-300))  # 0.99: steps may be longer by a little rounding
 
     def most_steps(self) -> int:
         return math.ceil(1 / max(self.ratio, 1e-300))  # 1 / 1e-320 is Inf

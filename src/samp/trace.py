@@ -57,16 +57,17 @@ def trace(
         if before is not None:
             before = before if step.kept is None else before.keep(step.kept)
             _add(values, step.rows, credit(before, step))
-            arrived = before.moving & ~step.moving
-            order[step.rows] = torch.where(arrived, step.number, order[step.rows])
+            _mark(order, step.rows, before.moving & ~step.moving, step.number)
             if isinstance(credit, Shared):
                 blind[step.rows] += credit.blind(before, step)
-        last[step.rows] = step.number
-        failed[step.rows] = torch.where(step.finite, failed[step.rows], step.number)
+        last.index_fill_(0, step.rows, step.number)  # unlike last[rows] = number, this does not wait for the device
+        broken = ~step.finite & (failed[step.rows] < 0)
+        failed[step.rows] = torch.where(broken, step.number, failed[step.rows])
         curve.append((step.rows, step.value))
         recorder.see(step)
         if progress:  # only then: counting arrivals waits for the device
-            progress(len(step.rows), int((~step.moving.any(1) | ~step.finite).sum()))
+            arrived = ~step.moving.any(1) & (failed[step.rows] < 0)
+            progress(len(step.rows), int((arrived | broken).sum()))
         before = step
     values = (values * route.sign).masked_fill((failed >= 0)[:, None], math.nan)
     return Trace(values, _padded(curve, count), order, last, blind, failed, recorder.tapes())
@@ -109,6 +110,13 @@ def _add(values: Tensor, rows: Tensor, credit: Tensor) -> None:
         values += credit
     else:
         values[rows] += credit
+
+
+def _mark(order: Tensor, rows: Tensor, arrived: Tensor, number: int) -> None:
+    if len(rows) == len(order):
+        order.masked_fill_(arrived, number)
+    else:
+        order[rows] = order[rows].masked_fill_(arrived, number)
 
 
 def _padded(curve: list[tuple[Tensor, Tensor]], count: int) -> Tensor:

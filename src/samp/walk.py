@@ -9,7 +9,7 @@ Letters: r rows still walking, n elements, g groups, k steps.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Protocol
 
 import torch
@@ -17,6 +17,8 @@ from torch import Tensor
 
 from samp.groups import Grouping
 from samp.problem import Problem
+
+LOOK_EVERY = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,15 +34,24 @@ class Route:
     sign: Tensor  # r 1
     groups: Grouping
     length: Tensor  # r 1, ‖x^E − x^S‖₁
+    to_move: Tensor  # r 1, how many groups are short of their end at the start
 
     @classmethod
     def between(cls, start: Tensor, end: Tensor, sample: Tensor, sign: Tensor, groups: Grouping) -> Route:
-        return cls(start, end, sample, sign, groups.select(sample), (end - start).abs().sum(1, keepdim=True))
+        """The route of these rows.
+
+        No step could be cut from a walk that is nothing but rounding (from a blank image to its blur, say): it counts
+        as infinitely long, so that no rule shortens its steps and the straight line is one of them.
+        """
+        groups, length = groups.select(sample), (end - start).abs().sum(1, keepdim=True)
+        rounding = torch.isclose(start, end, rtol=64 * torch.finfo(end.dtype).eps, atol=0.0).all(1, keepdim=True)
+        to_move = groups.any(start != end).sum(1, keepdim=True)
+        return cls(start, end, sample, sign, groups, length.masked_fill(rounding, torch.inf), to_move)
 
     def keep(self, rows: Tensor) -> Route:
         """The route of these rows alone."""
-        groups, sample = self.groups.select(rows), self.sample[rows]
-        return Route(self.start[rows], self.end[rows], sample, self.sign[rows], groups, self.length[rows])
+        tensors = {f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name != "groups"}
+        return Route(groups=self.groups.select(rows), **tensors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +66,7 @@ class Step:
     gradient: Tensor  # r n, ∇f(x)
     guide: Tensor  # r n, after momentum (Eq. 10)
     moving: Tensor  # r g, which groups are short of their end
-    finite: Tensor  # r, whether score and gradient are numbers
+    finite: Tensor  # r, whether score and gradient are numbers, here and before
 
     def keep(self, rows: Tensor) -> Step:
         """This step for these rows alone."""
@@ -67,6 +78,7 @@ class Path(Protocol):
     """Proposes the next point from wherever a row stands; never trusts that its last proposal was taken."""
 
     def propose(self, step: Step, route: Route) -> Tensor: ...
+    def least_steps(self, route: Route) -> int: ...
     def most_steps(self, route: Route) -> int: ...
 
 
@@ -74,49 +86,53 @@ class StepRule(Protocol):
     """Says how far towards a proposal a row may go."""
 
     def limit(self, x: Tensor, proposal: Tensor, route: Route) -> Tensor: ...
+    def least_steps(self) -> int: ...
     def most_steps(self) -> int: ...
 
 
 def walk(problem: Problem, route: Route, path: Path, rule: StepRule, momentum: float = 0.0) -> Iterator[Step]:
     """Every Step from start to end: value and gradient, guide (Eq. 10), propose (Eq. 8), limit (Eq. 9), move.
 
-    A row leaves after the Step that stands on its end point, or whose score or gradient is not finite.
+    A row leaves after the Step that stands on its end point. To find such rows the host waits for the device, so it
+    looks only once a row can have arrived, and now and then before, for rows that failed or stand still.
     """
-    x, guide, kept = route.start, None, None
-    rows = torch.arange(len(x), device=x.device)
+    ordinary = (route.to_move > 0) & route.length.isfinite()
+    least_steps = max(path.least_steps(route), rule.least_steps()) if ordinary.all() else 0
     most_steps = path.most_steps(route) + rule.most_steps() + 8  # 8: rounding may cost a step here and there
+    x, rows = route.start, torch.arange(len(route.start), device=route.start.device)
+    last: Step | None = None
+    kept: Tensor | None = None
     for number in range(most_steps + 1):
         value, gradient = problem.value_and_gradient(x, route.sample)
-        guide = gradient if guide is None or momentum == 0 else torch.lerp(gradient, guide, momentum)
-        moving = route.groups.any(x != route.end)
-        finite = value * 0 + (gradient * 0).sum(1) == 0  # 0·Inf is NaN, and unlike a plain sum this cannot overflow
-        step = Step(number, rows, kept, x, value, gradient, guide, moving, finite)
+        guide = gradient if last is None or momentum == 0 else torch.lerp(gradient, last.guide, momentum)
+        finite = torch.isfinite(value) & torch.isfinite(torch.linalg.vector_norm(gradient, torch.inf, 1))
+        finite = finite if last is None else finite & last.finite  # once failed, for good: a momentum remembers
+        step = Step(number, rows, kept, x, value, gradient, guide, route.groups.any(x != route.end), finite)
         yield step
 
-        going, kept = moving.any(1) & finite, None
-        if not going.all():
-            kept = going.nonzero().squeeze(1)
+        look = number >= least_steps or number % LOOK_EVERY == LOOK_EVERY - 1
+        kept = _still_going(step, last) if look else None
+        if kept is not None:
             if len(kept) == 0:
                 return
             step, route = step.keep(kept), route.keep(kept)
-            rows, guide = step.rows, step.guide
+        last, rows = step, step.rows
         x = rule.limit(step.x, path.propose(step, route), route)
-        still = (x == step.x).all(1, keepdim=True)
-        if still.any():
-            x = torch.where(still & _only_rounding_left(step.x, route.end), route.end, x)
-            if (x == step.x).all(1).any():
-                raise _stalled(number, x.dtype)
     raise _stalled(most_steps, x.dtype)
 
 
-def _only_rounding_left(x: Tensor, end: Tensor) -> Tensor:
-    """r 1: rows so near their end that no step rule can cut the rest (a blank image and its blur, say)."""
-    limits = torch.finfo(x.dtype)
-    return torch.isclose(x, end, rtol=64 * limits.eps, atol=limits.tiny).all(1, keepdim=True)
+def _still_going(step: Step, last: Step | None) -> Tensor | None:
+    """The places of the rows that go on, or None if all do; asks the device once."""
+    going = step.moving.any(1) & step.finite
+    stuck = torch.zeros_like(going) if last is None else going & (step.x == last.x).all(1)
+    all_go, any_stuck = torch.stack([going.all(), stuck.any()]).tolist()
+    if any_stuck:
+        raise _stalled(step.number, step.x.dtype)
+    return None if all_go else going.nonzero().squeeze(1)
 
 
 def _stalled(number: int, dtype: torch.dtype) -> ValueError:
     return ValueError(
-        f"the walk stands still after step {number}: its steps are too short for {dtype} to resolve; "
+        f"the walk stands still at step {number}: its steps are too short for {dtype} to resolve; "
         "use a larger eta, or float64 inputs."
     )

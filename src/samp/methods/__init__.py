@@ -35,8 +35,8 @@ def names() -> list[str]:
 def named(method: str | Method) -> Method:
     """The method of this name, or the method itself.
 
-    >>> named("samp++")
-    SAMPPlusPlus(pixels_per_step=None, eta=0.1, momentum=0.5, credit='momentum', direction='both', baseline=None)
+    >>> named("ig")
+    IG(steps=50, eta=None, credit='trapezoid', direction='to_image', baseline=Constant(value=0.0))
     """
     if isinstance(method, str):
         return look_up(method, NAMED, "method")

@@ -24,6 +24,8 @@ class SAMP:
     """Salient manipulation path: per step, the pixels with the largest gradient projection move (Eq. 8).
 
     - `pixels_per_step`: s, counted in groups. `None` is the paper's: 10 up to 32 pixels, else a 14th of the groups.
+    - `steps`: instead of `pixels_per_step`, s = ⌈groups / steps⌉; where samples have masks of their own, of each
+      one's own groups.
     - `eta`: IC (Eq. 9), the longest step as a ratio of the walk's ‖x^E − x^S‖₁; `None` for none.
     - `momentum`: λ of MS (Eq. 10), from 0 to below 1.
     - `credit`: a name of `samp.credit`, or a function of two Steps. "momentum" is the paper's; it does not sum to the
@@ -45,29 +47,47 @@ class SAMP:
     credit: str | Credit = "momentum"
     direction: Literal["both"] | Direction = "both"
     baseline: Any = None
+    steps: int | None = None
 
     def __post_init__(self) -> None:
-        size = self.pixels_per_step
-        if size is not None and not (isinstance(size, Integral) and size >= 1):
-            raise ValueError(f"pixels_per_step is a whole number of at least 1, not {size!r}.")
+        for name, value in (("pixels_per_step", self.pixels_per_step), ("steps", self.steps)):
+            if value is not None and not (isinstance(value, Integral) and value >= 1):
+                raise ValueError(f"{name} is a whole number of at least 1, not {value!r}.")
+        if self.pixels_per_step and self.steps:
+            raise ValueError("give pixels_per_step or steps, not both: each follows from the other.")
         if not 0 <= self.momentum < 1:
             raise ValueError(f"momentum λ lies from 0 to below 1, not {self.momentum}.")
         check_path_settings(self.eta, self.credit, self.direction)
 
     def attribute(self, problem: Problem, run: Run) -> Attribution:
         """Walk the salient path of every sample."""
-        size = self.pixels_per_step or _paper_step(problem)
+        path = self._path(problem)
         pair = baseline_pair(self.baseline, problem)
         chosen = directions(self.direction)
         plan = Plan(
-            path=Salient(size),
+            path=path,
             rule=step_rule(self.eta),
             momentum=self.momentum,
             credit=credits.named(self.credit),
             baselines={d: problem.flatten(make(pair[d], problem.inputs, run.seed)) for d in chosen},
-            label=repr(replace(self, pixels_per_step=size, baseline=tuple(labelled(pair[d]) for d in chosen))),
+            label=repr(self._settled(path, tuple(labelled(pair[d]) for d in chosen))),
         )
         return follow(problem, plan, run)
+
+    def _path(self, problem: Problem) -> Salient:
+        """The path with s as asked for, else the paper's; one s for all samples where their groups are the same."""
+        if self.pixels_per_step:
+            return Salient(int(self.pixels_per_step))
+        if self.steps is None and problem.paper_settings and max(problem.inputs[0].shape[2:]) <= 32:
+            return Salient(10)
+        steps = self.steps or 14
+        share = problem.features.share(steps)
+        return Salient(int(share)) if isinstance(share, int) or len(share) == 1 else Salient(steps=steps)
+
+    def _settled(self, path: Salient, baseline: tuple[Any, ...]) -> SAMP:
+        """This method with what it left open filled in: what results carry as their method."""
+        steps = None if path.size else path.steps
+        return replace(self, pixels_per_step=path.size, steps=steps, baseline=baseline)
 
 
 @dataclass(frozen=True)
@@ -123,8 +143,3 @@ def baseline_pair(baseline: Any, problem: Problem) -> dict[Direction, Any]:
 def labelled(baseline: Any) -> Any:
     """The baseline as results name it: a tensor by its shape."""
     return [named(one) for one in baseline] if isinstance(baseline, list) else named(baseline)
-
-
-def _paper_step(problem: Problem) -> int:
-    small = problem.paper_settings and max(problem.inputs[0].shape[2:]) <= 32
-    return 10 if small else math.ceil(problem.features.count / 14)
