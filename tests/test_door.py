@@ -153,11 +153,11 @@ def test_any_callable_is_a_model(wrap: Any) -> None:
 def test_on_a_gpu_its_own_generator_is_forked_and_seeded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a GPU at hand: which of torch's functions are called."""
     called: list[Any] = []
-    gpu, fork = torch.device("cuda"), torch.random.fork_rng
+    model, gpu, fork = net(0), torch.device("cuda"), torch.random.fork_rng
     monkeypatch.setattr("torch.random.fork_rng", lambda devices: called.append(("fork", devices)) or fork([]))
     monkeypatch.setattr("torch.cuda.device", lambda device: called.append(("on", device)) or nullcontext())
     monkeypatch.setattr("torch.cuda.manual_seed", lambda seed: called.append(("seed", seed)))
-    with undisturbed(net(0), gpu, seed=3):
+    with undisturbed(model, gpu, seed=3):
         pass
     assert called == [("fork", [gpu]), ("on", gpu), ("seed", 3)]
 

@@ -177,7 +177,7 @@ def test_a_result_says_how_it_was_made() -> None:
     assert (result.details["seed"], result.details["device"], result.details["dtype"]) == (7, "cpu", "torch.float64")
     assert result.details["versions"] == {"samp": samp.__version__, "torch": torch.__version__}
     assert result.method == (
-        "IG(steps=50, eta=None, credit='trapezoid', direction='to_image', baseline=(Constant(value=0.0),))"
+        "IG(steps=50, eta=None, credit='trapezoid', direction='to_image', baseline=Constant(value=0.0))"
     )
     assert "residual up to" in repr(result)
     predicted = samp.explain(net(0), images(0, 2, 12))

@@ -26,7 +26,14 @@ PER_DIRECTION = ("scores", "order", "steps", "score_change", "residual_by_direct
 
 @dataclass(frozen=True, eq=False)
 class Tape:
-    """Points of one sample's walk in one direction, on the CPU; `points[i]` was reached at step `steps[i]`."""
+    """Points of one sample's walk in one direction, on the CPU; `points[i]` was reached at step `steps[i]`.
+
+    >>> import samp
+    >>> result = samp.explain(torch.nn.Linear(4, 2).eval(), torch.rand(1, 4), method="ig", record=True)
+    >>> tape = result.tapes["to_image"][0]
+    >>> tape.points.shape, tape.steps[-1].item()
+    (torch.Size([51, 4]), 50)
+    """
 
     steps: Tensor  # k
     points: Tensor | tuple[Tensor, ...]  # k *d
@@ -73,7 +80,10 @@ class Attribution:
 
     @property
     def map(self) -> Tensor:
-        """b h w for images, summed over channels; `values` as they are for any other single input."""
+        """b h w for images, summed over channels; `values` as they are for any other single input.
+
+        For the credit of tokens, columns or superpixels, see `group_values`.
+        """
         if isinstance(self.values, tuple):
             raise ValueError(f"there are {len(self.values)} inputs and so no single map: use values or group_values.")
         return self.values.sum(1) if self.values.ndim == 4 else self.values

@@ -163,7 +163,10 @@ def named(baseline: Any) -> Callable[..., Tensor]:
         return Constant(float(baseline))
     if callable(baseline):
         return baseline  # type: ignore[no-any-return]  # a callable of the user's; its result is checked in `make`
-    raise TypeError(f"a baseline is a name, a number, a tensor or a callable, not {type(baseline).__name__}.")
+    raise TypeError(
+        f"a baseline is a name, a number, a tensor or a callable, not {type(baseline).__name__}: "
+        "turn an array into a tensor with torch.as_tensor."
+    )
 
 
 def make(baseline: Baseline | Sequence[Baseline], inputs: Sequence[Tensor], seed: int = 0) -> list[Tensor]:

@@ -39,7 +39,8 @@ def explain(
 
     - `inputs`: floats of any shape `b *d`, or a tuple of such; the features of a tuple move in one joint walk.
     - `target`: which score. `None` explains the predicted class; an int, a tensor or list with one class per sample,
-      a tuple index into a larger output (segmentation, detection), or a callable `output -> b`.
+      a tuple index into a larger output (segmentation, detection), or a callable `output -> b`. A callable sees some
+      of the samples at a time: one that needs data of each sample takes `(output, samples)` and picks by them.
     - `method`: a name (`samp.methods.names()`) or an object such as `samp.SAMP(pixels_per_step=896)`.
     - `groups`: what a feature is: `samp.Pixels()` (default for `b c h w`), `samp.Elements()` (default for all else),
       `samp.Patches(k)`, or an integer mask (superpixels, tokens, columns).
@@ -49,7 +50,8 @@ def explain(
     - `record`: keep points of each walk (`result.tapes`), thinned to 256 MiB in all, or to as many bytes as given.
     - `seed`: of random baselines, and of a model's own randomness. The caller's random state is left as it was.
 
-    The model is left as it was found, and no gradient of a parameter is computed.
+    The model is left as it was found, and no gradient of a parameter is computed. Look at `result.residual`: the
+    paper's credit ranks well but rarely sums to the change of the score (`samp.credit` has some that do).
 
     >>> import samp
     >>> model = nn.Sequential(nn.Flatten(), nn.Linear(48, 5)).eval()

@@ -42,7 +42,15 @@ class Run:
 
 
 class NonFiniteError(ValueError):
-    """A score or gradient turned NaN or Inf on the way. `result` holds all samples, with NaN for those that failed."""
+    """A score or gradient turned NaN or Inf on the way. `result` holds all samples, with NaN for those that failed.
+
+    >>> import samp
+    >>> try:
+    ...     samp.explain(lambda x: x.log().sum(1), torch.tensor([[1.0], [-1.0]]), method=samp.IG(baseline=2.0))
+    ... except NonFiniteError as error:
+    ...     print(error.result.values.isnan().tolist())
+    [[False], [True]]
+    """
 
     def __init__(self, message: str, result: Attribution) -> None:
         super().__init__(message)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Literal
 
-from samp import credit as credits
 from samp.attribution import Attribution, Direction
-from samp.baselines import black, make
+from samp.baselines import black
 from samp.credit import Credit
-from samp.follow import Plan, Run, follow
-from samp.methods.manipulation import baseline_pair, check_path_settings, directions, labelled, step_rule
+from samp.follow import Run
+from samp.methods.path_settings import check_path_settings, walk_along, wrapped
 from samp.paths import Straight
 from samp.problem import Problem
 
@@ -39,17 +38,8 @@ class IG:
         if not (isinstance(self.steps, Integral) and self.steps >= 1):
             raise ValueError(f"steps is a whole number of at least 1, not {self.steps!r}.")
         check_path_settings(self.eta, self.credit, self.direction)
+        object.__setattr__(self, "baseline", wrapped(self.baseline))
 
     def attribute(self, problem: Problem, run: Run) -> Attribution:
         """Walk the straight line of every sample."""
-        pair = baseline_pair(self.baseline, problem)
-        chosen = directions(self.direction)
-        plan = Plan(
-            path=Straight(self.steps),
-            rule=step_rule(self.eta),
-            momentum=0.0,
-            credit=credits.named(self.credit),
-            baselines={d: problem.flatten(make(pair[d], problem.inputs, run.seed)) for d in chosen},
-            label=repr(replace(self, baseline=tuple(labelled(pair[d]) for d in chosen))),
-        )
-        return follow(problem, plan, run)
+        return walk_along(Straight(int(self.steps)), self, 0.0, problem, run)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Literal
 
-from samp import credit as credits
-from samp.attribution import DIRECTIONS, Attribution, Direction
-from samp.baselines import Blurred, black, make, named
+from samp.attribution import Attribution, Direction
 from samp.credit import Credit
-from samp.follow import Plan, Run, follow
-from samp.names import look_up
+from samp.follow import Run
+from samp.methods.path_settings import check_path_settings, walk_along, wrapped
 from samp.paths import Salient
 from samp.problem import Problem
-from samp.step_rules import MaxL1, Unlimited
-from samp.walk import StepRule
 
 
 @dataclass(frozen=True)
@@ -58,21 +53,13 @@ class SAMP:
         if not 0 <= self.momentum < 1:
             raise ValueError(f"momentum λ lies from 0 to below 1, not {self.momentum}.")
         check_path_settings(self.eta, self.credit, self.direction)
+        object.__setattr__(self, "baseline", wrapped(self.baseline))
 
     def attribute(self, problem: Problem, run: Run) -> Attribution:
         """Walk the salient path of every sample."""
         path = self._path(problem)
-        pair = baseline_pair(self.baseline, problem)
-        chosen = directions(self.direction)
-        plan = Plan(
-            path=path,
-            rule=step_rule(self.eta),
-            momentum=self.momentum,
-            credit=credits.named(self.credit),
-            baselines={d: problem.flatten(make(pair[d], problem.inputs, run.seed)) for d in chosen},
-            label=repr(self._settled(path, tuple(labelled(pair[d]) for d in chosen))),
-        )
-        return follow(problem, plan, run)
+        settled = replace(self, pixels_per_step=path.size, steps=None if path.size else path.steps)
+        return walk_along(path, settled, self.momentum, problem, run)
 
     def _path(self, problem: Problem) -> Salient:
         """The path with s as asked for, else the paper's; one s for all samples where their groups are the same."""
@@ -83,11 +70,6 @@ class SAMP:
         steps = self.steps or 14
         share = problem.features.share(steps)
         return Salient(int(share)) if isinstance(share, int) or len(share) == 1 else Salient(steps=steps)
-
-    def _settled(self, path: Salient, baseline: tuple[Any, ...]) -> SAMP:
-        """This method with what it left open filled in: what results carry as their method."""
-        steps = None if path.size else path.steps
-        return replace(self, pixels_per_step=path.size, steps=steps, baseline=baseline)
 
 
 @dataclass(frozen=True)
@@ -102,44 +84,3 @@ class SAMPPlusPlus(SAMP):
 
     eta: float | None = 0.1
     momentum: float = 0.5
-
-
-def directions(direction: str) -> tuple[Direction, ...]:
-    """The directions to walk.
-
-    >>> directions("both")
-    ('to_baseline', 'to_image')
-    """
-    return look_up(direction, {"both": DIRECTIONS, **{d: (d,) for d in DIRECTIONS}}, "direction")
-
-
-def step_rule(eta: float | None) -> StepRule:
-    """The infinitesimal constraint of this ratio, or none."""
-    return Unlimited() if eta is None else MaxL1(eta)
-
-
-def check_path_settings(eta: float | None, credit: str | Credit, direction: str) -> None:
-    """What every path method asks of its settings."""
-    if eta is not None and not 0 < eta < math.inf:
-        raise ValueError(f"eta is a ratio above 0, or None for no constraint, not {eta}.")
-    directions(direction)
-    credits.named(credit)
-
-
-def baseline_pair(baseline: Any, problem: Problem) -> dict[Direction, Any]:
-    """The baseline of each direction: as given (one for both, or a tuple of two), else the paper's where it applies."""
-    if baseline is None:
-        image = problem.inputs[0]
-        pair = (black, Blurred.for_image(*image.shape[2:])) if problem.paper_settings else (black, black)
-    else:
-        pair = baseline if isinstance(baseline, tuple) else (baseline, baseline)
-    if len(pair) != 2:
-        raise ValueError(
-            f"baseline has {len(pair)} entries: a tuple is (deletion, insertion); one per input goes in a list."
-        )
-    return dict(zip(DIRECTIONS, pair, strict=True))
-
-
-def labelled(baseline: Any) -> Any:
-    """The baseline as results name it: a tensor by its shape."""
-    return [named(one) for one in baseline] if isinstance(baseline, list) else named(baseline)

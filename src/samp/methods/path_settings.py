@@ -1,0 +1,97 @@
+"""What all path methods have in common: their settings checked, their baselines made, their walks followed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, Protocol
+
+from torch import Tensor
+
+from samp import credit as credits
+from samp.attribution import DIRECTIONS, Attribution, Direction
+from samp.baselines import Blurred, Given, black, make, named
+from samp.credit import Credit
+from samp.follow import Plan, Run, follow
+from samp.names import look_up
+from samp.problem import Problem
+from samp.step_rules import MaxL1, Unlimited
+from samp.walk import Path, StepRule
+
+
+class PathMethod(Protocol):
+    """The settings that every path method has."""
+
+    @property
+    def eta(self) -> float | None: ...
+    @property
+    def credit(self) -> str | Credit: ...
+    @property
+    def direction(self) -> str: ...
+    @property
+    def baseline(self) -> Any: ...
+
+
+def walk_along(path: Path, method: PathMethod, momentum: float, problem: Problem, run: Run) -> Attribution:
+    """Follow this path in every direction the method asks for; the result names the method with its baselines."""
+    pair = baseline_pair(method.baseline, problem)
+    chosen = directions(method.direction)
+    shown = [labelled(pair[d]) for d in chosen]
+    named_method = replace(method, baseline=tuple(shown) if len(shown) > 1 else shown[0])  # type: ignore[type-var]  # every method is a dataclass
+    plan = Plan(
+        path=path,
+        rule=step_rule(method.eta),
+        momentum=momentum,
+        credit=credits.named(method.credit),
+        baselines={d: problem.flatten(make(pair[d], problem.inputs, run.seed)) for d in chosen},
+        label=repr(named_method),
+    )
+    return follow(problem, plan, run)
+
+
+def directions(direction: str) -> tuple[Direction, ...]:
+    """The directions to walk.
+
+    >>> directions("both")
+    ('to_baseline', 'to_image')
+    """
+    return look_up(direction, {"both": DIRECTIONS, **{d: (d,) for d in DIRECTIONS}}, "direction")
+
+
+def step_rule(eta: float | None) -> StepRule:
+    """The infinitesimal constraint of this ratio, or none."""
+    return Unlimited() if eta is None else MaxL1(eta)
+
+
+def check_path_settings(eta: float | None, credit: str | Credit, direction: str) -> None:
+    """What every path method asks of its settings."""
+    if eta is not None and not 0 < eta < math.inf:
+        raise ValueError(f"eta is a ratio above 0, or None for no constraint, not {eta}.")
+    directions(direction)
+    credits.named(credit)
+
+
+def baseline_pair(baseline: Any, problem: Problem) -> dict[Direction, Any]:
+    """The baseline of each direction: as given (one for both, or a tuple of two), else the paper's where it applies."""
+    if baseline is None:
+        image = problem.inputs[0]
+        pair = (black, Blurred.for_image(*image.shape[2:])) if problem.paper_settings else (black, black)
+    else:
+        pair = baseline if isinstance(baseline, tuple) else (baseline, baseline)
+    if len(pair) != 2:
+        raise ValueError(
+            f"baseline has {len(pair)} entries: a tuple is (deletion, insertion); one per input goes in a list."
+        )
+    return dict(zip(DIRECTIONS, pair, strict=True))
+
+
+def wrapped(baseline: Any) -> Any:
+    """Tensors in a baseline as `Given`, which a dataclass can compare and show."""
+    if isinstance(baseline, tuple | list):
+        return type(baseline)(wrapped(one) for one in baseline)
+    return Given(baseline) if isinstance(baseline, Tensor) else baseline
+
+
+def labelled(baseline: Any) -> Any:
+    """The baseline as results name it: a tensor by its shape."""
+    return [named(one) for one in baseline] if isinstance(baseline, list) else named(baseline)
