@@ -90,7 +90,12 @@ class Attribution:
 
     @property
     def residual(self) -> Tensor:
-        """b: the sum of `residual_by_direction`: what the credit misses of the score changes."""
+        """b: the sum of `residual_by_direction`: what the credit misses of the score changes.
+
+        NaN for methods whose credit is not meant to sum to any change of the score.
+        """
+        if not self.residual_by_direction:
+            return torch.full_like(self.gradients, torch.nan, dtype=self.group_values.dtype)
         return torch.stack(list(self.residual_by_direction.values())).sum(0)
 
     def __repr__(self) -> str:
