@@ -158,15 +158,14 @@ class Attribution:
 
 def _from_tensors(tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> Attribution:
     one_input = header["one_input"]
-    directions = [d for d in DIRECTIONS if f"scores/{d}" in tensors]
     return Attribution(
         values=_numbered(tensors, "values", one_input),
         group_values=tensors["group_values"],
-        **{name: {d: tensors[f"{name}/{d}"] for d in directions} for name in PER_DIRECTION},
+        **{name: {d: tensors[f"{name}/{d}"] for d in DIRECTIONS if f"{name}/{d}" in tensors} for name in PER_DIRECTION},
         gradients=tensors["gradients"],
         method=header["method"],
         details=header["details"],
-        tapes={d: tapes for d in directions if (tapes := _tapes(tensors, d, one_input))},
+        tapes={d: tapes for d in DIRECTIONS if (tapes := _tapes(tensors, d, one_input))},
     )
 
 

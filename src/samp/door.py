@@ -85,7 +85,7 @@ def undisturbed(model: Any, device: torch.device, seed: int) -> Iterator[None]:
         warnings.warn(
             "the model is in training mode: dropout makes the walk random and batch statistics mix samples; "
             "call model.eval() first.",
-            stacklevel=3,
+            stacklevel=4,  # past the context manager and explain: the caller's line
         )
     buffers = {name: buffer.clone() for name, buffer in model.named_buffers()} if training else {}
     on_gpu = device.type == "cuda"

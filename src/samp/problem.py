@@ -135,14 +135,15 @@ def pose(
         raise ValueError(f"inputs need one common batch size of at least 1, but have {sorted(sizes)}.")
     _check_device(model, tensors)
     batch, device = len(tensors[0]), tensors[0].device
+    features = grouping.bind(groups, tensors)
     return Problem(
         model=model,
         inputs=tensors,
         one_input=one_input,
         objective=objective(target, batch, device),
-        features=grouping.bind(groups, tensors),
+        features=features,
         forward_args=tuple(map(_usable, forward_args if isinstance(forward_args, tuple | list) else (forward_args,))),
-        paper_settings=len(tensors) == 1 and tensors[0].ndim == 4 and isinstance(groups, grouping.Pixels | None),
+        paper_settings=len(tensors) == 1 and tensors[0].ndim == 4 and features.label == repr(grouping.Pixels()),
     )
 
 

@@ -36,7 +36,7 @@ class MaxL1:
     ratio: float
 
     def limit(self, x: Tensor, proposal: Tensor, route: Route) -> Tensor:
-        fraction = self.ratio * route.length / torch.linalg.vector_norm(proposal - x, 1, 1, keepdim=True)
+        fraction = self.ratio * route.length / (proposal - x).abs().sum(1, keepdim=True)
         within = fraction >= 1 - torch.finfo(x.dtype).eps ** 0.5
         return torch.lerp(x, proposal, fraction.masked_fill(within, 1))  # at 1, lerp gives the proposal itself
 
