@@ -156,6 +156,11 @@ class Attribution:
         return named
 
 
+def total(values: Tensor) -> Tensor:
+    """b: the sum of b n values, in float64 where the device has it (Apple's has not)."""
+    return values.sum(1) if values.device.type == "mps" else values.sum(1, dtype=torch.float64)
+
+
 def _from_tensors(tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> Attribution:
     one_input = header["one_input"]
     return Attribution(

@@ -51,7 +51,7 @@ class Uniform:
 
     def __call__(self, x: Tensor, seed: int = 0) -> Tensor:
         noise = torch.rand(x.shape[1:], generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-        return (self.low + (self.high - self.low) * noise).to(x).expand_as(x)
+        return (self.low + (self.high - self.low) * noise).to(x.dtype).to(x.device).expand_as(x)
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class GaussianNoise:
 
     def __call__(self, x: Tensor, seed: int = 0) -> Tensor:
         noise = torch.randn(x.shape[1:], generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-        return (self.mean + self.std * noise).to(x).expand_as(x)
+        return (self.mean + self.std * noise).to(x.dtype).to(x.device).expand_as(x)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from samp.attribution import Attribution, Direction, Tape
+from samp.attribution import Attribution, Direction, Tape, total
 from samp.batches import Batches, BatchSize
 from samp.credit import Credit
 from samp.problem import Problem
@@ -33,7 +33,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Run:
-    """How to go about it: nothing in here may change the result."""
+    """How to go about it; nothing in here but the seed may change the result."""
 
     batch_size: BatchSize = "auto"
     tape_bytes: int = 0
@@ -114,7 +114,7 @@ def _assembled(problem: Problem, plan: Plan, traces: list[Trace], details: dict[
         "scores": scores,
         "order": torch.cat([t.order for t in traces]),
         "steps": steps,
-        "credit": values.sum(1, dtype=torch.float64),
+        "credit": total(values),
         "rise": last - first,
         "blind": torch.cat([t.blind for t in traces]),
     }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from samp.attribution import Attribution, Direction
+from samp.attribution import Attribution, Direction, total
 from samp.follow import Run
 from samp.problem import Problem
 
@@ -46,7 +46,7 @@ def result(
     flat = values.reshape(problem.batch, -1).to(problem.x.dtype)
     parts = problem.unflatten(flat)
     changes: dict[Direction, Tensor] = {} if change is None else {"to_image": change.to(flat)}
-    credit = flat.sum(1, dtype=torch.float64)
+    credit = total(flat)
     return Attribution(
         values=parts[0] if problem.one_input else parts,
         group_values=problem.features.pool(flat),
