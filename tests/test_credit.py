@@ -212,4 +212,4 @@ def test_unknown_credits_are_refused_with_the_closest_first() -> None:
         samp.SAMP(credit="trapezium")
     with pytest.raises(TypeError, match=r"a credit is a name or a function of two Steps, not 3\."):
         samp.IG(credit=3)
-    assert set(NAMED) == {*PLAIN, *EXACT}
+    assert set(NAMED) == {*PLAIN, *EXACT, "idgi"}  # whose laws are in test_idgi.py

@@ -56,7 +56,7 @@ def test_names_stand_for_the_papers_settings() -> None:
         "samp++": samp.SAMP(10, eta=0.1, momentum=0.5, credit="momentum", baseline=("black", "blurred")),
         "ig": samp.IG(50, None, "trapezoid", "to_image", "black"),
     }
-    assert names() == list(paper)
+    assert set(paper) < set(names())
     for name, method in paper.items():
         assert_same(samp.explain(model, x, method=name), samp.explain(model, x, method=method), **CLOSE)
     assert_same(samp.explain(model, x), samp.explain(model, x, method=samp.SAMPPlusPlus()), **CLOSE)

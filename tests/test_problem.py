@@ -185,3 +185,19 @@ def test_a_result_says_how_it_was_made() -> None:
     chosen = samp.explain(net(0), images(0, 2, 12), target=lambda output: output[:, 0])
     assert "lambda" in str(chosen.details["target"])
     assert not differs(chosen, samp.explain(net(0), images(0, 2, 12), target=0))
+
+
+def test_the_model_is_fed_in_the_memory_format_of_the_input() -> None:
+    seen: list[bool] = []
+
+    def model(x: Tensor) -> Tensor:
+        seen.append(x.is_contiguous(memory_format=torch.channels_last))
+        return x.square().sum((1, 2, 3))
+
+    x = torch.rand(2, 3, 4, 4)
+    plain = samp.explain(model, x, method="samp")
+    assert not any(seen)
+    seen.clear()
+    last = samp.explain(model, x.to(memory_format=torch.channels_last), method="samp")
+    assert all(seen)
+    torch.testing.assert_close(last.values, plain.values)

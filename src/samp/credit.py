@@ -11,11 +11,13 @@ dx = x_after − x_before:
 | `trapezoid` | mean of the two | in the limit, error of order η² |
 | `shared` | `momentum` plus the segment's residual, shared by abs(credit) | always |
 | `shared_trapezoid` | `trapezoid` plus its residual, shared likewise | always |
+| `idgi` | the score change, shared by ∇f(x_before)² | always, but for segments that start without any gradient |
 
 The first four give weight × difference on a linear model, nothing to an element without gradient, and are additive
 in f along a fixed path. The shared ones keep the first two laws but not additivity, and where a segment changed the
 score although no element of it had any credit (`blind`), they share by abs(dx), so that there an element without
-gradient can earn.
+gradient can earn. `idgi` looks at the gradient alone: an element without gradient earns nothing, one that did not move
+can earn, all of a segment earn with one sign, and neither weight × difference nor additivity holds.
 """
 
 from __future__ import annotations
@@ -107,6 +109,25 @@ class Shared:
         return (self.base(before, after) == 0).all(1) & (after.value != before.value)
 
 
+def idgi(before: Step, after: Step) -> Tensor:
+    """IDGI (Yang et al., CVPR 2023): the score change of the segment, shared by the squared gradient before the move.
+
+    Only the part of a move along the gradient changes the score to first order; what the rest adds is noise to IDGI,
+    and credit = g² · Δf / Σg² leaves it out. A segment that starts without any gradient gives nothing, and shows up in
+    the residual.
+
+    >>> import samp
+    >>> move = samp.IG(steps=1, baseline=torch.tensor([[0.0, 1.0]]), credit="idgi")  # only the first element moves
+    >>> weight = torch.tensor([3.0, 4.0])
+    >>> samp.explain(lambda x: x @ weight, torch.tensor([[25.0, 1.0]]), method=move).values.tolist()
+    [[27.0, 48.0]]
+    """
+    size = before.gradient.abs().amax(1, keepdim=True)
+    share = (before.gradient / torch.where(size > 0, size, 1)) ** 2  # by size first: squares of 1e-25 are 0 in float32
+    total = share.sum(1, keepdim=True)
+    return share * ((after.value - before.value)[:, None] / torch.where(total > 0, total, 1))
+
+
 NAMED: dict[str, Credit] = {
     "momentum": momentum,
     "left": left,
@@ -114,6 +135,7 @@ NAMED: dict[str, Credit] = {
     "trapezoid": trapezoid,
     "shared": Shared(momentum),
     "shared_trapezoid": Shared(trapezoid),
+    "idgi": idgi,
 }
 
 

@@ -21,7 +21,7 @@ SHOWN = 0.99  # the share of pixels below full white; said in the caption
 
 
 def sheet(photo: Image.Image, result: Attribution, title: str, notes: Sequence[str], sample: int = 0) -> Image.Image:
-    """The whole picture for one sample: a title, four panels with captions, and notes below.
+    """The whole picture for one sample: a title, panels with captions (curves only if there were walks), and notes.
 
     >>> import samp
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 2)).eval()
@@ -30,13 +30,15 @@ def sheet(photo: Image.Image, result: Attribution, title: str, notes: Sequence[s
     (1464, 464)
     """
     shade = brightness(result.map[sample])
-    panels = [
+    panels: list[tuple[Image.Image, str]] = [
         (_enlarged(photo), "what the model is shown"),
         (_enlarged(Image.fromarray((255 * shade).astype(np.uint8)).convert("RGB")), f"credit ({_scale_words()})"),
         (overlay(photo, shade), "credit over the photo"),
-        (curves({name: scores[sample] for name, scores in result.scores.items()}), "score along the walks"),
     ]
-    width = 4 * PANEL + 5 * GAP
+    if result.scores:
+        walks: dict[str, torch.Tensor] = {name: scores[sample] for name, scores in result.scores.items()}
+        panels.append((curves(walks), "score along the walks"))
+    width = len(panels) * (PANEL + GAP) + GAP
     lines = [line for note in notes for line in _wrapped(note, width - 2 * GAP, font(TEXT - 2))]
     page = Image.new("RGB", (width, PANEL + 2 * GAP + (3 + len(lines)) * (TEXT + 4)), PAPER)
     pen = ImageDraw.Draw(page)

@@ -6,6 +6,7 @@ A path proposes from wherever a row stands, so any path works under any step rul
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -82,6 +83,28 @@ class Straight:
 
     def least_steps(self, route: Route) -> int:
         return self.steps
+
+    def most_steps(self, route: Route) -> int:
+        return self.steps
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A curve known beforehand, in `steps` parts: `point(route, t)` is where its rows stand at t, from 0 to 1.
+
+    Where a row stands is told by the number of its step and not by x, so a curve is walked without a step rule. It may
+    run into its end point early: from there on the row has nothing to earn, and leaves.
+    """
+
+    steps: int
+    point: Callable[[Route, float], Tensor]
+
+    def propose(self, step: Step, route: Route) -> Tensor:
+        number = step.number + 1
+        return self.point(route, number / self.steps) if number < self.steps else route.end
+
+    def least_steps(self, route: Route) -> int:
+        return 0
 
     def most_steps(self, route: Route) -> int:
         return self.steps

@@ -1,8 +1,8 @@
 """The question, checked once: which score of which model, for which inputs, in which features.
 
 All checks of what the user handed in live here and in the modules it calls; behind this door nothing is checked
-again. Inputs are flattened to `b n` and kept in float32 or wider; the model gets them back in their own shape and
-dtype.
+again. Inputs are flattened to `b n` and kept in float32 or wider; the model gets them back in their own shape,
+dtype and memory format.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Problem:
     def output(self, x: Tensor, samples: Tensor) -> Any:
         """The model's output for points x (r n) of these samples (r); the model works on copies of its own."""
         parts = zip(self.unflatten(x), self.inputs, strict=True)
-        inputs = [part.to(t.dtype, copy=True) for part, t in parts]
+        inputs = [part.to(t.dtype, copy=True, memory_format=_layout(t)) for part, t in parts]
         return self.model(*inputs, *[_rows(arg, samples, self.batch) for arg in self.forward_args])
 
     def value_and_gradient(self, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]:
@@ -182,6 +182,12 @@ def _check_device(model: Any, tensors: Sequence[Tensor]) -> None:
 def _usable(arg: Any) -> Any:
     """An extra argument that autograd may save: tensors made under `torch.inference_mode` must be copied for that."""
     return arg.clone() if isinstance(arg, Tensor) and arg.is_inference() else arg
+
+
+def _layout(tensor: Tensor) -> torch.memory_format:
+    """The memory format to feed the model in: the user's own, since channels last is often faster."""
+    last = tensor.ndim == 4 and not tensor.is_contiguous() and tensor.is_contiguous(memory_format=torch.channels_last)
+    return torch.channels_last if last else torch.contiguous_format
 
 
 def _rows(arg: Any, samples: Tensor, batch: int) -> Any:

@@ -6,7 +6,6 @@ run and replayed. Runs alternate, so that a machine that slows down slows both.
 
 from __future__ import annotations
 
-import platform
 import statistics
 import time
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from torch import Tensor, nn
 
 import samp
 from samp.batches import BatchSize
+from samp.bench.machine import describe, peak_bytes, wait
 from samp.names import look_up
 
 
@@ -68,7 +68,7 @@ def measure(net: str, images: int, batch_size: BatchSize, device: str, repeats: 
             torch.autograd.grad(model(leaf)[:, 0].sum(), leaf)
 
     bare()
-    peaks = (_peak(bare, device), _peak(walk, device))
+    peaks = (peak_bytes(bare, device), peak_bytes(walk, device))
     pairs = [(_seconds(walk, device), _seconds(bare, device)) for _ in range(repeats)]
     ratios = [a / b for a, b in pairs]
     return Overhead(
@@ -82,7 +82,7 @@ def measure(net: str, images: int, batch_size: BatchSize, device: str, repeats: 
         ratio=statistics.median(ratios),
         spread=(min(ratios), max(ratios)),
         peak=f"{peaks[1] / peaks[0]:.2f}" if peaks[0] else "–",
-        machine=_machine(device),
+        machine=describe(device),
     )
 
 
@@ -115,29 +115,8 @@ def _resnet50() -> nn.Module:
 
 
 def _seconds(work: Callable[[], None], device: str) -> float:
-    _wait(device)
+    wait(device)
     started = time.perf_counter()
     work()
-    _wait(device)
+    wait(device)
     return time.perf_counter() - started
-
-
-def _peak(work: Callable[[], None], device: str) -> int:
-    """Bytes allocated on a CUDA device at most; 0 elsewhere, where torch does not count."""
-    if not device.startswith("cuda"):
-        return 0
-    torch.cuda.reset_peak_memory_stats()
-    work()
-    _wait(device)
-    return torch.cuda.max_memory_allocated()
-
-
-def _wait(device: str) -> None:
-    if device.startswith("cuda"):
-        torch.cuda.synchronize()
-
-
-def _machine(device: str) -> str:
-    where = torch.cuda.get_device_name() if device.startswith("cuda") else f"{torch.get_num_threads()} CPU threads"
-    versions = f"Python {platform.python_version()}, torch {torch.__version__}, samp {samp.__version__}"
-    return f"{where}, {platform.machine()}, {versions}"

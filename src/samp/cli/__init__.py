@@ -1,4 +1,4 @@
-"""The command line: `samp explain`, `samp bench`. Nothing here imports torch before it is needed."""
+"""The command line: `samp explain`, `samp methods`, `samp bench`. Nothing here imports torch before it is needed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 from samp import __version__
 from samp.cli.bench import bench
 from samp.cli.explain import explain
+from samp.cli.methods import methods
 
 
 class OneSentence(click.Group):
@@ -34,3 +35,4 @@ def main(debug: bool) -> None:
 
 main.add_command(explain)
 main.add_command(bench)
+main.add_command(methods)

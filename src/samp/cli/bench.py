@@ -26,3 +26,35 @@ def overhead(net: str, images: int, batch_size: str, device: str, repeats: int) 
     from samp.bench.overhead import measure, table
 
     click.echo(table(measure(net, images, "auto" if batch_size == "auto" else int(batch_size), device, repeats)))
+
+
+@bench.command()
+@click.option("--names", default="", help="Methods, with commas between; all if left out.")
+@click.option("--images", default=1, show_default=True, help="Images: 1 is the embedded photo, more are random.")
+@click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
+@click.option("--one-by-one", is_flag=True, help="Instead, a batch against its images one after the other.")
+def methods(names: str, images: int, device: str, one_by_one: bool) -> None:
+    """Seconds, model calls and memory of every method, beside other libraries' where they run.
+
+    One photo is explained with EfficientNet-Lite0; several random images with a ResNet-50-shaped net.
+
+    Example: samp bench methods --names ig,gradcam,rise
+    """
+    import torch
+
+    from samp.bench import methods as side_by_side
+    from samp.models import efficientnet_lite0
+    from samp.photos import embedded, read
+
+    if images == 1:
+        classifier = efficientnet_lite0()
+        model, x = classifier.net.to(device), classifier.prepare(read(embedded())).to(device)
+    else:
+        generator = torch.Generator().manual_seed(0)
+        model = side_by_side.random_resnet(device)
+        x = torch.rand(images, 3, 224, 224, generator=generator).to(device)
+    chosen = [name for name in names.split(",") if name]
+    if one_by_one:
+        click.echo(side_by_side.one_by_one(chosen or ["blurig", "guidedig"], model, x, 967))
+    else:
+        click.echo(side_by_side.table(side_by_side.compare(chosen, model, x, 967), x.device))

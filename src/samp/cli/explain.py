@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from PIL import Image
 
     from samp.attribution import Attribution
+    from samp.methods import Method
     from samp.models import Classifier
 
 
@@ -39,9 +40,10 @@ def explain(
 
     Example: samp explain cat.jpg --eta 0.02 --out cat-why.png
     """
+    import torch
+
     import samp
     from samp import models, photos
-    from samp.methods import named
 
     if not out.parent.is_dir():
         raise FileNotFoundError(f"the folder {out.parent} does not exist: make it first, or choose another --out.")
@@ -51,14 +53,27 @@ def explain(
     classifier.net.to(home)
     x = classifier.prepare(picture).to(home)
     started = time.perf_counter()
-    chosen = named(method) if eta is None else replace(named(method), eta=eta)  # type: ignore[type-var]  # every method is a dataclass
-    result = samp.explain(classifier.net, x, target=target, method=chosen, seed=seed)
+    result = samp.explain(classifier.net, x, target=target, method=_method(method, eta), seed=seed)
     seconds = time.perf_counter() - started
-    facts = _facts(classifier, result, seconds)
+    with torch.no_grad():
+        score = float(classifier.net(x)[0, result.details["target"][0]])
+    facts = _facts(classifier, result, score, seconds)
     _save(classifier.crop(picture), result, facts, out)
     for name, value in facts.items():
         click.echo(f"{name + ':':<11}{value}")
     click.echo(f"{'picture:':<11}{out}")
+
+
+def _method(name: str, eta: float | None) -> Method:
+    """The method of this name, with its longest step as asked for."""
+    from samp.methods import named
+
+    method = named(name)
+    if eta is None:
+        return method
+    if not hasattr(method, "eta"):
+        raise ValueError(f"{name} takes no --eta: its steps are not limited in length.")
+    return replace(method, eta=eta)  # type: ignore[type-var]  # every method is a dataclass
 
 
 def _device(name: str) -> torch.device:
@@ -73,17 +88,15 @@ def _device(name: str) -> torch.device:
     return device
 
 
-def _facts(classifier: Classifier, result: Attribution, seconds: float) -> dict[str, str]:
+def _facts(classifier: Classifier, result: Attribution, score: float, seconds: float) -> dict[str, str]:
     """What is printed and written under the picture."""
     index = result.details["target"][0]
-    change = sum(float(c[0]) for c in result.score_change.values())
-    score = result.scores.get("to_baseline", next(iter(result.scores.values())))[0]
-    at_image = float(score[0] if "to_baseline" in result.scores else score[int(result.steps["to_image"][0])])
-    residual = float(result.residual[0])
+    change, residual = sum(float(c[0]) for c in result.score_change.values()), float(result.residual[0])
+    missed = f"{residual:+.3f} of a score change of {change:.3f} (credit sums to {change - residual:.3f})"
     return {
         "class": f"{classifier.classes[index]} ({index})",
-        "score": f"{at_image:.3f} (logit, {classifier.name})",
-        "residual": f"{residual:+.3f} of a score change of {change:.3f} (credit sums to {change - residual:.3f})",
+        "score": f"{score:.3f} (logit, {classifier.name})",
+        "residual": missed if result.score_change else "none: this method's credit is not meant to sum to the score",
         "gradients": str(int(result.gradients[0])),
         "seconds": f"{seconds:.2f}",
         "method": result.method,
@@ -95,7 +108,7 @@ def _save(crop: Image.Image, result: Attribution, facts: dict[str, str], out: Pa
 
     notes = [
         f"{facts['method']}; baselines in the space the model is fed, where 0 is mid-grey here",
-        f"credit misses the score change by {facts['residual']}; {facts['gradients']} gradients, {facts['seconds']} s",
+        f"residual: {facts['residual']}; {facts['gradients']} gradients, {facts['seconds']} s",
     ]
     page = sheet(crop, result, f"Why {facts['class']}? Score {facts['score']}", notes)
     unfinished = out.with_name(f".{out.name}.{os.getpid()}.part")

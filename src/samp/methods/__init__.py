@@ -1,33 +1,71 @@
-"""Every method behind one signature: a frozen dataclass with `attribute(problem, run) -> Attribution`."""
+"""Every method behind one signature: a frozen dataclass with `attribute(problem, run) -> Attribution`.
+
+A name stands for the method with its published settings; `table()` says of each where it comes from, what it costs and
+what it promises.
+"""
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from samp.attribution import Attribution
+from samp.baselines import Blurred, black
 from samp.follow import Run
+from samp.methods import (
+    blur_ig,
+    cam,
+    captum_adapters,
+    guided_ig,
+    ig2,
+    propagation,
+    random_map,
+    rise,
+    smoothgrad,
+    spectral_ig,
+    xrai,
+)
 from samp.methods.integrated_gradients import IG
 from samp.methods.manipulation import SAMP, SAMPPlusPlus
+from samp.methods.result import About
 from samp.names import look_up
 from samp.problem import Problem
 
-__all__ = ["IG", "SAMP", "Method", "SAMPPlusPlus", "named", "names"]
+__all__ = ["IG", "SAMP", "Method", "SAMPPlusPlus", "named", "names", "table"]
 
 
 class Method(Protocol):
     """Explains a problem; its fields are its settings, its repr says how it was made."""
 
+    about: ClassVar[About]
+
     def attribute(self, problem: Problem, run: Run) -> Attribution: ...
 
 
-NAMED: dict[str, Method] = {"samp": SAMP(), "samp++": SAMPPlusPlus(), "ig": IG()}
+NAMED: dict[str, Method] = {
+    "samp++": SAMPPlusPlus(),
+    "samp": SAMP(),
+    "ig": IG(),
+    "ig-blurred": IG(baseline=Blurred()),
+    "ig-both": IG(direction="both", baseline=(black, Blurred())),
+    **blur_ig.METHODS,
+    **guided_ig.METHODS,
+    **spectral_ig.METHODS,
+    **ig2.METHODS,
+    **propagation.METHODS,
+    **cam.METHODS,
+    **smoothgrad.METHODS,
+    **rise.METHODS,
+    **xrai.METHODS,
+    **captum_adapters.METHODS,
+    **random_map.METHODS,
+}
 
 
 def names() -> list[str]:
     """The names that stand for methods with their published settings.
 
-    >>> "samp++" in names()
-    True
+    >>> "samp++" in names(), "gradcam" in names()
+    (True, True)
     """
     return list(NAMED)
 
@@ -35,11 +73,26 @@ def names() -> list[str]:
 def named(method: str | Method) -> Method:
     """The method of this name, or the method itself.
 
-    >>> named("ig")
-    IG(steps=50, eta=None, credit='trapezoid', direction='to_image', baseline=Constant(value=0.0))
+    >>> named("samp")
+    SAMP(pixels_per_step=None, eta=None, momentum=0.0, credit='momentum', direction='both', baseline=None, steps=None)
     """
     if isinstance(method, str):
         return look_up(method, NAMED, "method")
     if not callable(getattr(method, "attribute", None)) or isinstance(method, type):
         raise TypeError(f"a method is a name or an object such as samp.SAMP(), not {method!r}.")
     return method
+
+
+def table() -> str:
+    """All methods as a Markdown table.
+
+    >>> table().splitlines()[0]
+    '| name | method and its settings | source | model calls per sample | sums to the score change | made by |'
+    """
+    head = "| name | method and its settings | source | model calls per sample | sums to the score change | made by |"
+    rows = [head, "|---|---|---|---|---|---|"]
+    for name, method in NAMED.items():
+        about = method.about
+        by = f"{about.implementation} ({about.licence})"
+        rows.append(f"| `{name}` | `{method!r}` | {about.paper} | {about.cost} | {about.complete} | {by} |")
+    return "\n".join(rows)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from samp.attribution import Attribution, Direction
 from samp.baselines import black
 from samp.credit import Credit
 from samp.follow import Run
 from samp.methods.path_settings import check_path_settings, walk_along, wrapped
+from samp.methods.result import About
 from samp.paths import Straight
 from samp.problem import Problem
 
@@ -27,6 +28,12 @@ class IG:
     >>> result.values.tolist()
     [[0.0, 0.0, 0.0]]
     """
+
+    about: ClassVar[About] = About(
+        paper="Sundararajan et al., ICML 2017",
+        cost="steps + 1 gradients a direction",
+        complete="yes, to an error of order 1/steps²",
+    )
 
     steps: int = 50
     eta: float | None = None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from samp.attribution import Attribution, Direction
 from samp.credit import Credit
 from samp.follow import Run
 from samp.methods.path_settings import check_path_settings, walk_along, wrapped
+from samp.methods.result import About
 from samp.paths import Salient
 from samp.problem import Problem
 
@@ -35,6 +36,12 @@ class SAMP:
     >>> result.map.shape, result.steps["to_baseline"].tolist()
     (torch.Size([2, 8, 8]), [16, 16])
     """
+
+    about: ClassVar[About] = About(
+        paper="Zhang et al., ICLR 2024, Eq. 8",
+        cost="2·(⌈groups/s⌉ + 1) gradients",
+        complete="no; the residual is reported (`shared` credits: exactly)",
+    )
 
     pixels_per_step: int | None = None
     eta: float | None = None
@@ -81,6 +88,12 @@ class SAMPPlusPlus(SAMP):
     >>> sorted(result.scores)
     ['to_baseline', 'to_image']
     """
+
+    about: ClassVar[About] = About(
+        paper="Zhang et al., ICLR 2024, Algorithm 1",
+        cost="up to 2·(⌈groups/s⌉ + ⌈1/η⌉ + 1) gradients",
+        complete="no; the residual is reported (`shared` credits: exactly)",
+    )
 
     eta: float | None = 0.1
     momentum: float = 0.5

@@ -1,0 +1,243 @@
+"""Class activation maps: the last convolution's channels, weighted by what they mean to the score, and enlarged.
+
+All three are the sum Σ_k w_k A_k over the channels A_k of one layer; they differ in the weights w_k. The layer is the
+net's last feature map unless it is named. Hooks are set for one forward pass and removed again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from samp.attribution import Attribution
+from samp.batches import Batches
+from samp.follow import Run
+from samp.methods.result import About, only_images, over_channels, result
+from samp.names import look_up
+from samp.problem import Problem
+
+CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
+FAR = -10.0  # CAM's gradient is also taken at this multiple of the features: a bend in the head shows there
+
+
+@dataclass(frozen=True)
+class CAM:
+    """Class activation map (Zhou et al., CVPR 2016): w_k is the weight of channel k in the one linear layer.
+
+    Only for nets of the form convolutions → global average pool → one linear layer, or with a max pool, as in the CNNs
+    of the SAMP paper. There w_k is the score's gradient by the mean (or maximum) of A_k, so no weights have to be found
+    in the model. The map is signed, as published; behind an average pool, its mean over the *layer's* positions is the
+    score without its bias. `layer` is a module's name; `None` takes the last one with a feature map.
+
+    >>> import samp
+    >>> net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 5))
+    >>> result = samp.explain(net.eval(), torch.rand(2, 3, 8, 8), method=CAM())
+    >>> result.map.shape, result.method
+    (torch.Size([2, 8, 8]), "CAM(layer='1')")
+    """
+
+    about: ClassVar[About] = About("Zhou et al., CVPR 2016", "1 gradient", "no")
+    layer: str | None = None
+
+    def attribute(self, problem: Problem, run: Run) -> Attribution:
+        """The channels of every sample, weighted by the classifier's own weights."""
+        return _attribute(self, problem, run, _check_head)
+
+    def weights(self, features: Tensor, gradient: Tensor) -> Tensor:
+        return gradient.sum((2, 3))  # b k
+
+    def finish(self, maps: Tensor) -> Tensor:
+        return maps
+
+
+@dataclass(frozen=True)
+class GradCAM:
+    """Grad-CAM (Selvaraju et al., ICCV 2017): w_k is the gradient by A_k, averaged over positions (Eq. 1).
+
+    With `relu`, as published, only evidence for the class stays (Eq. 2). `layer` is a module's name; `None` takes the
+    last one with a feature map, as the paper does.
+
+    >>> import samp
+    >>> net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 5)).eval()
+    >>> result = samp.explain(net, torch.rand(2, 1, 8, 8), method=GradCAM())
+    >>> result.map.shape, result.method
+    (torch.Size([2, 8, 8]), "GradCAM(layer='1', relu=True)")
+    """
+
+    about: ClassVar[About] = About("Selvaraju et al., ICCV 2017", "1 gradient", "no")
+    layer: str | None = None
+    relu: bool = True
+
+    def attribute(self, problem: Problem, run: Run) -> Attribution:
+        """The channels of every sample, weighted by their mean gradient."""
+        return _attribute(self, problem, run)
+
+    def weights(self, features: Tensor, gradient: Tensor) -> Tensor:
+        return gradient.mean((2, 3))  # b k
+
+    def finish(self, maps: Tensor) -> Tensor:
+        return maps.relu() if self.relu else maps
+
+
+@dataclass(frozen=True)
+class GradCAMPlusPlus(GradCAM):
+    """Grad-CAM++ (Chattopadhay et al., WACV 2018): w_k = Σ α ReLU(g) with α = g² / (2g² + ΣA_k g³) (Eq. 10, 19).
+
+    g is the gradient of the score. The paper explains exp(score), whose gradient is exp(score)·g; that factor is the
+    same for all pixels of a sample and left out, since it overflows for large scores. Positions with g = 0 get α = 0.
+
+    >>> import samp
+    >>> net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 5)).eval()
+    >>> samp.explain(net, torch.rand(2, 1, 8, 8), method=GradCAMPlusPlus()).map.shape
+    torch.Size([2, 8, 8])
+    """
+
+    about: ClassVar[About] = About("Chattopadhay et al., WACV 2018", "1 gradient", "no")
+
+    def weights(self, features: Tensor, gradient: Tensor) -> Tensor:
+        # numerator and denominator divided by g², so that small gradients do not underflow
+        below = 2 + features.sum((2, 3), keepdim=True) * gradient
+        alpha = torch.where((gradient == 0) | (below == 0), 0, 1 / below)
+        return (alpha * gradient.relu()).sum((2, 3))  # b k
+
+
+METHODS: dict[str, CAM | GradCAM] = {"cam": CAM(), "gradcam": GradCAM(), "gradcam++": GradCAMPlusPlus()}
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where features are taken: the `call`-th call of this module in a forward pass (modules may be reused)."""
+
+    name: str
+    module: nn.Module
+    call: int
+
+
+def _attribute(
+    method: CAM | GradCAM, problem: Problem, run: Run, check: Callable[[Problem, Place], None] | None = None
+) -> Attribution:
+    image = only_images(problem, method)
+    batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device)
+    problem = problem.settled(batches)
+    place = find_place(problem, method.layer, type(method).__name__)
+    if check:
+        check(problem, place)
+
+    def work(first: int, last: int) -> Tensor:
+        samples = torch.arange(first, last, device=problem.x.device)
+        features, gradient = features_and_gradient(problem, place, samples)
+        maps = (method.weights(features, gradient)[:, :, None, None] * features).sum(1, keepdim=True)  # b 1 h w
+        return F.interpolate(method.finish(maps), image.shape[2:], mode="bilinear", align_corners=False)[:, 0]
+
+    maps = torch.cat(list(batches.over(problem.batch, work)))  # b h w
+    return result(problem, over_channels(problem, maps), replace(method, layer=place.name), run, gradients=1)
+
+
+def features_and_gradient(problem: Problem, place: Place, samples: Tensor, scale: float = 1.0) -> tuple[Tensor, Tensor]:
+    """The features A (b k h w) of these samples, times `scale`, and the score's gradient there.
+
+    The net goes on with a copy, so that an in-place activation behind the layer does not change what is kept.
+    """
+    kept: list[Tensor] = []
+
+    def keep(output: Tensor) -> Tensor:
+        kept.append((output.detach() * scale).requires_grad_())
+        return kept[-1].clone()
+
+    with torch.inference_mode(False), torch.enable_grad(), _replaced(place, keep):
+        score = problem.score(problem.output(problem.x[samples], samples), samples)
+        (gradient,) = torch.autograd.grad(score.sum(), kept, allow_unused=True) if score.requires_grad else (None,)
+    if gradient is None:
+        raise ValueError(f"the score does not depend on the output of layer {place.name!r}: pass another layer.")
+    return kept[0].detach().to(problem.x.dtype), gradient.to(problem.x.dtype)
+
+
+def find_place(problem: Problem, layer: str | None, method: str) -> Place:
+    """The named layer, else the last module that gives a feature map; found by a forward pass of one sample."""
+    model = problem.model
+    if not isinstance(model, nn.Module):
+        raise ValueError(f"{method} looks inside the model, which must be an nn.Module, not {type(model).__name__}.")
+    named = dict(model.named_modules())
+    chosen = named if layer is None else {layer: look_up(layer, named, "layer")}
+    maps, convolved = _feature_maps(problem, chosen)
+    if layer is not None and not maps:
+        raise ValueError(f"layer {layer!r} gives no b k h w feature map: name a convolution or what follows one.")
+    if not maps or not (convolved or layer):
+        raise ValueError(
+            f"{method} found no convolution layer with a b k h w feature map in {type(model).__name__}: "
+            "name one by layer=..., or use another method, such as 'samp++' or 'ig'."
+        )
+    return maps[-1]
+
+
+def _feature_maps(problem: Problem, modules: dict[str, nn.Module]) -> tuple[list[Place], bool]:
+    """Calls that gave a feature map of more than one position, in order, from the first convolution on if any.
+
+    The net itself is none of them, unless it was asked for by its name "".
+    """
+    maps: list[Place] = []
+    calls = dict.fromkeys(modules, 0)
+    convolved = False
+
+    def listener(name: str) -> Callable[..., None]:
+        def hear(module: nn.Module, inputs: Any, output: Any) -> None:
+            nonlocal convolved
+            calls[name] += 1
+            convolved = convolved or isinstance(module, CONVOLUTIONS)
+            wanted = (convolved and name) or len(modules) == 1
+            if wanted and isinstance(output, Tensor) and output.ndim == 4 and math.prod(output.shape[2:]) > 1:
+                maps.append(Place(name, module, calls[name]))
+
+        return hear
+
+    handles = [module.register_forward_hook(listener(name)) for name, module in modules.items()]
+    try:
+        with torch.no_grad():
+            problem.output(problem.x[:1], torch.zeros(1, dtype=torch.long, device=problem.x.device))
+    finally:
+        for handle in handles:
+            handle.remove()
+    return maps, convolved
+
+
+@contextmanager
+def _replaced(place: Place, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
+    """For one forward pass: the output of this call of the module goes through `change`."""
+    calls = 0
+
+    def hook(module: nn.Module, inputs: Any, output: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return change(output) if calls == place.call else None
+
+    handle = place.module.register_forward_hook(hook)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+def _check_head(problem: Problem, place: Place) -> None:
+    """A sentence unless the score is linear in each channel's mean, or in its maximum, here and far away too.
+
+    The gradient is then the same at all positions, or not zero at one alone, and its sum is the channel's weight.
+    """
+    first = torch.zeros(1, dtype=torch.long, device=problem.x.device)
+    _, here = features_and_gradient(problem, place, first)
+    _, there = features_and_gradient(problem, place, first, FAR)
+    tolerance = 1e-3 * float(here.abs().max())  # rounding, also that of a half-precision net
+    averaged = torch.allclose(here, here.mean((2, 3), keepdim=True).expand_as(here), 0, tolerance)
+    maximal = bool(((here.abs() > tolerance).sum((2, 3)) <= 1).all())
+    same = torch.allclose(here.sum((2, 3)), there.sum((2, 3)), 0, tolerance * (here[0, 0].numel() if averaged else 1))
+    if not ((averaged or maximal) and same):
+        raise ValueError(
+            f"CAM needs a global average or max pool and one linear layer behind {place.name!r}, and this net has "
+            "something else there: use method='gradcam', which needs neither."
+        )

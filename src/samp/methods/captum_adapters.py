@@ -1,0 +1,246 @@
+"""Perturbation methods that Captum computes: Shapley sampling, LIME, Occlusion and feature ablation (extra `compare`).
+
+Captum explains one sample at a time, and, but for Occlusion, never sees it: its input is one switch per group, 1 for
+the sample's own elements and 0 for the baseline's. Its random numbers start anew from the seed for every sample, so a
+sample's result does not depend on its neighbours. A group's value is shared by its elements in equal parts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from samp.attribution import Attribution
+from samp.baselines import black, named
+from samp.follow import Run
+from samp.methods.path_settings import wrapped
+from samp.methods.perturbing import Asked, Score, check_counts, in_patches, patch_side, superpixels
+from samp.methods.result import About, only_images, over_channels, result
+from samp.problem import Problem
+
+
+def _about(paper: str, cost: str, complete: str = "no") -> About:
+    return About(paper, cost, complete, implementation="Captum 0.9", licence="BSD-3-Clause")
+
+
+@dataclass(frozen=True)
+class Shapley:
+    """Shapley sampling (ApproShapley; Castro et al., 2009), by Captum.
+
+    Groups enter one by one in `samples` random orders; a group's value is the mean change of the score when it enters,
+    so that all of them sum to f(image) − f(baseline). 25 orders are Captum's default; the paper leaves them open.
+
+    - `patch`: explain an image in patches of this side. `None` takes the problem's groups, except for images of more
+      than 1,024 pixels, whose patches are then a 14th of the longer side (16 at 224 pixels, where pixels would cost
+      50,176 forwards an order). The result's `method` says which.
+    - `baseline`: what a group shows before it enters.
+
+    >>> _ = import_module("pytest").importorskip("captum")
+    >>> import samp
+    >>> result = samp.explain(torch.nn.Linear(3, 1).eval(), torch.rand(2, 3), method=Shapley(samples=4))
+    >>> bool((result.residual.abs() < 1e-5).all()), result.details["forwards"]
+    (True, 15)
+    """
+
+    about: ClassVar[About] = _about("Castro et al., 2009", "25 forwards per group", "yes")
+    samples: int = 25
+    patch: int | None = None
+    baseline: Any = black
+
+    def __post_init__(self) -> None:
+        check_counts(samples=self.samples, patch=self.patch)
+        object.__setattr__(self, "baseline", named(wrapped(self.baseline)))
+
+    def attribute(self, problem: Problem, run: Run) -> Attribution:
+        """Captum's ShapleyValueSampling of every sample."""
+        method = replace(self, patch=self.patch or patch_side(problem))
+        groups = in_patches(problem, method.patch)
+
+        def explain(score: Score, at_once: int, switches: Tensor) -> Tensor:
+            peer = _captum().ShapleyValueSampling(score)
+            values: Tensor = peer.attribute(switches, n_samples=self.samples, perturbations_per_eval=at_once)
+            return values
+
+        asked = Asked(problem, run, self.baseline, self.samples * groups.count + 3)
+        change, values = asked.change(), asked.by_groups(groups, explain)
+        return result(asked.problem, values, method, run, forwards=asked.forwards, change=change)
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """Feature ablation, by Captum: a group's value is what the score loses when it alone shows the baseline.
+
+    Occlusion (Zeiler & Fergus, ECCV 2014) by groups. `patch` and `baseline` are as in `Shapley`.
+
+    >>> _ = import_module("pytest").importorskip("captum")
+    >>> import samp
+    >>> net, x = torch.nn.Linear(3, 1).eval(), torch.rand(1, 3)
+    >>> torch.allclose(samp.explain(net, x, method=Ablation()).values, net.weight * x, atol=1e-6)
+    True
+    """
+
+    about: ClassVar[About] = _about("Zeiler & Fergus, ECCV 2014", "1 forward per group")
+    patch: int | None = None
+    baseline: Any = black
+
+    def __post_init__(self) -> None:
+        check_counts(patch=self.patch)
+        object.__setattr__(self, "baseline", named(wrapped(self.baseline)))
+
+    def attribute(self, problem: Problem, run: Run) -> Attribution:
+        """Captum's FeatureAblation of every sample."""
+        method = replace(self, patch=self.patch or patch_side(problem))
+        groups = in_patches(problem, method.patch)
+
+        def explain(score: Score, at_once: int, switches: Tensor) -> Tensor:
+            values: Tensor = _captum().FeatureAblation(score).attribute(switches, perturbations_per_eval=at_once)
+            return values
+
+        asked = Asked(problem, run, self.baseline, groups.count + 1)
+        values = asked.by_groups(groups, explain)
+        return result(asked.problem, values, method, run, forwards=asked.forwards)
+
+
+@dataclass(frozen=True)
+class LIME:
+    """LIME (Ribeiro et al., KDD 2016), by Captum: a linear model of the score, fitted to `samples` random switchings.
+
+    Samples weigh exp(−d²/2w²), d the cosine distance of their switches to all ones and w the `kernel_width`; the model
+    is a Lasso, and a group's value its weight. Published (the authors' code for images): 1,000 samples, width 0.25.
+
+    - `superpixels`: images in pixels are explained in about this many SLIC superpixels, each image in its own; the
+      authors' quickshift gives as many. Anything else is explained in the problem's groups.
+    - `alpha`: of the Lasso, in standard deviations of the scores. Captum's 0.01 in the score's own unit leaves nothing
+      of small scores.
+    - `baseline`: what a group shows when it is switched off.
+
+    >>> _ = [import_module("pytest").importorskip(name) for name in ("captum", "sklearn")]
+    >>> import samp
+    >>> net, x = torch.nn.Linear(3, 1).eval(), torch.rand(1, 3)
+    >>> torch.allclose(samp.explain(net, x, method=LIME(samples=99, alpha=0)).values, net.weight * x, atol=1e-5)
+    True
+    """
+
+    about: ClassVar[About] = _about("Ribeiro et al., KDD 2016", "1,000 forwards")
+    samples: int = 1000
+    superpixels: int = 100
+    alpha: float = 0.01
+    kernel_width: float = 0.25
+    baseline: Any = black
+
+    def __post_init__(self) -> None:
+        check_counts(samples=self.samples, superpixels=self.superpixels)
+        if not self.alpha >= 0 or not self.kernel_width > 0:
+            raise ValueError("alpha is at least 0 and kernel_width above 0.")
+        object.__setattr__(self, "baseline", named(wrapped(self.baseline)))
+
+    def attribute(self, problem: Problem, run: Run) -> Attribution:
+        """Captum's Lime of every sample."""
+        groups = superpixels(problem.inputs[0], self.superpixels) if problem.paper_settings else problem.features
+
+        def explain(score: Score, at_once: int, switches: Tensor) -> Tensor:
+            peer = _captum().Lime(score, interpretable_model=ScaledLasso(self.alpha), similarity_func=self._similarity)
+            values: Tensor = peer.attribute(switches, n_samples=self.samples, perturbations_per_eval=at_once)
+            return values
+
+        asked = Asked(problem, run, self.baseline, self.samples)
+        values = asked.by_groups(groups, explain)
+        done = result(asked.problem, values, self, run, forwards=asked.forwards)
+        return replace(done, details={**done.details, "explained in": groups.label})
+
+    def _similarity(self, original: Tensor, perturbed: Tensor, switches: Tensor, **_: Any) -> float:
+        distance = 1 - float(switches.float().mean()) ** 0.5  # the cosine to all ones is √(part switched on)
+        return float(np.exp(-(distance**2) / (2 * self.kernel_width**2)))
+
+
+@dataclass(frozen=True)
+class Occlusion:
+    """Occlusion (Zeiler & Fergus, ECCV 2014), by Captum: what the score loses under a square slid over the image.
+
+    A pixel's value is the mean over the squares that hide it. `None` scales a `window` of 15 at a `stride` of 8 for 224
+    pixels (Captum's tutorial; the paper does not say) to the image's longer side. The result's `method` says which.
+
+    >>> _ = import_module("pytest").importorskip("captum")
+    >>> import samp
+    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 2)).eval()
+    >>> samp.explain(net, torch.rand(1, 1, 8, 8), method=Occlusion(window=4)).method
+    'Occlusion(window=4, stride=1, baseline=Constant(value=0.0))'
+    """
+
+    about: ClassVar[About] = _about("Zeiler & Fergus, ECCV 2014", "785 forwards at 224 pixels")
+    window: int | None = None
+    stride: int | None = None
+    baseline: Any = black
+
+    def __post_init__(self) -> None:
+        check_counts(window=self.window, stride=self.stride)
+        object.__setattr__(self, "baseline", named(wrapped(self.baseline)))
+
+    def attribute(self, problem: Problem, run: Run) -> Attribution:
+        """Captum's Occlusion of every sample."""
+        image = only_images(problem, self)
+        window, stride = self._settled(image)
+        places = [-((window - side) // stride) + 1 for side in image.shape[2:]]  # rounded up
+        asked = Asked(problem, run, self.baseline, places[0] * places[1] + 1)
+        settings = {
+            "sliding_window_shapes": (image.shape[1], window, window),
+            "strides": (image.shape[1], stride, stride),
+        }
+
+        def explain(score: Score, at_once: int, x: Tensor, baseline: Tensor) -> Tensor:
+            peer = _captum().Occlusion(lambda points: score(points.flatten(1)))
+            x, baseline = (t.view(1, *image.shape[1:]) for t in (x, baseline))
+            values: Tensor = peer.attribute(x, baselines=baseline, perturbations_per_eval=at_once, **settings)
+            return values[:, 0]  # all channels are hidden together
+
+        values = over_channels(problem, asked.by_points(explain))
+        method = replace(self, window=window, stride=stride)
+        return result(asked.problem, values, method, run, forwards=asked.forwards)
+
+    def _settled(self, image: Tensor) -> tuple[int, int]:
+        longest = max(image.shape[2:])
+        window = min(self.window or max(round(longest * 15 / 224), 1), *image.shape[2:])
+        stride = self.stride or min(max(round(longest * 8 / 224), 1), window)
+        if stride > window:
+            raise ValueError(f"a stride of {stride} leaves pixels out: take at most the window, {window}.")
+        return window, stride
+
+
+METHODS: dict[str, Shapley | LIME | Occlusion | Ablation] = {
+    "shapley": Shapley(),
+    "lime": LIME(),
+    "occlusion": Occlusion(),
+    "ablation": Ablation(),
+}
+
+
+class ScaledLasso:
+    """A Lasso whose α is in standard deviations of what it fits, so that it scales with the score."""
+
+    def __init__(self, alpha: float) -> None:
+        self.alpha = alpha
+
+    def fit(self, samples: Any) -> None:
+        """Fit the one batch (switches, scores, weights) that Captum hands over."""
+        ((switches, scores, weights),) = [[t.double().numpy() for t in batch] for batch in samples]
+        mean = np.average(scores, weights=weights)
+        spread = np.sqrt(np.average((scores - mean) ** 2, weights=weights)) or 1.0
+        linear = import_module("sklearn.linear_model")
+        model = linear.Lasso(alpha=self.alpha) if self.alpha else linear.LinearRegression()
+        model.fit(switches, (scores - mean) / spread, sample_weight=weights)
+        self.weights = torch.from_numpy(model.coef_ * spread)
+
+    def representation(self) -> Tensor:
+        return self.weights
+
+
+def _captum() -> Any:
+    try:
+        return import_module("captum.attr")
+    except ImportError as error:
+        raise ImportError("this method is Captum's: pip install samp[compare]") from error

@@ -1,0 +1,125 @@
+"""Guided IG: the path that moves the features with the smallest gradients first (Kapishnikov et al., 2021)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from samp.attribution import Attribution, Direction
+from samp.baselines import black
+from samp.credit import Credit
+from samp.follow import Run
+from samp.methods.path_settings import check_path_settings, walk_along, wrapped
+from samp.methods.result import About
+from samp.problem import Problem
+from samp.walk import Route, Step
+
+
+@dataclass(frozen=True)
+class GuidedIG:
+    """Guided Integrated Gradients: in equal parts of the L1 distance, the flattest features move first.
+
+    - `steps`, `fraction`, `max_dist`: 200, 0.25 and 0.02 are those of the authors' code (PAIR `saliency`). Each step
+      moves the `fraction` of features with the smallest abs(gradient), then the next, until it has gone 1/`steps` of
+      the way; no feature strays from the straight line by more than `max_dist` of its own way. 0 is IG, 1 is unbounded.
+    - `credit`: "left", the gradient before the move, is the authors'.
+    - `eta`, `direction` and `baseline` are as in `SAMP`.
+
+    A feature is a single element, channels apart, as published: `groups` only sum up the result. Rounding decides among
+    equal gradients, and in a convolutional net a constant baseline has many: so in float32, and with `max_dist` near 1
+    in any dtype, maps of two machines or batch sizes agree in outline (cosine 0.93 on SqueezeNet) and not in pixels.
+
+    >>> import torch, samp
+    >>> result = samp.explain(torch.nn.Linear(6, 3).eval(), torch.rand(2, 6), method=GuidedIG(steps=20))
+    >>> result.steps["to_image"].tolist(), bool((result.residual.abs() < 1e-5).all())
+    ([20, 20], True)
+    """
+
+    steps: int = 200
+    fraction: float = 0.25
+    max_dist: float = 0.02
+    eta: float | None = None
+    credit: str | Credit = "left"
+    direction: Literal["both"] | Direction = "to_image"
+    baseline: Any = black
+    about: ClassVar[About] = About(
+        paper="Kapishnikov et al., Guided Integrated Gradients, CVPR 2021",
+        cost="steps + 1 gradients",
+        complete="in the limit of many steps",
+    )
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.steps, Integral) and self.steps >= 1):
+            raise ValueError(f"steps is a whole number of at least 1, not {self.steps!r}.")
+        if not 0 < self.fraction <= 1:
+            raise ValueError(f"fraction is a share of the features above 0 and up to 1, not {self.fraction!r}.")
+        if not 0 <= self.max_dist <= 1:
+            raise ValueError(f"max_dist is a share of a feature's way from 0 to 1, not {self.max_dist!r}.")
+        check_path_settings(self.eta, self.credit, self.direction)
+        object.__setattr__(self, "baseline", wrapped(self.baseline))
+
+    def attribute(self, problem: Problem, run: Run) -> Attribution:
+        """Walk the guided path of every sample."""
+        path = Guided(int(self.steps), float(self.fraction), float(self.max_dist))
+        return walk_along(path, self, 0.0, problem, run)
+
+
+@dataclass(frozen=True)
+class Guided:
+    """From wherever a row stands to the next of `steps` L1 distances from its end, by its flattest elements first."""
+
+    steps: int
+    fraction: float
+    max_dist: float
+
+    def propose(self, step: Step, route: Route) -> Tensor:
+        """The authors' inner loop on all rows at once; a row that is as near to its end as it should be rests."""
+        ends = route.start.abs().sum(1, keepdim=True) + route.end.abs().sum(1, keepdim=True)
+        rounding = torch.finfo(step.x.dtype).eps * ends  # r 1, of an L1 distance
+        number = self._passed(step, route, rounding) + 1  # r 1
+        last = number >= self.steps
+        alpha = (number / self.steps).clamp(max=1)
+        lowest = torch.lerp(route.start, route.end, (alpha - self.max_dist).clamp(min=0))  # r n
+        highest = torch.lerp(route.start, route.end, (alpha + self.max_dist).clamp(max=1))
+        wanted = route.length * (1 - alpha)
+        way = (step.x - route.start).abs()  # how far each element has come; all move towards their end only
+        x = torch.where(way < (lowest - route.start).abs(), lowest, step.x)  # who fell behind catches up first
+        flatness = step.gradient.abs()
+        resting = last
+        while True:
+            surplus = (route.end - x).abs().sum(1, keepdim=True) - wanted
+            chosen = self._flattest(flatness, x != highest)
+            room = ((highest - x).abs() * chosen).sum(1, keepdim=True)
+            resting = resting | (surplus <= 4 * rounding) | (room == 0)
+            if resting.all():
+                return torch.where(last, route.end, x)
+            share = torch.where(resting, 0, surplus / room).clamp(max=1)
+            x = torch.where(chosen, torch.lerp(x, highest, share), x)
+            resting = resting | (share < 1)
+
+    def _passed(self, step: Step, route: Route, rounding: Tensor) -> Tensor:
+        """r 1: how many of the `steps` parts lie behind, a part counting as done give or take rounding."""
+        to_go = (route.end - step.x).abs().sum(1, keepdim=True) / route.length
+        slack = (0.01 + rounding / route.length * self.steps).clamp(max=0.5)
+        return ((1 - to_go) * self.steps + slack).floor()
+
+    def _flattest(self, flatness: Tensor, free: Tensor) -> Tensor:
+        """r n: the free elements up to the lower `fraction`-quantile of all, those not free counting as steepest."""
+        flatness = flatness.masked_fill(~free, math.inf)
+        place = int(self.fraction * (flatness.shape[1] - 1)) + 1
+        steepest = flatness.topk(place, 1, largest=False, sorted=False).values.amax(1, keepdim=True)
+        return (flatness <= steepest) & free
+
+    def least_steps(self, route: Route) -> int:
+        return self.steps
+
+    def most_steps(self, route: Route) -> int:
+        return self.steps
+
+
+METHODS = {"guidedig": GuidedIG()}

@@ -1,0 +1,131 @@
+"""Methods that change the gradient at rectifiers only, and gradient × input, which changes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from samp.attribution import Attribution
+from samp.follow import Run
+from samp.methods.propagation.mode import Call, Propagation, Pull
+from samp.methods.propagation.passes import Rows, back, explained, forward
+from samp.methods.propagation.rescale import pulled
+from samp.methods.result import About
+from samp.problem import Problem
+
+
+@dataclass(frozen=True)
+class GradientXInput:
+    """x · ∂f/∂x, the first-order Taylor term at the image (Shrikumar et al., 2016, arXiv:1605.01713). No settings.
+
+    >>> import samp
+    >>> samp.explain(lambda x: x.square().sum(1), torch.tensor([[1.0, 2.0]]), method=GradientXInput()).values.tolist()
+    [[2.0, 8.0]]
+    """
+
+    about: ClassVar[About] = About("Shrikumar et al. 2016, arXiv:1605.01713", "1 gradient", "no")
+
+    def attribute(self, problem: Problem, run: Run) -> Attribution:
+        """One gradient for every sample."""
+
+        def work(settled: Problem, samples: Tensor) -> tuple[Rows, None]:
+            x = settled.x[samples]
+            return {"values": x * settled.value_and_gradient(x, samples)[1]}, None
+
+        return explained(problem, run, self, work)
+
+
+@dataclass(frozen=True)
+class GuidedBackprop:
+    """The gradient, stopped at each rectifier that was off or where it is negative.
+
+    Springenberg et al. (2015, arXiv:1412.6806). No settings. ReLU, ReLU6, `hardtanh(0, ·)` and `clamp(min=0)` are
+    rectifiers in all their forms; other activations keep their gradient. A model without any is refused, since its
+    map would be the plain gradient.
+
+    >>> import samp
+    >>> samp.explain(lambda x: -torch.relu(x).sum(1), torch.ones(1, 2), method=GuidedBackprop()).values.abs().tolist()
+    [[0.0, 0.0]]
+    """
+
+    about: ClassVar[About] = About("Springenberg et al. 2015, arXiv:1412.6806", "1 gradient", "no")
+
+    def attribute(self, problem: Problem, run: Run) -> Attribution:
+        """One guided backward pass for every sample."""
+        return _rectified(problem, run, self, deconvolution=False)
+
+
+@dataclass(frozen=True)
+class Deconvolution:
+    """The gradient, stopped at each rectifier where it is negative, whether the rectifier was on or not.
+
+    Zeiler & Fergus (2014, arXiv:1311.2901). No settings; rectifiers are those of `GuidedBackprop`.
+
+    >>> import samp
+    >>> samp.explain(lambda x: torch.relu(x).sum(1), -torch.ones(1, 2), method=Deconvolution()).values.tolist()
+    [[1.0, 1.0]]
+    """
+
+    about: ClassVar[About] = About("Zeiler & Fergus 2014, arXiv:1311.2901", "1 gradient", "no")
+
+    def attribute(self, problem: Problem, run: Run) -> Attribution:
+        """One deconvolving backward pass for every sample."""
+        return _rectified(problem, run, self, deconvolution=True)
+
+
+def _rectified(problem: Problem, run: Run, method: object, deconvolution: bool) -> Attribution:
+    def work(settled: Problem, samples: Tensor) -> tuple[Rows, Propagation]:
+        mode = Rectified(type(method).__name__, deconvolution)
+        score, leaf = forward(mode, settled, settled.x[samples], samples)
+        if not mode.ruled:
+            raise NotImplementedError(
+                f"{mode.method} changes the gradient at ReLUs only, and this model has none: "
+                "use 'gradientxinput', 'deeplift' or a path method such as 'ig'."
+            )
+        return {"values": back(score, leaf)}, mode
+
+    return explained(problem, run, method, work)
+
+
+class Rectified(Propagation):
+    """Rectifiers let only positive gradients through; all else keeps torch's gradient."""
+
+    def __init__(self, method: str, deconvolution: bool) -> None:
+        super().__init__(method)
+        self.deconvolution = deconvolution
+
+    def check(self, score: Tensor) -> None:
+        """A model's own autograd functions have gradients too."""
+
+    def unknown(self, call: Call) -> Any:
+        """All operations have a gradient."""
+        return call.native()
+
+    summed = weighted = added = multiplied = scaled = maximum = Propagation.by_gradient
+    batch_norm = softmax = log_softmax = divided = layer_norm = group_norm = attention = Propagation.by_gradient
+
+    def elementwise(self, call: Call) -> Any:
+        """Max(gradient, 0), and for guided backpropagation only where the rectifier is on."""
+        if not _is_rectifier(call):
+            return self.by_gradient(call)
+
+        def forward(x: Tensor) -> tuple[Tensor, Pull]:
+            on = 1.0 if self.deconvolution else pulled(call.at, [x], torch.ones_like(x))[0]
+            return call.at(x), lambda grad: [grad.clamp(min=0) * on]
+
+        return self.by_rule(call, forward)
+
+
+LOWER_END = {"hardtanh": ("min_val", -1.0), "clamp": ("min", None), "clip": ("min", None), "clamp_min": ("min", None)}
+
+
+def _is_rectifier(call: Call) -> bool:
+    """Whether this is zero below zero: ReLU, ReLU6, and bounded forms that start at 0."""
+    if call.name in LOWER_END:
+        name, default = LOWER_END[call.name]
+        low = call.argument(1, name, default)
+        return len(call.inputs) == 1 and not isinstance(low, Tensor) and low == 0
+    return call.name in ("relu", "relu6")

@@ -1,0 +1,143 @@
+"""Layer-wise relevance propagation with the ε rule (Bach et al., 2015).
+
+Relevance R is carried as R / activation, written c. Then R_i = Σ_j x_i w_ij / (z_j + ε·sign z_j) · R_j reads
+c_i = Σ_j w_ij · c_j · |z_j| / (|z_j| + ε): the gradient, damped at every sum. Sums of branches, pools and batch
+normalisation are sums like any other.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from samp.attribution import Attribution
+from samp.follow import Run
+from samp.methods.propagation import rescale
+from samp.methods.propagation.mode import Call, Propagation, Pull, ruled
+from samp.methods.propagation.passes import Rows, back, explained, forward
+from samp.methods.result import About
+from samp.problem import Problem
+
+
+@dataclass(frozen=True)
+class LRP:
+    """Each sum hands its relevance down in proportion to the summands, with ε added to the sum's size.
+
+    The ε rule (Eq. 58 of Bach et al., 2015, PLoS ONE 10(7)) in all layers; the paper fixes no ε, so it is 1e-6, the
+    default of zennit (Anders et al., 2021). Activations pass relevance on unchanged, max pooling gives it to the
+    winner, a product of two inputs halves it. Biases and ε absorb relevance: `details["absorbed"]` says how much, and
+    credit + absorbed = score. With ε = 0 this is gradient × input on nets of ReLUs, biases or not.
+
+    >>> import samp
+    >>> model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2)).eval()
+    >>> result = samp.explain(model, torch.rand(2, 3), method=LRP())
+    >>> bool(result.residual.abs().max() < 1e-5)  # of score − absorbed
+    True
+    """
+
+    about: ClassVar[About] = About(
+        "Bach et al. 2015, doi:10.1371/journal.pone.0130140", "1 gradient", "f(x) less what biases and ε absorb"
+    )
+    epsilon: float = 1e-6
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.epsilon < math.inf:
+            raise ValueError(f"epsilon is a finite number of at least 0, not {self.epsilon}.")
+
+    def attribute(self, problem: Problem, run: Run) -> Attribution:
+        """Every sample's score, handed down."""
+
+        def work(settled: Problem, samples: Tensor) -> tuple[Rows, Propagation]:
+            mode, x = Relevance(self.epsilon, len(samples)), settled.x[samples]
+            score, leaf = forward(mode, settled, x, samples)
+            values = x * back(score, leaf)
+            absorbed = mode.absorbed.to(x)
+            return {"values": values, "change": score.detach().to(x) - absorbed, "absorbed": absorbed}, mode
+
+        return explained(problem, run, self, work)
+
+
+class Relevance(Propagation):
+    """The ε rule, with the account of what is absorbed on the way (r)."""
+
+    def __init__(self, epsilon: float, rows: int) -> None:
+        super().__init__("LRP")
+        self.epsilon, self.rows = epsilon, rows
+        self.absorbed = torch.zeros(rows, dtype=torch.float64)
+
+    maximum = Propagation.by_gradient
+
+    def damped(self, call: Call, bias: Tensor | float = 0.0) -> Tensor:
+        """The operation with its gradient damped by ε; `bias` is the part of its value that no input gave."""
+        self.ruled[call.name] += 1
+        summed: Tensor = call.native()
+
+        def forward(z: Tensor) -> tuple[Tensor, Pull]:
+            size = z.abs()
+            share = torch.where(size > 0, size / (size + self.epsilon), 1.0)
+            by_epsilon = z * (1 - share)
+
+            def pull(grad: Tensor) -> list[Tensor]:
+                self._absorb(grad * (by_epsilon + share * bias))
+                return [grad * share]
+
+            return z.clone(), pull
+
+        return ruled(forward, summed)
+
+    def _absorb(self, relevance: Tensor) -> None:
+        # axis 0 holds the samples, perhaps in several parts each
+        if relevance.ndim and len(relevance) % self.rows == 0:
+            sums = relevance.detach().reshape(self.rows, -1).sum(1, dtype=torch.float64)
+            self.absorbed = self.absorbed.to(sums.device) + sums
+
+    def weighted(self, call: Call) -> Any:
+        """Linear maps; with two factors that depend on the input, a product."""
+        if len(call.inputs) > 1:
+            return self.multiplied(call)
+        bias = call.argument(2, "bias") if call.name.startswith(("linear", "conv")) else None
+        if bias is None:
+            return self.damped(call)
+        spatial = int(call.name[-2]) if call.name.startswith("conv") else 0
+        return self.damped(call, bias.view(-1, *[1] * spatial))
+
+    def batch_norm(self, call: Call) -> Any:
+        """A scale and a shift: the shift is its value at zero."""
+        (x,) = call.inputs
+        nothing = torch.zeros_like(x[:1] if x.ndim == 2 else x[:1].flatten(2)[..., :1])  # 1 c, or 1 c 1
+        return self.damped(call, call.at(nothing).detach().view(1, -1, *[1] * (x.ndim - 2)))
+
+    def summed(self, call: Call) -> Any:
+        return self.damped(call)
+
+    scaled = Propagation.by_gradient
+
+    def added(self, call: Call) -> Any:
+        """Branches share in proportion; a constant is a bias."""
+        if len(call.inputs) == 2:
+            return self.damped(call)
+        (x,) = call.inputs
+        return self.damped(call, call.at(torch.zeros_like(x)).detach())
+
+    def multiplied(self, call: Call) -> Any:
+        """A constant factor is a weight; two inputs get half each."""
+        if len(call.inputs) == 1:
+            return self.by_gradient(call)
+        return self.by_rule(call, rescale.symmetric(call, [torch.zeros_like(x) for x in call.inputs]))
+
+    def divided(self, call: Call) -> Any:
+        """Only by constants."""
+        (_, y), _ = call.args
+        if call.name == "rdiv" or (isinstance(y, Tensor) and y.requires_grad):
+            raise self.refusal(call.name, " by something that depends on the input")
+        return self.by_gradient(call)
+
+    def elementwise(self, call: Call) -> Any:
+        """Relevance passes unchanged: c times f(x)/x, which needs f(0) = 0."""
+        if len(call.inputs) != 1 or call.at(torch.zeros_like(call.inputs[0].flatten()[:1])).item() != 0:
+            raise self.refusal(call.name, ", which is not 0 at 0")
+        return self.by_rule(call, rescale.secant(call, torch.zeros_like(call.inputs[0])))

@@ -1,0 +1,216 @@
+"""Excitation backpropagation (Zhang et al., 2016 and 2018): winning probabilities, handed down by what excites.
+
+A unit's probability is carried with the sign of the change in it that would excite the winner: plus for all units of
+a net of non-negative activations, as the paper has it; minus for a negative value that meets a negative weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from samp.attribution import Attribution
+from samp.follow import Run
+from samp.methods.propagation.mode import Call, Propagation, Pull
+from samp.methods.propagation.passes import Rows, back, explained, forward
+from samp.methods.propagation.rescale import pulled
+from samp.methods.result import About
+from samp.problem import Problem
+
+Linear = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class MWP:
+    """Marginal winning probability: P(i) = Σ_j P(j) · (a_i w_ij)⁺ / Σ_i' (a_i' w_i'j)⁺, from 1 at the score.
+
+    Zhang et al. (2018, IJCV, arXiv:1608.00507). No settings. On the non-negative activations that they assume,
+    (a w)⁺ is their a·w⁺. Images and linear layers also hold negative values: one that excites by a negative weight
+    wins too, and shares with what made it negative. The map sums to 1, less what is lost in units that nothing
+    excites: one that its bias alone drives has no child to give its probability to. `details["kept"]` is what
+    arrived: all of it on SqueezeNet, about 1 % on MobileNetV2, whose depthwise convolutions lose the rest (their
+    units have nine children, and the shift after them often drives them alone). Batch normalisation and activations
+    pass the probability on.
+
+    >>> import samp
+    >>> model = torch.nn.Sequential(torch.nn.Linear(2, 1, bias=False))
+    >>> _ = model[0].weight.data.copy_(torch.tensor([[1.0, 3.0]]))
+    >>> samp.explain(model.eval(), torch.ones(1, 2), method=MWP()).values.tolist()
+    [[0.25, 0.75]]
+    """
+
+    about: ClassVar[About] = About(
+        "Zhang et al. 2018, arXiv:1608.00507", "1 gradient", "1, less what bias-driven units lose"
+    )
+
+    def attribute(self, problem: Problem, run: Run) -> Attribution:
+        """Every sample's probability 1, handed down."""
+
+        def work(settled: Problem, samples: Tensor) -> tuple[Rows, Propagation]:
+            mode = Excitation("mwp")
+            score, leaf = forward(mode, settled, settled.x[samples], samples)
+            values = back(score, leaf).abs()
+            return {"values": values, "kept": values.sum(1)}, mode
+
+        return explained(problem, run, self, work)
+
+
+@dataclass(frozen=True)
+class ContrastiveMWP:
+    """MWP of the class less MWP of its contrast, the class whose last weights are negated.
+
+    Zhang et al. (2018, IJCV, arXiv:1608.00507). No settings. The two part at the last weighted operation of the model.
+    The map sums to 0 where nothing is lost (see `MWP`); `details["kept"]` is what arrived of each. It is not cut
+    at 0: take `values.clamp(min=0)` for the paper's pictures.
+
+    >>> import samp
+    >>> model = torch.nn.Sequential(torch.nn.Linear(3, 1, bias=False))
+    >>> _ = model[0].weight.data.copy_(torch.tensor([[1.0, 3.0, -2.0]]))
+    >>> samp.explain(model.eval(), torch.ones(1, 3), method=ContrastiveMWP()).values.tolist()
+    [[0.25, 0.75, -1.0]]
+    """
+
+    about: ClassVar[About] = About(
+        "Zhang et al. 2018, arXiv:1608.00507", "1 forward, 2 gradients", "0, up to what bias-driven units lose"
+    )
+
+    def attribute(self, problem: Problem, run: Run) -> Attribution:
+        """Every sample's two probabilities, handed down."""
+
+        def work(settled: Problem, samples: Tensor) -> tuple[Rows, Propagation]:
+            mode = Excitation("cmwp")
+            score, leaf = forward(mode, settled, settled.x[samples], samples)
+            if not mode.layers:
+                raise NotImplementedError("cmwp negates the last layer's weights, and this model has none: use 'mwp'.")
+            own = back(score, leaf, again=True).abs()
+            mode.sign = -1
+            contrast = back(score, leaf).abs()
+            return {"values": own - contrast, "kept": torch.stack([own.sum(1), contrast.sum(1)], 1)}, mode
+
+        return explained(problem, run, self, work, gradients=2)
+
+
+class Excitation(Propagation):
+    """Gradients are signed winning probabilities here: every rule takes those of its output and shares them out."""
+
+    def __init__(self, method: str) -> None:
+        super().__init__(method)
+        self.layers = 0
+        self.sign = 1
+        """Of the last layer's weights."""
+
+    maximum = Propagation.by_gradient
+
+    def passed(self, call: Call, sign: Tensor | float = 1.0) -> Any:
+        """A unit with one child gives it all; `sign` is that of the child's weight."""
+        if len(call.inputs) != 1:
+            raise self.refusal(call.name, " of several inputs")
+
+        def forward(x: Tensor) -> tuple[Tensor, Pull]:
+            shape = x.shape
+            return call.at(x), lambda grad: [(grad * sign).sum_to_size(shape)]
+
+        return self.by_rule(call, forward)
+
+    elementwise = passed
+
+    def scaled(self, call: Call) -> Any:
+        """A constant factor, wherever it stands."""
+        if len(call.inputs) != 1 or call.name == "rdiv":
+            raise self.refusal(call.name, " of two things that depend on the input")
+        return self.passed(call, call.at(torch.ones_like(call.inputs[0])).sign())
+
+    multiplied = divided = scaled
+
+    def batch_norm(self, call: Call) -> Any:
+        """A scale for each channel; its shift is a bias."""
+        (x,) = call.inputs
+        one = torch.ones_like(x[:1])
+        return self.passed(call, (call.at(one) - call.at(0 * one)).sign())
+
+    def added(self, call: Call) -> Any:
+        """Branches share in proportion to what of them has the sum's sign; a constant is a bias and gets nothing."""
+        if len(call.inputs) == 1:
+            (x,) = call.inputs
+            return self.passed(call, (call.at(torch.ones_like(x)) - call.at(torch.zeros_like(x))).sign())
+
+        def forward(x: Tensor, y: Tensor) -> tuple[Tensor, Pull]:
+            alone = [call.at(x, torch.zeros_like(y)), call.at(torch.zeros_like(x), y)]
+            signs = [x.sign(), y.sign()]
+
+            def pull(grad: Tensor) -> list[Tensor]:
+                parts = [(part * grad.sign()).clamp(min=0) for part in alone]
+                share = _over(grad.abs(), parts[0] + parts[1])
+                return [s * (p * share).sum_to_size(s.shape) for p, s in zip(parts, signs, strict=True)]
+
+            return call.at(x, y), pull
+
+        return self.by_rule(call, forward)
+
+    def summed(self, call: Call) -> Any:
+        """Sums and means: weights that are all positive."""
+
+        def forward(x: Tensor) -> tuple[Tensor, Pull]:
+            kept = x.clone()
+            return call.at(x), lambda grad: [_shared(grad, kept, lambda sign: [((sign * kept).clamp(min=0), call.at)])]
+
+        return self.by_rule(call, forward)
+
+    def weighted(self, call: Call) -> Any:
+        """A linear map; its bias gets nothing."""
+        weight, without_bias = _linear(self, call)
+        self.layers += 1
+        number = self.layers
+
+        def forward(x: Tensor) -> tuple[Tensor, Pull]:
+            positive, negative = x.clamp(min=0), x.clamp(max=0)
+            both = bool((negative < 0).any())
+
+            def exciting(sign: int) -> list[tuple[Tensor, Linear]]:
+                sign = sign * self.sign if number == self.layers else sign
+                up, down = (sign * weight).clamp(min=0), (sign * weight).clamp(max=0)
+                parts = [(positive, _with(without_bias, up)), (negative, _with(without_bias, down))]
+                return parts if both else parts[:1]
+
+            return call.at(x), lambda grad: [_shared(grad, positive + negative, exciting)]
+
+        return self.by_rule(call, forward)
+
+
+def _linear(mode: Excitation, call: Call) -> tuple[Tensor, Callable[[Tensor, Tensor], Tensor]]:
+    """The constant factor of a linear map, and the map without its bias as a function of both factors."""
+    args, kwargs = call.args
+    if len(call.inputs) != 1 or len(args) < 2:
+        raise mode.refusal(call.name, " of two things that depend on the input")
+    if call.name.startswith(("linear", "conv")):
+        rest = args[3:]
+        named = {name: value for name, value in kwargs.items() if name != "bias"}
+        return args[1], lambda a, w: call.func(a, w, None, *rest, **named)
+    if args[0] is call.inputs[0]:
+        return args[1], lambda a, w: call.func(a, w)
+    return args[0], lambda a, w: call.func(w, a)
+
+
+def _with(function: Callable[[Tensor, Tensor], Tensor], weight: Tensor) -> Linear:
+    return lambda a: function(a, weight)
+
+
+def _shared(grad: Tensor, x: Tensor, exciting: Callable[[int], Sequence[tuple[Tensor, Linear]]]) -> Tensor:
+    """Σ a · ∂z/∂a · P / Σ z, over parts a with maps z(a) ≥ 0 that push the sum to the sign of its probability."""
+    probability = torch.zeros_like(x)
+    for sign in (1, -1):
+        wanted = (sign * grad).clamp(min=0)
+        if bool(wanted.any()):
+            parts = exciting(sign)
+            share = _over(wanted, torch.stack([z(a) for a, z in parts]).sum(0))
+            probability += torch.stack([a * pulled(z, [a], share)[0] for a, z in parts]).sum(0)
+    return probability * x.sign()
+
+
+def _over(probability: Tensor, excitation: Tensor) -> Tensor:
+    enough = excitation > torch.finfo(excitation.dtype).tiny
+    return torch.where(enough, probability / excitation, 0.0)

@@ -1,0 +1,80 @@
+"""What torch's operations do to the numbers that pass through them: one word for each, by the operation's name.
+
+Functions of `torch.nn.functional` are opened (see `mode`), so only what they are made of needs a word here.
+"""
+
+from __future__ import annotations
+
+MOVED = """
+    view reshape reshape_as view_as flatten unflatten ravel permute transpose swapaxes movedim moveaxis t T mT
+    squeeze unsqueeze expand expand_as repeat repeat_interleave tile broadcast_to cat concat concatenate stack hstack
+    vstack split chunk tensor_split unbind narrow select getitem setitem index_select gather take_along_dim roll flip
+    rot90 pad constant_pad_nd contiguous clone to type_as float double half bfloat16 type identity alias unfold
+    pixel_shuffle pixel_unshuffle channel_shuffle masked_fill iter reversed diagonal copy
+    upsample_nearest1d upsample_nearest2d upsample_nearest3d retain_grad register_hook tril triu native_channel_shuffle
+"""
+SUMMED = """
+    sum mean avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
+    upsample_linear1d upsample_bilinear2d upsample_bicubic2d upsample_trilinear3d cumsum
+"""
+WEIGHTED = """
+    linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d matmul mm bmm mv
+"""
+ADDED = "add sub subtract rsub"
+MULTIPLIED = "mul multiply"
+SCALED = "neg negative positive"
+DROPPED = "dropout feature_dropout alpha_dropout feature_alpha_dropout"
+ELEMENTWISE = """
+    relu relu6 hardtanh clamp clip clamp_min clamp_max leaky_relu prelu rrelu elu celu selu gelu silu mish softplus
+    hardswish hardsigmoid sigmoid tanh hardshrink softshrink softsign logsigmoid log_sigmoid threshold abs absolute exp
+    expm1 log log1p sqrt rsqrt reciprocal square pow sin cos erf
+"""
+MAXIMUM = """
+    max_pool1d max_pool2d max_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d
+"""
+
+KINDS: dict[str, str] = {
+    name: kind
+    for kind, names in {
+        "moved": MOVED,
+        "summed": SUMMED,
+        "weighted": WEIGHTED,
+        "added": ADDED,
+        "multiplied": MULTIPLIED,
+        "scaled": SCALED,
+        "dropped": DROPPED,
+        "elementwise": ELEMENTWISE,
+        "maximum": MAXIMUM,
+        "batch_norm": "batch_norm",
+        "softmax": "softmax",
+        "log_softmax": "log_softmax",
+        "divided": "div divide true_divide rdiv",
+        "layer_norm": "layer_norm",
+        "group_norm": "group_norm",
+        "attention": "scaled_dot_product_attention",
+    }.items()
+    for name in names.split()
+}
+"""Each known operation's kind: the name of the method of `Propagation` that treats it."""
+
+PIECEWISE_LINEAR = """
+    relu relu6 hardtanh clamp clip clamp_min clamp_max leaky_relu prelu rrelu abs absolute threshold hardsigmoid
+    hardshrink softshrink
+"""
+SINGULAR_AT_ZERO = "log sqrt rsqrt reciprocal pow square"
+
+_OPERATORS = {"truediv": "div", "itruediv": "div", "rtruediv": "rdiv", "idiv": "div", "radd": "add", "iadd": "add"} | {
+    "isub": "sub", "rmul": "mul", "imul": "mul", "ipow": "pow"
+}  # fmt: skip
+
+
+def canonical(name: str) -> tuple[str, bool]:
+    """An operation's name without the marks of operators and in-place forms, and whether it works in place.
+
+    >>> canonical("relu_"), canonical("__iadd__"), canonical("__rsub__"), canonical("conv2d")
+    (('relu', True), ('add', True), ('rsub', False), ('conv2d', False))
+    """
+    if name.startswith("__"):
+        bare = name.strip("_")
+        return _OPERATORS.get(bare, bare), bare.startswith("i") and bare in _OPERATORS
+    return name.rstrip("_"), name.endswith("_")

@@ -1,0 +1,51 @@
+"""A random map: the floor that every method has to clear."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from samp.attribution import Attribution
+from samp.batches import Batches
+from samp.follow import Run
+from samp.methods.result import About, result
+from samp.problem import Problem
+
+
+@dataclass(frozen=True)
+class RandomMap:
+    """Every group gets a number drawn uniformly from 0 to 1, which its elements share in equal parts.
+
+    What is drawn depends on the seed and on the sample itself: two images get two maps, and an image gets the same one
+    alone, in any batch and at any place in it. The model is asked for its predicted class only.
+
+    >>> import samp
+    >>> x = torch.rand(2, 3, 4, 4)
+    >>> model = torch.nn.Flatten().eval()
+    >>> both, second = (samp.explain(model, images, target=0, method=RandomMap()).map for images in (x, x[1:]))
+    >>> torch.equal(both[1], second[0]), torch.equal(both[0], both[1])
+    (True, False)
+    """
+
+    about: ClassVar[About] = About("(none)", "nothing", "no")
+
+    def attribute(self, problem: Problem, run: Run) -> Attribution:
+        """Draw a number for every group of every sample."""
+        problem = problem.settled(Batches(run.batch_size, problem.x.shape[1], problem.x.device))
+        groups = problem.features
+        drawn = torch.stack([_draw(x, groups.count, run.seed) for x in problem.x.cpu()]).to(problem.x)  # b g
+        sizes = groups.pool(torch.ones_like(problem.x)).clamp(min=1)  # b g
+        return result(problem, groups.spread(drawn / sizes), self, run)
+
+
+def _draw(x: Tensor, count: int, seed: int) -> Tensor:
+    """Numbers from a generator seeded by the sample's bytes."""
+    digest = hashlib.blake2b(x.contiguous().numpy().tobytes(), digest_size=7, key=str(seed).encode()).digest()
+    return torch.rand(count, generator=torch.Generator().manual_seed(int.from_bytes(digest)), dtype=torch.float64)
+
+
+METHODS = {"random": RandomMap()}

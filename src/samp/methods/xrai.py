@@ -1,0 +1,164 @@
+"""XRAI: regions of the image in the order of their attribution density (Kapishnikov et al., ICCV 2019)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from importlib import import_module
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from tqdm import tqdm
+
+from samp.attribution import Attribution
+from samp.batches import Batches
+from samp.follow import Run
+from samp.methods.integrated_gradients import IG
+from samp.methods.path_settings import wrapped
+from samp.methods.perturbing import check_counts
+from samp.methods.result import About, only_images, over_channels, result
+from samp.problem import Problem
+
+Floats = NDArray[np.float64]
+Masks = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class XRAI:
+    """Grow a region by the segment that adds the most attribution per new pixel; a pixel's value is that density.
+
+    The attribution is IG averaged over a black and a white baseline, its largest channel per pixel. Segments come from
+    Felzenszwalb's algorithm (scikit-image) at six `scales`, on the image stretched to −1 … 1 and to `side` pixels, and
+    are dilated by `dilation` pixels to take in their edges. Published: scales, `sigma`, `dilation`, the two baselines,
+    and that segments under 20 pixels (`min_size`) are ignored. From the authors' code: 100 `steps`, `side`, the
+    channel maximum, and that segments which add fewer than `min_added` pixels are passed over; that code has
+    `min_size` 150.
+
+    - `area`: stop when this part of the image is covered; all pixels left over get their own mean.
+    - `baselines`: a tuple of any number, each as in `IG`. `None` is each image's smallest and largest value: black and
+      white also for nets that are fed normalised pixels (as in the authors' code).
+
+    >>> _ = import_module("pytest").importorskip("skimage")
+    >>> import samp
+    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(256, 5)).eval()
+    >>> samp.explain(net, torch.rand(1, 1, 16, 16), method=XRAI(steps=5, side=32, min_added=1)).map.shape
+    torch.Size([1, 16, 16])
+    """
+
+    about: ClassVar[About] = About(
+        "Kapishnikov et al., ICCV 2019", "202 gradients", "no", "ours, over scikit-image", "BSD-3-Clause"
+    )
+    steps: int = 100
+    scales: tuple[float, ...] = (50, 100, 150, 250, 500, 1200)
+    sigma: float = 0.8
+    min_size: int = 20
+    dilation: int = 5
+    min_added: int = 50
+    area: float = 1.0
+    side: int = 224
+    baselines: Any = None
+
+    def __post_init__(self) -> None:
+        check_counts(steps=self.steps, min_size=self.min_size, min_added=self.min_added, side=self.side)
+        if not (isinstance(self.dilation, Integral) and self.dilation >= 0):
+            raise ValueError(f"dilation is a whole number of at least 0, not {self.dilation!r}.")
+        if not 0 < self.area <= 1:
+            raise ValueError(f"area is a part of the image, above 0 and up to 1, not {self.area}.")
+        if not self.scales:
+            raise ValueError("scales is empty: give at least one.")
+        given = self.baselines if isinstance(self.baselines, tuple | None) else (self.baselines,)
+        object.__setattr__(self, "baselines", wrapped(given))
+
+    def attribute(self, problem: Problem, run: Run) -> Attribution:
+        """IG of every sample, then its regions on the CPU."""
+        image = only_images(problem, self)
+        _needs_skimage()
+        problem = problem.settled(Batches(run.batch_size, problem.x.shape[1], problem.x.device))
+        pixels = problem.unflatten(problem.x)[0].movedim(1, -1).cpu().double().numpy()  # b h w c
+        runs = [
+            IG(self.steps, baseline=baseline).attribute(problem, replace(run, tape_bytes=0))
+            for baseline in self._baselines(image)
+        ]
+        ig = torch.stack([torch.as_tensor(r.values) for r in runs]).mean(0)  # b c h w
+        density = ig.amax(1).cpu().double().numpy()  # b h w
+        maps = [
+            grow(attribution, segments(self, one), self)
+            for attribution, one in zip(density, tqdm(pixels, unit="image", disable=not run.progress), strict=True)
+        ]
+        stacked = torch.from_numpy(np.stack(maps)).to(problem.x)
+        return result(problem, over_channels(problem, stacked), self, run, gradients=len(runs) * (self.steps + 1))
+
+    def _baselines(self, image: Tensor) -> tuple[Any, ...]:
+        if self.baselines is not None:
+            return tuple(self.baselines)
+        flat = image.flatten(1)
+        return tuple(end.view(-1, 1, 1, 1).expand_as(image) for end in (flat.amin(1), flat.amax(1)))
+
+
+METHODS = {"xrai": XRAI()}
+
+
+def grow(attribution: Floats, masks: Masks, method: XRAI) -> Floats:
+    """h w: the density of each pixel's region when it was added.
+
+    Sums and counts of what each mask would add are kept up to date by what was covered last, so that all steps together
+    look at every mask's pixels once.
+    """
+    flat, regions = attribution.ravel(), masks.reshape(len(masks), -1)
+    covered = np.zeros(flat.shape, bool)
+    values = np.full(flat.shape, np.nan)
+    sums, counts = regions @ flat, regions.sum(1)
+    while covered.mean() <= method.area and (counts >= method.min_added).any():
+        gains = np.where(counts >= method.min_added, sums / np.maximum(counts, 1), -np.inf)
+        added = regions[gains.argmax()] & ~covered
+        values[added] = flat[added].mean()
+        covered |= added
+        sums, counts = sums - regions[:, added] @ flat[added], counts - regions[:, added].sum(1)
+    if not covered.all():
+        values[~covered] = flat[~covered].mean()
+    return values.reshape(attribution.shape)
+
+
+def segments(method: XRAI, image: Floats) -> Masks:
+    """k h w: the dilated segments of all scales of one h w c image; of equal ones the first."""
+    found: dict[bytes, Masks] = {}
+    for labels in _labels(method, image):
+        for mask in _dilated(labels, method.dilation):
+            found.setdefault(np.packbits(mask).tobytes(), mask)
+    return np.stack(list(found.values()))
+
+
+def _dilated(labels: NDArray[np.int64], radius: int) -> Iterator[Masks]:
+    """h w for each segment, grown by a disk; only the part of the image that it can reach is looked at."""
+    morphology, boxes = import_module("skimage.morphology"), import_module("scipy.ndimage").find_objects(labels + 1)
+    for label, box in enumerate(boxes):
+        if box is not None:  # a small segment may be lost where the image is enlarged to `side` pixels
+            reach = tuple(slice(max(axis.start - radius, 0), axis.stop + radius) for axis in box)
+            mask = np.zeros(labels.shape, bool)
+            mask[reach] = morphology.dilation(labels[reach] == label, footprint=morphology.disk(radius))
+            yield mask
+
+
+def _labels(method: XRAI, image: Floats) -> Iterator[NDArray[np.int64]]:
+    """h w for each scale: segment numbers, found at `side` × `side` pixels, where the published scales belong."""
+    felzenszwalb = import_module("skimage.segmentation").felzenszwalb
+    resize = import_module("skimage.transform").resize
+    reach = np.ptp(image)
+    stretched = (image - image.min()) / (reach or 1) * 2 - 1
+    size = (method.side, method.side)
+    square = resize(stretched, size, order=3, mode="constant", preserve_range=True, anti_aliasing=True)
+    for scale in method.scales:
+        labels = felzenszwalb(square, scale=scale, sigma=method.sigma, min_size=method.min_size)
+        back = resize(labels, image.shape[:2], order=0, mode="constant", preserve_range=True, anti_aliasing=False)
+        yield back.astype(np.int64)
+
+
+def _needs_skimage() -> None:
+    try:
+        import_module("skimage")
+    except ImportError as error:
+        raise ImportError("XRAI needs scikit-image: pip install samp[compare]") from error
