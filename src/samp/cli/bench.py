@@ -32,8 +32,9 @@ def overhead(net: str, images: int, batch_size: str, device: str, repeats: int) 
 @click.option("--names", default="", help="Methods, with commas between; all if left out.")
 @click.option("--images", default=1, show_default=True, help="Images: 1 is the embedded photo, more are random.")
 @click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
+@click.option("--adapters", is_flag=True, help="Instead, our Captum adapters against Captum itself, in pairs of runs.")
 @click.option("--one-by-one", is_flag=True, help="Instead, a batch against its images one after the other.")
-def methods(names: str, images: int, device: str, one_by_one: bool) -> None:
+def methods(names: str, images: int, device: str, adapters: bool, one_by_one: bool) -> None:
     """Seconds, model calls and memory of every method, beside other libraries' where they run.
 
     One photo is explained with EfficientNet-Lite0; several random images with a ResNet-50-shaped net.
@@ -54,7 +55,9 @@ def methods(names: str, images: int, device: str, one_by_one: bool) -> None:
         model = side_by_side.random_resnet(device)
         x = torch.rand(images, 3, 224, 224, generator=generator).to(device)
     chosen = [name for name in names.split(",") if name]
-    if one_by_one:
+    if adapters:
+        click.echo(side_by_side.adapters(model, x, 967, repeats=7))
+    elif one_by_one:
         click.echo(side_by_side.one_by_one(chosen or ["blurig", "guidedig"], model, x, 967))
     else:
         click.echo(side_by_side.table(side_by_side.compare(chosen, model, x, 967), x.device))
