@@ -33,10 +33,9 @@ class XRAI:
 
     The attribution is IG averaged over a black and a white baseline, its largest channel per pixel. Segments come from
     Felzenszwalb's algorithm (scikit-image) at six `scales`, on the image stretched to −1 … 1 and to `side` pixels, and
-    are dilated by `dilation` pixels to take in their edges. Published: scales, `sigma`, `dilation`, the two baselines,
-    and that segments under 20 pixels (`min_size`) are ignored. From the authors' code: 100 `steps`, `side`, the
-    channel maximum, and that segments which add fewer than `min_added` pixels are passed over; that code has
-    `min_size` 150.
+    are dilated by `dilation` pixels to take in their edges. From the authors' code: scales, `sigma`, `dilation`, the
+    two baselines, 100 `steps`, `side`, the channel maximum, and that segments which add fewer than `min_added` pixels
+    are passed over. That code has `min_size` 150; 20, as we recall the paper, was not checked against it.
 
     - `area`: stop when this part of the image is covered; all pixels left over get their own mean.
     - `baselines`: a tuple of any number, each as in `IG`. `None` is each image's smallest and largest value: black and
