@@ -1,8 +1,9 @@
 """Perturbation methods that Captum computes: Shapley sampling, LIME, Occlusion and feature ablation (extra `compare`).
 
-Captum explains one sample at a time, and, but for Occlusion, never sees it: its input is one switch per group, 1 for
-the sample's own elements and 0 for the baseline's. Its random numbers start anew from the seed for every sample, so a
-sample's result does not depend on its neighbours. A group's value is shared by its elements in equal parts.
+Captum is handed all samples at once (LIME: one by one) and, but for Occlusion, never sees them: its input is one switch
+per group, 1 for the sample's own elements and 0 for the baseline's. Random orders are shared by all samples and draws
+start from the seed, so a sample's result does not depend on its neighbours. A group's value is shared by its elements
+in equal parts.
 """
 
 from __future__ import annotations
@@ -149,7 +150,7 @@ class LIME:
             return values
 
         asked = Asked(problem, run, self.baseline, self.samples)
-        values = asked.by_groups(groups, explain)
+        values = asked.by_groups(groups, explain, one_by_one=True)  # Captum fits one sample at a time
         done = result(asked.problem, values, self, run, forwards=asked.forwards)
         return replace(done, details={**done.details, "explained in": groups.label})
 
@@ -194,7 +195,7 @@ class Occlusion:
 
         def explain(score: Score, at_once: int, x: Tensor, baseline: Tensor) -> Tensor:
             peer = _captum().Occlusion(lambda points: score(points.flatten(1)))
-            x, baseline = (t.view(1, *image.shape[1:]) for t in (x, baseline))
+            x, baseline = (t.view(-1, *image.shape[1:]) for t in (x, baseline))
             values: Tensor = peer.attribute(x, baselines=baseline, perturbations_per_eval=at_once, **settings)
             return values[:, 0]  # all channels are hidden together
 

@@ -1,4 +1,4 @@
-"""What perturbation methods share: the regions they switch, and the scores of one sample's perturbed points."""
+"""What perturbation methods share: the regions they switch, and the scores of perturbed points."""
 
 from __future__ import annotations
 
@@ -21,15 +21,21 @@ from samp.problem import Problem
 MOST_PIXELS = 1024  # images of more pixels are explained in patches
 PATCHES_PER_SIDE = 14
 Score = Callable[[Tensor], Tensor]
+ByGroups = Callable[[Score, int, Tensor], Tensor]  # scores, perturbations at once, switches
+ByPoints = Callable[[Score, int, Tensor, Tensor], Tensor]  # scores, perturbations at once, images, baselines
 
 
 class Asked:
-    """A problem as Captum is asked about it: scores of one sample's points, in batches, counted."""
+    """A problem as Captum is asked about it: scores of perturbed points of some samples, in batches, counted.
+
+    Captum hands over rows in rounds of all its samples: row i is a point of sample i modulo their number.
+    """
 
     def __init__(self, problem: Problem, run: Run, baseline: Any, expected: int) -> None:
         self.batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device)
         self.problem = problem.settled(self.batches)
         self.baseline = problem.flatten(make(baseline, problem.inputs, run.seed))
+        self.everyone = torch.arange(problem.batch, device=problem.x.device)
         self.seed, self.rows = run.seed, 0
         self.bar = tqdm(total=problem.batch * expected, unit="forward", disable=not run.progress)
 
@@ -38,13 +44,17 @@ class Asked:
         """Spent on each sample."""
         return self.rows // self.problem.batch
 
-    def score(self, sample: int, count: int, points: Callable[[int, int], Tensor]) -> Tensor:
-        """count: the scores of this sample's points(first, last) (r n)."""
+    def rounds(self, samples: Tensor) -> int:
+        """How many perturbations of each of these samples make one batch."""
+        return max(self.batches.size // len(samples), 1)
+
+    def score(self, samples: Tensor, count: int, points: Callable[[slice, Tensor], Tensor]) -> Tensor:
+        """count: the scores of points(rows, samples of those rows) (r n)."""
 
         def work(first: int, last: int) -> Tensor:
-            x = points(first, last)
-            samples = torch.full((len(x),), sample, device=x.device)
-            return self.problem.score(self.problem.output(x, samples), samples).to(x.dtype)
+            whose = samples[torch.arange(first, last, device=samples.device) % len(samples)]
+            x = points(slice(first, last), whose)
+            return self.problem.score(self.problem.output(x, whose), whose).to(x.dtype)
 
         with torch.no_grad():
             scores = torch.cat(list(self.batches.over(count, work)))
@@ -52,54 +62,52 @@ class Asked:
         self.bar.update(count)
         return scores
 
-    def by_groups(self, groups: Grouping, explain: Callable[[Score, int, Tensor], Tensor]) -> Tensor:
-        """b n: each sample's values of its groups, from an explanation of switches (1 g, on the CPU, as draws are)."""
-        ones = torch.ones(1, groups.count, dtype=self.problem.x.dtype)
+    def by_groups(self, groups: Grouping, explain: ByGroups, one_by_one: bool = False) -> Tensor:
+        """b n: each sample's values of its groups, from an explanation of switches (b g).
 
-        def one(sample: int) -> Tensor:
-            here = groups.select(torch.tensor([sample], device=self.problem.x.device))
-            x, baseline = self._ends(sample)
+        They lie with the samples, so that the host never waits; one by one on the CPU, so that draws are the same.
+        """
 
+        def some(samples: Tensor) -> Tensor:
             def score(switches: Tensor) -> Tensor:
-                def points(first: int, last: int) -> Tensor:
-                    on = switches[first:last].to(x.device) > 0.5  # r g
-                    return here.where(on, *(end.expand(len(on), -1).contiguous() for end in (x, baseline)))
+                def points(rows: slice, whose: Tensor) -> Tensor:
+                    on = switches[rows].to(whose.device) > 0.5  # r g
+                    return groups.select(whose).where(on, self.problem.x[whose], self.baseline[whose])
 
-                return self.score(sample, len(switches), points).cpu()
+                return self.score(samples, len(switches), points).to(switches.device)
 
-            return explain(score, self.batches.size, ones)
+            home = torch.device("cpu") if one_by_one else samples.device
+            ones = torch.ones(len(samples), groups.count, dtype=self.problem.x.dtype, device=home)
+            return explain(score, self.rounds(samples), ones)
 
-        values = self._each(one).to(self.problem.x)  # b g
+        values = self._of_all(some, one_by_one).to(self.problem.x)  # b g
         return groups.spread(values / groups.pool(torch.ones_like(self.problem.x)).clamp(min=1))
 
-    def by_points(self, explain: Callable[[Score, int, Tensor, Tensor], Tensor]) -> Tensor:
-        """b *d: what an explanation of each sample itself (1 n) gives."""
+    def by_points(self, explain: ByPoints) -> Tensor:
+        """b *d: what an explanation of the samples themselves (b n) gives."""
 
-        def one(sample: int) -> Tensor:
+        def some(samples: Tensor) -> Tensor:
             def score(x: Tensor) -> Tensor:
-                return self.score(sample, len(x), lambda first, last: x[first:last])
+                return self.score(samples, len(x), lambda rows, _: x[rows])
 
-            return explain(score, self.batches.size, *self._ends(sample))
+            return explain(score, self.rounds(samples), self.problem.x, self.baseline)
 
-        return self._each(one)
+        return self._of_all(some)
 
     def change(self) -> Tensor:
         """b: f(image) − f(baseline)."""
-        both = [torch.cat(self._ends(sample)) for sample in range(self.problem.batch)]
-        pairs = [self.score(i, 2, lambda first, last, ends=ends: ends[first:last]) for i, ends in enumerate(both)]  # type: ignore[misc]  # bound early
-        return torch.stack([pair[0] - pair[1] for pair in pairs])
+        ends = torch.cat([self.problem.x, self.baseline])
+        image, baseline = self.score(self.everyone, len(ends), lambda rows, _: ends[rows]).chunk(2)
+        return image - baseline
 
-    def _ends(self, sample: int) -> tuple[Tensor, Tensor]:
-        return self.problem.x[sample : sample + 1], self.baseline[sample : sample + 1]
-
-    def _each(self, one: Callable[[int], Tensor]) -> Tensor:
-        """The explanations of all samples, each with random numbers from the seed on."""
+    def _of_all(self, some: Callable[[Tensor], Tensor], one_by_one: bool = False) -> Tensor:
+        """The explanations of all samples. Random numbers start from the seed, for each sample or once for all."""
         values = []
         with self.bar:
-            for sample in range(self.problem.batch):
+            for samples in torch.split(self.everyone, 1 if one_by_one else self.problem.batch):
                 with torch.random.fork_rng([]):
                     torch.default_generator.manual_seed(self.seed)
-                    values.append(one(sample).detach())
+                    values.append(some(samples).detach())
         return torch.cat(values)
 
 
