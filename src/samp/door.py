@@ -70,7 +70,7 @@ def explain(
 
 
 @contextmanager
-def undisturbed(model: Any, device: torch.device, seed: int) -> Iterator[None]:
+def undisturbed(model: Any, device: torch.device, seed: int, depth: int = 4) -> Iterator[None]:
     """Run with seeded randomness, then put back the random state and, in training mode, the model's running statistics.
 
     >>> model = nn.Linear(1, 1).eval()
@@ -85,7 +85,7 @@ def undisturbed(model: Any, device: torch.device, seed: int) -> Iterator[None]:
         warnings.warn(
             "the model is in training mode: dropout makes the walk random and batch statistics mix samples; "
             "call model.eval() first.",
-            stacklevel=4,  # past the context manager and explain: the caller's line
+            stacklevel=depth,  # past the context manager and explain: the caller's line
         )
     buffers = {name: buffer.clone() for name, buffer in model.named_buffers()} if training else {}
     on_gpu = device.type == "cuda"

@@ -1,0 +1,139 @@
+"""Deletion and Insertion (Petsiuk et al., 2018): how fast a map's own order takes the score away, or brings it back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from samp.batches import BatchSize
+from samp.metrics import protocols
+from samp.metrics.judge import Judge, Settings, judging
+from samp.metrics.maps import Maps, group_values, ranks
+from samp.metrics.protocols import Protocol
+from samp.objectives import Target
+from samp.problem import Inputs
+
+GivenProtocol = str | Protocol | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Curves:
+    """What `deletion_insertion` returns; NaN for samples that could not be normalised.
+
+    >>> import samp
+    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 2)).eval()
+    >>> curves = deletion_insertion(net, torch.rand(2, 1, 4, 4), torch.rand(2, 4, 4), protocol="rise")
+    >>> curves.insertion_curve.shape, curves.unnormalised
+    (torch.Size([2, 2]), 0)
+    """
+
+    deletion: Tensor
+    """b: area under the deletion curve; lower is better."""
+    insertion: Tensor
+    """b: area under the insertion curve; higher is better."""
+    deletion_curve: Tensor
+    """b k"""
+    insertion_curve: Tensor
+    """b k"""
+    shares: Tensor
+    """k: the share of features changed at each point."""
+    protocol: Protocol
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """Target, features, forwards per sample, seed, device, dtype and versions."""
+
+    @property
+    def difference(self) -> Tensor:
+        """b: insertion − deletion, one number to rank by (DiffID's)."""
+        return self.insertion - self.deletion
+
+    @property
+    def unnormalised(self) -> int:
+        """How many samples could not be normalised and are left out of means."""
+        return int(self.difference.isnan().sum())
+
+    def __repr__(self) -> str:
+        means = f"deletion {float(self.deletion.nanmean()):.4f}, insertion {float(self.insertion.nanmean()):.4f}"
+        return f"Curves({means} over {len(self.deletion)} samples, {self.unnormalised} left out; {self.protocol})"
+
+
+def deletion_insertion(
+    model: Callable[..., Any],
+    inputs: Inputs,
+    maps: Maps,
+    target: Target = None,
+    protocol: GivenProtocol = None,
+    *,
+    forward_args: Sequence[Any] = (),
+    batch_size: BatchSize = "auto",
+    progress: bool = False,
+    seed: int = 0,
+) -> Curves:
+    """The deletion and insertion scores of any maps, by a protocol that is named in the result.
+
+    - `maps`: b h w, b c h w, the inputs' own shape, or an `Attribution`; tensors or NumPy arrays, on any device.
+    - `target`: as in `samp.explain`; the predicted class if left out.
+    - `protocol`: "mnist", "cifar10", "imagenet" (the paper's), "rise", "diffid", or a `Protocol`; `None` takes the
+      paper's by the size of the image. Features of equal credit change in the order of their index.
+
+    >>> net = torch.nn.Linear(3, 1, bias=False).eval()
+    >>> net.weight.data = torch.tensor([[1.0, 2.0, 1.0]])
+    >>> best = torch.tensor([[1.0, 2.0, 1.0]])
+    >>> curves = deletion_insertion(net, torch.ones(1, 3), best, protocol=Protocol(step=1, normalise="image"))
+    >>> curves.deletion_curve.tolist(), curves.deletion.item()
+    ([[1.0, 0.5, 0.25, 0.0]], 0.4375)
+    """
+    chosen = _chosen(protocol, inputs)
+    settings = Settings(forward_args, batch_size, progress, seed)
+    with judging(model, inputs, target, chosen.unit, chosen.score, settings) as judge:
+        values = group_values(judge.problem, maps)
+        places = ranks(judge.problem, values.abs() if chosen.absolute else values)  # b g
+        return _judged(judge, chosen, places)
+
+
+def _chosen(given: GivenProtocol, inputs: Any) -> Protocol:
+    tensors = inputs if isinstance(inputs, tuple | list) else [inputs]
+    return protocols.protocol(given, [getattr(tensor, "shape", ()) for tensor in tensors])
+
+
+def _judged(judge: Judge, chosen: Protocol, places: Tensor) -> Curves:
+    """Both curves: deletion hides the first n features, insertion all but the first n."""
+    groups = places.shape[1]
+    counts = chosen.counts(groups)
+    widened = chosen.normalise is not None and isinstance(chosen.step, tuple)  # the ends are asked for, not shown
+    asked = torch.cat([torch.tensor([0]), counts, torch.tensor([groups])]) if widened else counts
+    shown = asked.to(places.device)
+
+    def deleted(samples: Tensor, numbers: Tensor) -> Tensor:
+        return places[samples] < shown[numbers, None]
+
+    def not_inserted(samples: Tensor, numbers: Tensor) -> Tensor:
+        return places[samples] >= shown[numbers, None]
+
+    down = judge.scores(judge.hiding(chosen.fill), len(asked), deleted)
+    up = judge.scores(judge.hiding(chosen.start), len(asked), not_inserted)
+    deletion = _normalised(down, down[:, :1], down[:, -1:], chosen)
+    insertion = _normalised(up, up[:, -1:], up[:, :1], chosen)
+    if widened:
+        deletion, insertion = deletion[:, 1:-1], insertion[:, 1:-1]
+    return Curves(
+        deletion=chosen.area(deletion),
+        insertion=chosen.area(insertion),
+        deletion_curve=deletion,
+        insertion_curve=insertion,
+        shares=counts / groups,
+        protocol=chosen,
+        details={**judge.problem.describe(), "forwards": judge.forwards, "seed": judge.seed},
+    )
+
+
+def _normalised(curve: Tensor, image: Tensor, filled: Tensor, chosen: Protocol) -> Tensor:
+    """b k: the curve on the protocol's scale, NaN where its divisor (of the ends' scores, b 1) is not above 0."""
+    if chosen.normalise is None:
+        return curve
+    floor = filled if chosen.normalise == "change" else torch.zeros_like(filled)
+    scale = image - floor
+    return (curve - floor) / torch.where(scale > 0, scale, torch.nan)

@@ -1,0 +1,128 @@
+"""The judge: scores of samples some of whose features are hidden, by forwards batched over samples *and* points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from samp.baselines import make
+from samp.batches import Batches, BatchSize
+from samp.door import undisturbed
+from samp.groups import Groups
+from samp.metrics.score_spaces import Space, named
+from samp.objectives import Target
+from samp.problem import Inputs, Problem, pose
+
+
+@runtime_checkable
+class Imputer(Protocol):
+    """A fill that depends on what is left to see, such as `NoisyLinear`."""
+
+    def impute(self, images: Tensor, missing: Tensor) -> Tensor:
+        """r c h w images with the missing pixels (r h w) made up."""
+        ...
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a metric goes about it; nothing in here but the seed may change its result."""
+
+    forward_args: Sequence[Any] = ()
+    batch_size: BatchSize = "auto"
+    progress: bool = False
+    seed: int = 0
+
+
+class Judge:
+    """Scores a problem's samples with features hidden.
+
+    >>> net = torch.nn.Linear(3, 2).eval()
+    >>> with judging(net, torch.rand(2, 3), 0, None, "logit", Settings()) as judge:
+    ...     judge.scores(judge.hiding(0.0), 4, lambda samples, numbers: torch.zeros(len(samples), 3).bool()).shape
+    torch.Size([2, 4])
+    """
+
+    def __init__(self, problem: Problem, space: Space, settings: Settings) -> None:
+        self.batches = Batches(settings.batch_size, problem.x.shape[1], problem.x.device)
+        self.problem = problem.settled(self.batches)
+        self.space, self.seed, self.forwards = space, settings.seed, 0
+        self.bar = tqdm(unit="forward", disable=not settings.progress, total=0)
+
+    def hiding(self, fill: Any) -> Hide:
+        """The way from (which groups are missing: r g, samples: r) to points (r n) that show this fill there."""
+        problem = self.problem
+        if isinstance(fill, Imputer):
+            return _imputing(problem, fill)
+        filled = problem.flatten(make(fill, problem.inputs, self.seed))  # b n
+
+        def hide(missing: Tensor, samples: Tensor) -> Tensor:
+            return problem.features.select(samples).where(missing, filled[samples], problem.x[samples])
+
+        return hide
+
+    def scores(self, hide: Hide, points: int, missing: Missing) -> Tensor:
+        """b × points: each sample's scores, where `missing(samples, numbers)` says which groups its points hide.
+
+        Rows of all samples and points stand in one list, cut into batches; the host waits for none of them.
+        """
+        device = self.problem.x.device
+
+        def work(first: int, last: int) -> Tensor:
+            rows = torch.arange(first, last, device=device)
+            samples, numbers = rows // points, rows % points
+            x = hide(missing(samples, numbers), samples)
+            self.bar.update(last - first)
+            return self._score(x, samples)
+
+        count = self.problem.batch * points
+        self.bar.total += count
+        with torch.no_grad():
+            scores = torch.cat(list(self.batches.over(count, work)))
+        self.forwards += points
+        return scores.view(self.problem.batch, points)
+
+    def _score(self, x: Tensor, samples: Tensor) -> Tensor:
+        return self.problem.score(self.space(self.problem.output(x, samples)), samples).to(x.dtype)
+
+
+Hide = Callable[[Tensor, Tensor], Tensor]
+Missing = Callable[[Tensor, Tensor], Tensor]
+
+
+@contextmanager
+def judging(
+    model: Callable[..., Any],
+    inputs: Inputs,
+    target: Target,
+    groups: Groups | None,
+    score: str | Space,
+    settings: Settings,
+) -> Iterator[Judge]:
+    """A judge of these samples; the model and the caller's random state are left as they were found."""
+    with torch.inference_mode(False):
+        problem = pose(model, inputs, target, groups, settings.forward_args)
+        with undisturbed(model, problem.x.device, settings.seed, depth=6):  # past two managers and the metric
+            judge = Judge(problem, named(score), settings)
+            with judge.bar:
+                yield judge
+
+
+def _imputing(problem: Problem, fill: Imputer) -> Hide:
+    if len(problem.inputs) != 1 or problem.inputs[0].ndim != 4:
+        raise ValueError(f"{fill!r} fills one b c h w image input: pass a baseline for anything else.")
+    shape = problem.inputs[0].shape[1:]
+
+    def hide(missing: Tensor, samples: Tensor) -> Tensor:
+        spread = problem.features.select(samples).spread(missing).view(-1, *shape)
+        pixels = spread[:, 0]
+        if problem.features.label != "Pixels()" and not bool((spread == pixels[:, None]).all()):
+            raise ValueError(f"{fill!r} fills whole pixels: let each pixel's channels belong to one group.")
+        return fill.impute(problem.x[samples].view(-1, *shape), pixels).flatten(1)
+
+    return hide

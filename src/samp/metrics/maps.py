@@ -1,0 +1,89 @@
+"""Maps from anywhere, as the values of features: b g."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from samp.attribution import Attribution
+from samp.groups import Segments
+from samp.problem import Problem
+
+Maps = Attribution | Tensor | np.ndarray | Sequence[Any]
+
+
+def group_values(problem: Problem, maps: Maps) -> Tensor:
+    """b g: what these maps give to each feature of the problem: the sum over its elements, in float32 or wider.
+
+    Maps have the shape of the inputs (a tuple for a tuple), or b h w for b c h w images (each channel then holds an
+    equal part), or b g: one value per feature. They may lie on any device; a list for one input holds one map a sample.
+
+    >>> from samp.problem import pose
+    >>> problem = pose(torch.nn.Flatten(), torch.rand(2, 3, 4, 4), target=0)
+    >>> group_values(problem, torch.ones(2, 3, 4, 4))[0, 0], group_values(problem, np.ones((2, 4, 4)))[0, 0]
+    (tensor(3.), tensor(1., dtype=torch.float64))
+    """
+    given = maps.values if isinstance(maps, Attribution) else maps
+    several = isinstance(given, tuple) or (isinstance(given, list) and not problem.one_input)
+    parts = [_tensor(part) for part in (given if several else [given])]
+    if len(parts) == 1 and parts[0].shape == (problem.batch, problem.features.count):
+        values = parts[0].to(problem.x.device)
+    else:
+        values = problem.features.pool(_elements(problem, parts))
+    if not torch.isfinite(values).all():
+        sample = int((~torch.isfinite(values)).any(1).nonzero()[0])
+        raise ValueError(f"the map of sample {sample} holds NaN or Inf: nothing can be ranked by it.")
+    return values
+
+
+def ranks(problem: Problem, values: Tensor) -> Tensor:
+    """b g: each feature's place in descending order of its value, from 0; ties by index, and what is empty last.
+
+    >>> from samp.problem import pose
+    >>> ranks(pose(torch.nn.Flatten(), torch.rand(1, 4), target=0), torch.tensor([[1.0, 3.0, 1.0, 2.0]])).tolist()
+    [[2, 0, 3, 1]]
+    """
+    if isinstance(problem.features, Segments):
+        values = values.masked_fill(problem.features.sizes == 0, -torch.inf)
+    order = values.argsort(dim=1, descending=True, stable=True)
+    places = torch.arange(order.shape[1], device=order.device).expand_as(order)
+    return torch.empty_like(order).scatter_(1, order, places)
+
+
+def _tensor(part: Any) -> Tensor:
+    try:
+        tensor = torch.stack([_tensor(one) for one in part]) if isinstance(part, list) else torch.as_tensor(part)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(
+            f"a map is a tensor, a NumPy array or an Attribution, not {type(part).__name__} ({error})."
+        ) from error
+    if tensor.is_complex():
+        raise TypeError("a map holds real numbers, but this one is complex: take .real or .abs() of it.")
+    return tensor.detach().to(torch.promote_types(tensor.dtype, torch.float32))
+
+
+def _elements(problem: Problem, parts: Sequence[Tensor]) -> Tensor:
+    """b n: the maps laid out as the inputs are."""
+    if len(parts) != len(problem.inputs):
+        raise ValueError(f"there are maps for {len(parts)} inputs, but the model takes {len(problem.inputs)}.")
+    fitted = [_fitted(part, x) for part, x in zip(parts, problem.inputs, strict=True)]
+    return torch.cat([part.to(problem.x.device).reshape(problem.batch, -1) for part in fitted], 1)
+
+
+def _fitted(part: Tensor, x: Tensor) -> Tensor:
+    """The map in the shape of its input."""
+    if part.shape == x.shape:
+        return part
+    if x.ndim == 4 and part.ndim == 4 and part.shape[1] == 1:
+        part = part[:, 0]
+    if x.ndim == 4 and part.shape == (len(x), *x.shape[2:]):
+        return (part / x.shape[1])[:, None].expand(x.shape)
+    per_pixel = f", or {(len(x), *x.shape[2:])} with one value per pixel" if x.ndim == 4 else ""
+    raise ValueError(
+        f"the maps have shape {tuple(part.shape)} but the input has {tuple(x.shape)}: "
+        f"give them that shape{per_pixel}; enlarge small maps first."
+    )

@@ -1,0 +1,182 @@
+"""Protocols of Deletion and Insertion: everything on which published numbers differ, as data.
+
+A protocol is a frozen object; five have names. Take one and change a field for your own:
+
+>>> from dataclasses import replace
+>>> replace(PROTOCOLS["rise"], score="logit").score
+'logit'
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from numbers import Integral
+from typing import Any, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from samp.baselines import Blurred, black
+from samp.groups import Elements, Groups
+from samp.metrics.score_spaces import Space
+from samp.metrics.score_spaces import named as space_named
+from samp.names import look_up
+
+AUC = Literal["mean", "trapezoid"] | Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How Deletion and Insertion are measured. Deletion hides the features of most credit first; Insertion shows them.
+
+    - `step`: how many features change at a time; the series then has K+1 points, both ends included. A tuple of
+      shares, such as (0.1, 0.5), measures at just those.
+    - `fill`: what a deleted feature shows; `start`: what a feature shows before it is inserted. Any baseline of
+      `samp.baselines`, a number, a tensor, a callable, or an imputer (`samp.metrics.NoisyLinear()`).
+    - `unit`: what a feature is, as `groups` of `samp.explain`: pixels for images if `None`.
+    - `score`: "logit", "probability", "log-probability", "accuracy", or a callable on the model's output.
+    - `normalise`: "image" divides each series by the score of the image, "change" maps f(fill) … f(image) to 0 … 1,
+      `None` leaves it. A sample whose divisor is not above 0 cannot be normalised; its numbers are NaN.
+    - `auc`: the plain "mean" of the points, "trapezoid" (points taken as evenly spaced), or a callable b k → b.
+    - `absolute`: rank features by the size of their credit instead of its value.
+
+    >>> Protocol(step=2, fill="black", start="blurred").counts(5).tolist()
+    [0, 2, 4, 5]
+    >>> Protocol(step=(0.1, 0.5)).counts(10).tolist()
+    [1, 5]
+    """
+
+    step: int | tuple[float, ...] = 1
+    fill: Any = black
+    start: Any = black
+    unit: Groups | None = None
+    score: str | Space = "logit"
+    normalise: Literal["image", "change"] | None = None
+    auc: AUC = "mean"
+    absolute: bool = False
+    name: str = "own"
+
+    def __post_init__(self) -> None:
+        _check_step(self.step)
+        space_named(self.score)
+        if self.normalise not in ("image", "change", None):
+            raise ValueError(f"normalise is 'image', 'change' or None, not {self.normalise!r}.")
+        if self.auc not in ("mean", "trapezoid") and not callable(self.auc):
+            raise ValueError(f"auc is 'mean', 'trapezoid' or a callable b k → b, not {self.auc!r}.")
+
+    def counts(self, groups: int) -> Tensor:
+        """k: how many features have changed at each point."""
+        if isinstance(self.step, tuple):
+            return torch.tensor([round(share * groups) for share in self.step])
+        points = math.ceil(groups / self.step) + 1
+        return (torch.arange(points) * self.step).clamp(max=groups)
+
+    def area(self, curve: Tensor) -> Tensor:
+        """b: the area under b k curves whose points are evenly spaced over a length of 1."""
+        if callable(self.auc):
+            return self.auc(curve)
+        if self.auc == "mean" or curve.shape[1] == 1:
+            return curve.mean(1)
+        return (curve.sum(1) - (curve[:, 0] + curve[:, -1]) / 2) / (curve.shape[1] - 1)
+
+
+def _check_step(step: Any) -> None:
+    if isinstance(step, tuple):
+        if not step or any(not 0 <= share <= 1 for share in step) or any(b <= a for a, b in pairwise(step)):
+            raise ValueError(f"step as a tuple holds rising shares from 0 to 1, not {step}.")
+    elif isinstance(step, bool) or not isinstance(step, Integral) or step < 1:
+        raise ValueError(f"step is a whole number of at least 1 or a tuple of shares, not {step!r}.")
+
+
+@dataclass(frozen=True)
+class ChannelMeans:
+    """Each channel's mean over the image, as a fill.
+
+    >>> ChannelMeans()(torch.tensor([[[[0.0, 2.0]]]])).flatten().tolist()
+    [1.0, 1.0]
+    """
+
+    def __call__(self, x: Tensor) -> Tensor:
+        if x.ndim < 3:
+            raise ValueError(f"only images have channel means, but the input has shape {tuple(x.shape)}.")
+        wide = x.to(torch.promote_types(x.dtype, torch.float32))
+        return wide.flatten(2).mean(2).view(*x.shape[:2], *[1] * (x.ndim - 2)).expand_as(x).to(x.dtype)
+
+
+@dataclass(frozen=True)
+class RISEBlur:
+    """The blur that RISE's published code starts Insertion from: no plain Gaussian of kernel 11 and σ 5.
+
+    That code filters a single bright point *inside an 11 × 11 window*, which reflects what would leave it back inside,
+    so the kernel is flatter; it sums to 1, and the image is padded with zeros (mid-grey in the usual model space).
+
+    >>> round(RISEBlur()(torch.ones(1, 1, 21, 21))[0, 0, 10, 10].item(), 5)
+    1.0
+    """
+
+    kernel: int = 11
+    sigma: float = 5.0
+
+    def __call__(self, x: Tensor) -> Tensor:
+        if x.ndim != 4:
+            raise ValueError(f"only b c h w images can be blurred, but the input has shape {tuple(x.shape)}.")
+        line = self._line().to(x)
+        channels, reach = x.shape[1], self.kernel // 2
+        down = F.conv2d(x, line.view(1, 1, -1, 1).expand(channels, 1, -1, 1), padding=(reach, 0), groups=channels)
+        return F.conv2d(down, line.view(1, 1, 1, -1).expand(channels, 1, 1, -1), padding=(0, reach), groups=channels)
+
+    def _line(self) -> Tensor:
+        """The kernel along one axis: a Gaussian cut at 4 σ, folded back into the window as often as it takes."""
+        reach = int(4 * self.sigma + 0.5)
+        places = torch.arange(-reach, reach + 1)
+        weights = torch.exp(-0.5 * (places.double() / self.sigma) ** 2)
+        folded = (places + self.kernel // 2) % (2 * self.kernel)
+        folded = torch.minimum(folded, 2 * self.kernel - 1 - folded)
+        return torch.zeros(self.kernel, dtype=torch.float64).index_add_(0, folded, weights / weights.sum())
+
+
+def _paper(name: str, step: int, kernel: int) -> Protocol:
+    """The paper's (READING points 6, 7, 12): signed ranks, logit over the image's, plain mean of K+1 points."""
+    return Protocol(step=step, fill=black, start=Blurred(kernel, 5.0), normalise="image", name=name)
+
+
+PROTOCOLS: dict[str, Protocol] = {
+    "mnist": _paper("mnist", 10, 11),
+    "cifar10": _paper("cifar10", 10, 11),
+    "imagenet": _paper("imagenet", 224 * 8, 31),
+    "rise": Protocol(
+        step=224, fill=black, start=RISEBlur(), score="probability", auc="trapezoid", name="rise"
+    ),  # Petsiuk et al., BMVC 2018, and its code
+    "diffid": Protocol(
+        step=tuple(i / 10 for i in range(1, 10)),
+        fill=ChannelMeans(),
+        start=ChannelMeans(),
+        unit=Elements(),
+        score="accuracy",
+        absolute=True,
+        name="diffid",
+    ),
+}
+
+
+def protocol(given: str | Protocol | None, shapes: Sequence[Sequence[int]]) -> Protocol:
+    """The protocol of this name, or itself; `None` takes the paper's for images of this size.
+
+    >>> protocol(None, [(1, 3, 224, 224)]).name, protocol(None, [(1, 1, 28, 28)]).name
+    ('imagenet', 'cifar10')
+    """
+    if isinstance(given, Protocol):
+        return given
+    if isinstance(given, str):
+        return look_up(given, PROTOCOLS, "protocol")
+    if given is not None:
+        raise TypeError(f"a protocol is a name or a samp.metrics.Protocol, not {type(given).__name__}.")
+    if len(shapes) != 1 or len(shapes[0]) != 4:
+        raise ValueError(
+            "the paper's protocols are for b c h w images: pass a Protocol(step=…, fill=…, start=…)."
+        )
+    return PROTOCOLS["cifar10" if max(shapes[0][2:]) <= 32 else "imagenet"]

@@ -1,0 +1,82 @@
+"""In which space a score is read: as the model gives it, as a probability, its logarithm, or right against wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor
+
+from samp.names import look_up
+
+Space = Callable[[Any], Any]
+
+
+def logit(output: Any) -> Any:
+    """The output as the model gives it.
+
+    >>> logit([1, 2])
+    [1, 2]
+    """
+    return output
+
+
+def probability(output: Any) -> Tensor:
+    """The soft-max of b × classes logits.
+
+    >>> import torch
+    >>> probability(torch.zeros(1, 4)).tolist()
+    [[0.25, 0.25, 0.25, 0.25]]
+    """
+    return _classes(output).softmax(1)
+
+
+def log_probability(output: Any) -> Tensor:
+    """The logarithm of the soft-max of b × classes logits.
+
+    >>> import torch
+    >>> log_probability(torch.zeros(1, 2)).exp().tolist()
+    [[0.5, 0.5]]
+    """
+    return _classes(output).log_softmax(1)
+
+
+def accuracy(output: Any) -> Tensor:
+    """1 for the class with the largest logit (the first of several), 0 for all others.
+
+    >>> import torch
+    >>> accuracy(torch.tensor([[0.1, 0.9, 0.9]])).tolist()
+    [[0.0, 1.0, 0.0]]
+    """
+    scores = _classes(output)
+    return scores.new_zeros(scores.shape).scatter_(1, scores.argmax(1, keepdim=True), 1.0)
+
+
+SPACES: dict[str, Space] = {
+    "logit": logit,
+    "probability": probability,
+    "log-probability": log_probability,
+    "accuracy": accuracy,
+}
+
+
+def named(score: str | Space) -> Space:
+    """The score space of this name; a callable (output → output) is one already.
+
+    >>> named("logit") is logit
+    True
+    """
+    if callable(score):
+        return score
+    return look_up(score, SPACES, "score space")
+
+
+def _classes(output: Any) -> Tensor:
+    """Logits of several classes, wide enough to exponentiate."""
+    if not isinstance(output, Tensor) or output.ndim < 2 or output.shape[1] < 2:
+        came = f"shape {tuple(output.shape)}" if isinstance(output, Tensor) else type(output).__name__
+        raise ValueError(
+            f"probabilities need an output of shape b × classes with several classes, but the model gave {came}: "
+            "pass score='logit', or a callable output → output."
+        )
+    return output.float() if output.element_size() < 4 else output
