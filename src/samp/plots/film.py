@@ -1,0 +1,159 @@
+"""The path itself as a film strip: points on it, the credit so far and the score (the paper's Fig. verification)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import ceil, log10
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from samp.attribution import Attribution, Direction, Tape
+from samp.drawing import CURVES
+from samp.names import look_up
+from samp.plots.page import EDGE, GAP, MARGIN, SIZE, WIDTH, Panel, fitted, frame, page
+from samp.plots.reading import Array, credit_of, finite, how_made, number, numbers, photo_of, stretched
+from samp.plots.shades import GREY, Grey
+from samp.plots.walks import draw_walk, scores_of, share, walked
+
+Scale = float | Sequence[float] | None
+HEAD, LABEL, TICKS, CURVE = 0.34, 0.2, 0.5, 1.75  # inches
+NARROWEST = 0.6  # of a frame; with more of them the figure grows wider than a page
+LOWEST = 0.75  # of a row, for its label
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """One moment of a walk."""
+
+    step: int
+    pixels: Array  # h w 3
+    credit: Array  # h w, so far
+
+
+def film_strip(
+    result: Attribution,
+    *,
+    direction: Direction | None = None,
+    frames: int = 5,
+    sample: int = 0,
+    mean: Scale = None,
+    std: Scale = None,
+    title: str = "",
+) -> Figure:
+    """The path of a result made with `record=True`: points on it, the credit so far and the score (Fig. verification).
+
+    `direction` is to the image where that was walked. `mean` and `std` are those the model is fed with, as in
+    `samp.models.Classifier`; without them the points are stretched from their own range, and the caption says so.
+
+    A tape holds no credit. The credit so far is the map times the share of its way that each pixel has gone: true for
+    pixels that have arrived or not yet moved, in proportion for those between. Where both directions were walked, the
+    map is that of both.
+
+    >>> import samp, torch
+    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 2)).eval()
+    >>> result = samp.explain(net, torch.rand(1, 1, 8, 8), record=True)
+    >>> len(film_strip(result, frames=4).axes)  # two rows of four, and the curve
+    9
+    """
+    way = _chosen(result, direction)
+    scores = scores_of(result, way, sample)
+    points, steps = _sampled(result.tapes[way][sample], frames)
+    credit = credit_of(result, sample)
+    pixels, words = _pixels(points, mean, std)
+    strip = [Frame(*moment) for moment in zip(steps, pixels, credit * _gone(points), strict=True)]
+    panels = _panels(strip, scores, credit)
+    last = panels[-1]
+    tall = max(last.top + last.height - HEAD, 1.3)
+    curve = partial(_curve, way=way, scores=scores, strip=strip)
+    panels.append(Panel(last.left + last.width + TICKS, HEAD, CURVE, tall, curve))
+    caption = [how_made(result, sample), _words(result, way), Grey().words(credit), words]
+    return page(panels, caption, title, below=0.36, right=EDGE)
+
+
+def _panels(strip: list[Frame], scores: Array, credit: Array) -> list[Panel]:
+    """Two rows: points above, credit so far below."""
+    room = WIDTH - 2 * MARGIN - LABEL - TICKS - CURVE - EDGE
+    width = max((room + GAP) / len(strip) - GAP, NARROWEST)
+    height = max(fitted(width, credit.shape), LOWEST)
+    panels = []
+    for number_in_row, moment in enumerate(strip):
+        left, label = LABEL + number_in_row * (width + GAP), not number_in_row
+        panels += [
+            Panel(left, HEAD, width, height, partial(_point, moment=moment, scores=scores, label=label)),
+            Panel(left, HEAD + height + GAP, width, height, partial(_so_far, moment=moment, whole=credit, label=label)),
+        ]
+    return panels
+
+
+def _point(axes: Axes, moment: Frame, scores: Array, label: bool) -> None:
+    axes.imshow(moment.pixels, vmin=0, vmax=1)
+    frame(axes, f"{share(moment.step, scores):.0%}\nscore {_rounded(scores[moment.step], scores)}")
+    axes.set_ylabel("point" * label, size=SIZE, labelpad=3)
+
+
+def _so_far(axes: Axes, moment: Frame, whole: Array, label: bool) -> None:
+    low, high = Grey().limits(whole)  # one scale for all frames
+    axes.imshow(moment.credit, cmap=GREY, vmin=low, vmax=high)
+    frame(axes)
+    axes.set_ylabel("credit so far" * label, size=SIZE, labelpad=3)
+
+
+def _curve(axes: Axes, way: Direction, scores: Array, strip: list[Frame]) -> None:
+    draw_walk(axes, way, scores, [moment.step for moment in strip])
+
+
+def _rounded(score: float, scores: Array) -> str:
+    """As many digits as tell the scores of this walk apart: three of their range."""
+    span = float(np.ptp(scores))
+    return number(score) if not span else f"{score:z.{max(3 - ceil(log10(span)), 0)}f}".replace("-", "−")
+
+
+def _words(result: Attribution, way: Direction) -> str:
+    both = " (of both walks together)" if len(result.scores) > 1 else ""
+    return (
+        f"The walk {CURVES[way][1]}. Credit so far: the map{both} times the share of its way that each pixel has gone."
+    )
+
+
+def _chosen(result: Attribution, direction: Direction | None) -> Direction:
+    """The direction asked for, else to the image, if it was walked and recorded."""
+    ways = walked(result)
+    if not result.tapes:
+        raise ValueError("the result has no tape of its path: explain again with record=True.")
+    if direction:
+        return look_up(direction, {way: way for way in ways}, "direction of this result")
+    return "to_image" if "to_image" in ways else ways[0]
+
+
+def _sampled(tape: Tape, frames: int) -> tuple[Array, list[int]]:
+    """The points (k c h w) nearest to even parts of the walk, its first and last among them, and their steps."""
+    if not isinstance(tape.points, Tensor) or tape.points.ndim != 4:
+        raise ValueError("a film strip shows the path of one b c h w image input, and this result is of other inputs.")
+    if frames < 2:
+        raise ValueError(f"a film strip has at least 2 frames, its start and its end, not {frames}.")
+    wanted = np.linspace(0, int(tape.steps[-1]), frames)
+    chosen = sorted({int(abs(tape.steps.numpy() - step).argmin()) for step in wanted})
+    return finite(numbers(tape.points[chosen]), "the tape"), tape.steps[chosen].tolist()
+
+
+def _gone(points: Array) -> Array:
+    """k h w: the share of its way from first to last point that each pixel has gone; 0 for pixels that stay."""
+    moved, way = (abs(x - points[0]).sum(1) for x in (points, points[-1:]))
+    share: Array = np.divide(moved, way, out=np.zeros_like(moved), where=way > 0).clip(0, 1)
+    return share
+
+
+def _pixels(points: Array, mean: Scale, std: Scale) -> tuple[Array, str]:
+    """k h w 3 in [0, 1], and what was done in words."""
+    if mean is None and std is None:
+        unit, words = stretched(points)
+    else:
+        undo = [np.reshape(0.0 + d if v is None else v, (-1, 1, 1)) for v, d in ((mean, 0), (std, 1))]
+        unit, words = (points * undo[1] + undo[0]).clip(0, 1), ""
+    pixels = np.stack([photo_of(np.moveaxis(point, 0, -1)).pixels for point in unit])
+    return pixels, words and f"Points {words}."

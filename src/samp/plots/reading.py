@@ -1,0 +1,181 @@
+"""What the figures are given: credit as h w numbers, photos as h w 3 pixels in [0, 1], and words on both."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from PIL import Image
+from torch import Tensor
+
+from samp.attribution import Attribution
+
+Array = np.ndarray[Any, np.dtype[Any]]
+CreditMap = Attribution | Tensor | Array
+Photo = Image.Image | Tensor | Array
+FULL = {"uint8": 255, "uint16": 65535}  # white, in types whose whole numbers are taken for brightness
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A photo as it is shown, and what was done to it (empty if nothing was)."""
+
+    pixels: Array  # h w 3, in [0, 1]
+    words: str = ""
+
+
+def credit_of(given: CreditMap, sample: int = 0) -> Array:
+    """The map of one sample, h w, in float64; channels of a bare `b c h w` are summed, as in `Attribution.map`.
+
+    >>> import torch
+    >>> credit_of(torch.ones(2, 3, 4, 5)).shape, credit_of(np.ones((6, 7))).shape
+    ((4, 5), (6, 7))
+    """
+    credit = numbers(given.map if isinstance(given, Attribution) else given)
+    credit = credit.sum(1) if credit.ndim == 4 else credit
+    if credit.ndim == 2 and not isinstance(given, Attribution):
+        credit = credit[None]
+    if credit.ndim != 3 or not credit.size:
+        raise ValueError(
+            f"a map has shape h w, b h w or b c h w, not {credit.shape}: figures show images; "
+            "for other inputs see values or group_values."
+        )
+    if not -len(credit) <= sample < len(credit):
+        raise IndexError(f"there is no sample {sample}: the maps are of {len(credit)}, counted from 0.")
+    return finite(credit[sample], "the map")
+
+
+def samples_of(given: CreditMap) -> int:
+    """How many samples there are maps of."""
+    shape = given.map.shape if isinstance(given, Attribution) else numbers(given).shape
+    return shape[0] if len(shape) > 2 else 1
+
+
+def how_made(given: CreditMap, sample: int = 0) -> str:
+    """Method, class, residual and cost of one sample as a sentence; nothing of a bare map, of which nothing is known.
+
+    >>> import samp, torch
+    >>> how_made(samp.explain(torch.nn.Linear(4, 2).eval(), torch.rand(1, 4), target=1, method="random"))
+    'RandomMap(); class 1; no residual: this credit is not meant to sum to the score; no model calls.'
+    """
+    if not isinstance(given, Attribution):
+        return ""
+    target = given.details.get("target")
+    parts = [given.method]
+    if isinstance(target, list):
+        parts.append(f"class {target[sample]}")
+    return "; ".join([*parts, _residual_words(given, sample), cost_words(given, sample)]) + "."
+
+
+def cost_words(result: Attribution, sample: int = 0) -> str:
+    """Model calls spent on a sample."""
+    counts = {"gradient": int(result.gradients[sample]), "forward": result.details.get("forwards") or 0}
+    spent = [f"{count:,} {what}{'s' * (count != 1)}" for what, count in counts.items() if count]
+    return ", ".join(spent) or "no model calls"
+
+
+def photo_of(given: Photo, sample: int = 0) -> Picture:
+    """A PIL image, a `c h w` tensor (or one of a batch) or an `h w c` array as pixels.
+
+    Bytes (and 16-bit numbers) are divided by their largest; other numbers are taken as they are if all lie in [0, 1],
+    else stretched to it from their own range, which is said.
+
+    >>> import torch
+    >>> photo_of(torch.tensor([-1.0, 3.0]).view(1, 1, 2)).words
+    'Photo stretched from [−1, 3] to [0, 1].'
+    """
+    if isinstance(given, Image.Image):
+        return _opened(given)
+    if not isinstance(given, Tensor | np.ndarray):
+        raise TypeError(
+            f"a photo is a PIL image, a tensor or an array, not {type(given).__name__}: samp.photos.read reads a file."
+        )
+    channels_last = _channels_last(given, sample)
+    if channels_last.ndim != 3 or channels_last.shape[2] not in (1, 3) or not channels_last.size:
+        raise ValueError(
+            f"a photo has 1 or 3 channels: a tensor c h w or an array h w c (or h w), not {tuple(given.shape)}."
+        )
+    pixels, words = _into_unit(finite(channels_last, "the photo"), str(given.dtype).removeprefix("torch."))
+    return Picture(np.broadcast_to(pixels, (*pixels.shape[:2], 3)), words)
+
+
+def stretched(values: Array) -> tuple[Array, str]:
+    """Values moved from their own range to [0, 1], and the words for it.
+
+    >>> stretched(np.array([2.0, 4.0]))
+    (array([0., 1.]), 'stretched from [2, 4] to [0, 1]')
+    """
+    low, high = float(values.min()), float(values.max())
+    span = high - low
+    return (values - low) / span if span else np.full_like(values, 0.5), (
+        f"stretched from [{number(low)}, {number(high)}] to [0, 1]"
+    )
+
+
+def numbers(values: object) -> Array:
+    """A tensor of any kind, device and precision, or anything like an array, in float64."""
+    if isinstance(values, Tensor):
+        return values.detach().cpu().double().numpy()
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"numbers in a tensor or an array are needed, not {type(values).__name__}: for a result, pass what "
+            "samp.explain returned."
+        ) from error
+
+
+def finite(values: Array, what: str) -> Array:
+    """The values as they are, or a sentence if some are NaN or infinite."""
+    bad = int((~np.isfinite(values)).sum())
+    if bad:
+        raise ValueError(
+            f"{what} holds {bad:,} of {values.size:,} values that are NaN or infinite and have no colour: "
+            "see where they come from, or replace them with torch.nan_to_num."
+        )
+    return values
+
+
+def number(value: float) -> str:
+    """Three digits, or all of a number of thousands, and a true minus sign.
+
+    >>> number(-0.012345), number(-1987.4), number(1234567)
+    ('−0.0123', '−1,987', '1.23e+06')
+    """
+    return (f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}").replace("-", "−")
+
+
+def _residual_words(result: Attribution, sample: int) -> str:
+    residual = float(result.residual[sample])
+    if math.isnan(residual):
+        return "no residual: this credit is not meant to sum to the score"
+    change = sum(float(change[sample]) for change in result.score_change.values())
+    return f"residual {number(residual)} of a score change of {number(change)}"
+
+
+def _opened(photo: Image.Image) -> Picture:
+    """A PIL image in any mode: more than 8 bits as they are, all else as RGB, transparency over white."""
+    if photo.mode.startswith(("I", "F")):
+        return photo_of(np.asarray(photo))
+    if photo.has_transparency_data:
+        photo = Image.alpha_composite(Image.new("RGBA", photo.size, "white"), photo.convert("RGBA"))
+    return photo_of(np.asarray(photo.convert("RGB")))
+
+
+def _channels_last(given: Tensor | Array, sample: int) -> Array:
+    values = numbers(given)
+    if isinstance(given, Tensor):
+        values = values[sample if len(values) > 1 else 0] if values.ndim == 4 else values
+        return np.moveaxis(values, 0, -1) if values.ndim == 3 else values[..., None]
+    return values[..., None] if values.ndim == 2 else values
+
+
+def _into_unit(pixels: Array, kind: str) -> tuple[Array, str]:
+    if kind in FULL:
+        return pixels / FULL[kind], ""
+    if pixels.min() >= 0 and pixels.max() <= 1:
+        return pixels, ""
+    unit, words = stretched(pixels)
+    return unit, f"Photo {words}."
