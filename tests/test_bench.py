@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import pytest
 import torch
 from torch import nn
 
 from samp.bench import methods as bench
+from samp.bench import metrics
 from samp.bench.overhead import Watched
+from samp.metrics.deletion_insertion import deletion_insertion
+from samp.metrics.protocols import PROTOCOLS
 
 pytest.importorskip("captum", reason="needs the extra compare")
 pytest.importorskip("skimage", reason="needs the extra compare")
@@ -69,3 +73,17 @@ def test_only_calls_that_ask_for_a_gradient_are_watched() -> None:
 
 def test_the_resnet_has_the_shape_of_resnet_50() -> None:
     assert bench.random_resnet("cpu")(torch.zeros(1, 3, 64, 64)).shape == (1, 1000)
+
+
+def test_metrics_are_set_against_bare_calls_and_a_loop_that_agrees() -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(3, 2, 3, 16), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten()).eval()
+    x = torch.rand(2, 3, 224, 224)
+    rows = {row.name: row for row in metrics.measure(model, x, 7, repeats=1)}
+    assert rows["samp"].forwards == rows["bare calls of 7"].forwards == rows["plain loop"].forwards == 2 * 58
+    assert all(row.rate > 0 for row in rows.values())
+    assert "| plain loop | 116 |" in metrics.table(list(rows.values()), x.device)
+    maps = torch.rand(2, 224, 224)
+    curves = deletion_insertion(model, x, maps, 0, replace(PROTOCOLS["imagenet"], normalise=None))
+    both = torch.stack([curves.deletion_curve, curves.insertion_curve], 2).flatten()  # the loop takes turns
+    assert metrics._loop(model, x, maps) == pytest.approx(both.tolist(), abs=1e-5)

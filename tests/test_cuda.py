@@ -83,3 +83,32 @@ def test_deterministic_mode_is_respected() -> None:
     finally:
         torch.use_deterministic_algorithms(False)
     assert torch.isfinite(result.values).all()
+
+
+@pytest.mark.parametrize("protocol", ["cifar10", "rise", "diffid"])
+def test_deletion_and_insertion_agree_and_maps_may_lie_elsewhere(protocol: str) -> None:
+    model, x, maps = net(), images(3), torch.rand(3, 16, 16, dtype=torch.float64)
+    on_gpu = samp.metrics.deletion_insertion(model, x, maps, 0, protocol)  # the maps lie on the CPU
+    on_cpu = samp.metrics.deletion_insertion(model.cpu(), x.cpu(), maps.cuda(), 0, protocol)
+    for name in ("deletion_curve", "insertion_curve"):
+        torch.testing.assert_close(
+            getattr(on_gpu, name).cpu(), getattr(on_cpu, name), rtol=1e-9, atol=1e-12, equal_nan=True
+        )  # float64, other summing order
+
+
+def test_deletion_and_insertion_wait_for_the_device_only_at_the_door() -> None:
+    """The host waits to check inputs and maps and to move a few numbers, however many points there are."""
+    model, x, maps = net(), images(4), torch.rand(4, 16, 16, device="cuda")
+
+    def waits(step: int) -> int:
+        protocol = samp.metrics.Protocol(step=step)
+        samp.metrics.deletion_insertion(model, x, maps, 0, protocol, batch_size=8)
+        torch.cuda.set_sync_debug_mode("warn")
+        try:
+            with pytest.warns(UserWarning, match="synchronizing") as warned:
+                samp.metrics.deletion_insertion(model, x, maps, 0, protocol, batch_size=8)
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+        return len([w for w in warned if "synchronizing" in str(w.message)])
+
+    assert waits(step=4) == waits(step=64)

@@ -53,7 +53,7 @@ class Watched(nn.Module):
 
 def measure(net: str, images: int, batch_size: BatchSize, device: str, repeats: int) -> Overhead:
     """Explain `images` random images and replay the calls, `repeats` times each, after one warm-up of both."""
-    model = look_up(net, {"efficientnet-lite0": _lite0, "resnet50": _resnet50}, "net")().to(device)
+    model = net_named(net).to(device)
     x = torch.rand(images, 3, 224, 224, generator=torch.Generator().manual_seed(0)).to(device)
     watched = Watched(model).eval()
     gradients = samp.explain(watched, x, target=0, batch_size=batch_size).gradients.double().mean()
@@ -99,6 +99,12 @@ def table(row: Overhead) -> str:
             row.machine,
         ]
     )
+
+
+def net_named(name: str) -> nn.Module:
+    """EfficientNet-Lite0 with its weights, or a ResNet-50-shaped net with random ones."""
+    net: nn.Module = look_up(name, {"efficientnet-lite0": _lite0, "resnet50": _resnet50}, "net")()
+    return net
 
 
 def _lite0() -> nn.Module:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -30,6 +30,8 @@ class Curves:
     >>> curves.insertion_curve.shape, curves.unnormalised
     (torch.Size([2, 2]), 0)
     """
+
+    PER_SAMPLE: ClassVar = ("deletion", "insertion", "difference", "deletion_curve", "insertion_curve")
 
     deletion: Tensor
     """b: area under the deletion curve; lower is better."""

@@ -29,15 +29,12 @@ def group_values(problem: Problem, maps: Maps) -> Tensor:
     """
     given = maps.values if isinstance(maps, Attribution) else maps
     several = isinstance(given, tuple) or (isinstance(given, list) and not problem.one_input)
-    parts = [_tensor(part) for part in (given if several else [given])]
+    parts = [numbers(part) for part in (given if several else [given])]
     if len(parts) == 1 and parts[0].shape == (problem.batch, problem.features.count):
         values = parts[0].to(problem.x.device)
     else:
         values = problem.features.pool(_elements(problem, parts))
-    if not torch.isfinite(values).all():
-        sample = int((~torch.isfinite(values)).any(1).nonzero()[0])
-        raise ValueError(f"the map of sample {sample} holds NaN or Inf: nothing can be ranked by it.")
-    return values
+    return finite(values)
 
 
 def ranks(problem: Problem, values: Tensor) -> Tensor:
@@ -54,16 +51,36 @@ def ranks(problem: Problem, values: Tensor) -> Tensor:
     return torch.empty_like(order).scatter_(1, order, places)
 
 
-def _tensor(part: Any) -> Tensor:
+def numbers(given: object) -> Tensor:
+    """A tensor, an array, or a list of such, as a tensor of float32 or wider that no gradient is asked of.
+
+    >>> numbers(torch.ones(1, dtype=torch.float16)), numbers(np.ones(1))
+    (tensor([1.]), tensor([1.], dtype=torch.float64))
+    """
     try:
-        tensor = torch.stack([_tensor(one) for one in part]) if isinstance(part, list) else torch.as_tensor(part)
+        stacked = isinstance(given, list) and len(given) > 0 and not isinstance(given[0], float | int)
+        tensor = torch.stack([numbers(one) for one in given]) if stacked else torch.as_tensor(given)  # type: ignore[attr-defined]  # a list
     except (TypeError, ValueError, RuntimeError) as error:
-        raise TypeError(
-            f"a map is a tensor, a NumPy array or an Attribution, not {type(part).__name__} ({error})."
-        ) from error
+        raise TypeError(f"a map is a tensor, an array or an Attribution, not {type(given).__name__}.") from error
     if tensor.is_complex():
         raise TypeError("a map holds real numbers, but this one is complex: take .real or .abs() of it.")
     return tensor.detach().to(torch.promote_types(tensor.dtype, torch.float32))
+
+
+def finite(maps: Tensor) -> Tensor:
+    """The maps (b …) as they are, or a sentence if some value is NaN or infinite.
+
+    >>> finite(torch.tensor([[1.0], [torch.nan]]))
+    Traceback (most recent call last):
+    ValueError: the map of sample 1 holds NaN or Inf: see where they come from, or replace them with torch.nan_to_num.
+    """
+    bad = ~torch.isfinite(maps).flatten(1).all(1)
+    if bad.any():
+        raise ValueError(
+            f"the map of sample {int(bad.nonzero()[0])} holds NaN or Inf: see where they come from, "
+            "or replace them with torch.nan_to_num."
+        )
+    return maps
 
 
 def _elements(problem: Problem, parts: Sequence[Tensor]) -> Tensor:

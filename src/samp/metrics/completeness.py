@@ -1,0 +1,72 @@
+"""Completeness (Eq. 2): does the credit sum to the change of the score?
+
+The error of a map is |Σa − Δ|, Δ being f(image) − f(baseline), and the relative error is that over |Δ|. Where Δ is 0,
+it is 0 if the credit sums to 0 too, else infinite.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from samp.attribution import Attribution, Direction, total
+from samp.metrics.concentration import features
+from samp.metrics.maps import Maps, numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Completeness:
+    """What each map (b) misses of the score's change.
+
+    >>> completeness(torch.tensor([[1.0, 2.0]]), torch.tensor([4.0]))
+    Completeness(absolute=tensor([1.], dtype=torch.float64), relative=tensor([0.2500], dtype=torch.float64))
+    """
+
+    absolute: Tensor
+    relative: Tensor
+
+
+def completeness(maps: Maps, change: Tensor) -> Completeness:
+    """The error of maps whose credit should sum to `change`: f(image) − f(baseline) of each sample (b).
+
+    >>> completeness(torch.ones(2, 3, 4, 4), torch.tensor([48.0, 50.0])).relative
+    tensor([0.0000, 0.0400], dtype=torch.float64)
+    """
+    credit = total(features(maps))  # b
+    changes = numbers(change).to(credit)
+    if changes.shape != credit.shape:
+        raise ValueError(
+            f"there are {len(credit)} maps but changes of shape {tuple(changes.shape)}: give f(image) − f(baseline) of "
+            "each sample."
+        )
+    return _errors(changes - credit, changes)
+
+
+def completeness_of(result: Attribution) -> dict[Direction | Literal["both"], Completeness]:
+    """The error of each direction that was walked, and of "both": what their sum misses of the summed changes.
+
+    Errors of two directions may cancel in "both". A method whose credit is not meant to sum to any change (Grad-CAM,
+    RISE) has NaN there and no direction: it is not wrong by some amount, the question is not put to it.
+
+    >>> import samp
+    >>> result = samp.explain(torch.nn.Linear(4, 2).eval(), torch.rand(3, 4), target=1, method="ig")
+    >>> found = completeness_of(result)
+    >>> list(found), bool((found["both"].absolute < 1e-5).all())
+    (['to_image', 'both'], True)
+    """
+    found: dict[Direction | Literal["both"], Completeness] = {}
+    change = torch.zeros_like(result.residual)
+    for direction, residual in result.residual_by_direction.items():
+        found[direction] = _errors(residual, result.score_change[direction])
+        change = change + result.score_change[direction]
+    found["both"] = _errors(result.residual, change)
+    return found
+
+
+def _errors(residual: Tensor, change: Tensor) -> Completeness:
+    absolute = residual.abs()
+    relative = torch.where(absolute == 0, 0, absolute / change.abs())  # x / 0 is infinite, 0 / 0 is none
+    return Completeness(absolute, relative)

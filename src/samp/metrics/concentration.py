@@ -1,0 +1,122 @@
+"""Concentration: on how few features does an attribution lie?
+
+A feature is a pixel for b h w and b c h w maps (channels summed), an element for any other b *d, and a group of its own
+grouping for an `Attribution`. Computed in float64 where the device has it; all three depend on one sample alone.
+
+| map of d features | variance | Gini | top share p |
+|---|---|---|---|
+| all zero | 0 | 0 | ⌈p·d⌉ / d |
+| constant | 0 | 0 | ⌈p·d⌉ / d |
+| one feature has it all, C | C² (d − 1) / d² | 1 − 1/d | 1 |
+| d = 1 | 0 | 0 | 1 |
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from samp.attribution import Attribution
+from samp.metrics.maps import Maps, finite, numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Concentration:
+    """How concentrated each map is (b each), by three measures.
+
+    >>> concentration(torch.tensor([[0.7, 0.2, 0.1], [0.4, 0.3, 0.3]])).gini
+    tensor([0.4000, 0.0667])
+    """
+
+    variance: Tensor
+    gini: Tensor
+    top_share: Tensor
+    """The share of the top 10 %."""
+
+
+def concentration(maps: Maps) -> Concentration:
+    """Variance (Def. 1), Gini coefficient and share of the top 10 %, of each map.
+
+    >>> concentration(torch.eye(10)).top_share[0]
+    tensor(1.)
+    """
+    return Concentration(variance(maps), gini(maps), top_share(maps))
+
+
+def variance(maps: Maps) -> Tensor:
+    """b: Var(a) = 1/d Σ (a_i − ā)², which Def. 1 wants large.
+
+    It grows with the square of the map's scale, so it ranks maps of one sum: those of a complete method, or maps that
+    were divided by their sum.
+
+    >>> variance(torch.tensor([[0.7, 0.2, 0.1], [0.4, 0.3, 0.3]]))  # Def. 1's own example
+    tensor([0.0689, 0.0022])
+    """
+    values = features(maps)
+    return _narrow(_wide(values).var(1, correction=0), values)
+
+
+def gini(maps: Maps) -> Tensor:
+    """b: the Gini coefficient of |a|, from 0 (all equal) to 1 − 1/d (one feature has it all).
+
+    G = Σ_i (2i − d − 1) |a|_(i) / (d Σ|a|), |a|_(i) being the i-th smallest. Credit against the score is credit too: it
+    counts by its size, so that a map and its negative are equally concentrated. 0 for a map of zeros.
+
+    >>> gini(torch.tensor([[0.0, 0.0, 0.0, -2.0], [1.0, -1.0, 1.0, 1.0]]))
+    tensor([0.7500, 0.0000])
+    """
+    values = features(maps)
+    sizes = _scaled(values).sort(1).values  # b d
+    d = sizes.shape[1]
+    weights = 2 * torch.arange(1, d + 1, device=sizes.device) - d - 1
+    whole = sizes.sum(1)
+    return _narrow((weights * sizes).sum(1) / (d * whole).where(whole > 0, 1), values).clamp(min=0)
+
+
+def top_share(maps: Maps, share: float = 0.1) -> Tensor:
+    """b: the share of Σ|a| held by the ⌈share·d⌉ features with the largest |a|.
+
+    A map of zeros is taken for the constant map that it is.
+
+    >>> top_share(torch.tensor([[4.0, -4.0, 1.0, 1.0]]), 0.5)
+    tensor([0.8000])
+    """
+    if not 0 < share <= 1:
+        raise ValueError(f"the share of the features is above 0 and at most 1, not {share!r}.")
+    values = features(maps)
+    sizes = _scaled(values)
+    count = math.ceil(share * sizes.shape[1])
+    whole = sizes.sum(1)
+    held = sizes.topk(count, 1).values.sum(1)
+    return _narrow(torch.where(whole > 0, held / whole, count / sizes.shape[1]), values)
+
+
+def features(maps: Maps) -> Tensor:
+    """b d: the values of each sample's features, or a sentence on why these are no maps.
+
+    >>> features(torch.ones(2, 3, 4, 4)).shape, features(torch.ones(2, 5)).shape
+    (torch.Size([2, 16]), torch.Size([2, 5]))
+    """
+    values = numbers(maps.group_values if isinstance(maps, Attribution) else maps)
+    values = values.sum(1) if values.ndim == 4 else values
+    if values.ndim < 2 or not values.numel():
+        raise ValueError(f"maps have shape b h w, b c h w or b d, not {tuple(values.shape)}: add the batch axis.")
+    return finite(values.flatten(1))
+
+
+def _scaled(values: Tensor) -> Tensor:
+    """b d: |a| with its largest at 1, so that no sum overflows or vanishes."""
+    sizes = _wide(values).abs()
+    largest = sizes.amax(1, keepdim=True)
+    return sizes / largest.where(largest > 0, 1)
+
+
+def _wide(values: Tensor) -> Tensor:
+    return values if values.device.type == "mps" else values.double()
+
+
+def _narrow(result: Tensor, values: Tensor) -> Tensor:
+    return result.to(values.dtype)

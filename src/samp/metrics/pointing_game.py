@@ -1,0 +1,181 @@
+"""The pointing game: does the highest pixel of a map lie on the object it explains?
+
+Zhang et al., "Top-down Neural Attention by Excitation Backprop" (ECCV 2016, IJCV 2018). One map is made for every class
+of every photo. It hits if its maximum lies on an object of that class or within 15 pixels of one, by Euclid: a disc of
+that radius around the point meets the object. The accuracy of a class is hits / (hits + misses), and the number in
+tables is the mean over classes. In the paper maps are enlarged to the photo, so the 15 pixels are of the photo at full
+resolution; in a picture shrunk to a model's input they are more. VOC's truth are boxes, COCO's are masks; objects
+marked "difficult" in VOC count as others do, but a class that has no other object in the photo is not played.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from samp.metrics.boxes import Annotation
+from samp.metrics.maps import Maps
+from samp.metrics.truth import Aim, Labels, Truth, aims, masks_of, pixel_maps
+
+TOLERANCE = 15.0  # pixels, as published
+SMALL = 0.25  # of the photo: what objects of the "difficult" subset stay below
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PointingGame:
+    """Hits and misses of each sample (b); `accuracy` is the mean over classes, as tables give it.
+
+    >>> game = PointingGame(torch.zeros(3, 2), torch.tensor([True, False, True]), torch.ones(3).bool(), ("a", "a", "b"))
+    >>> game.per_class, game.accuracy, round(game.overall, 3)
+    ({'a': 0.5, 'b': 1.0}, 0.75, 0.667)
+    """
+
+    points: Tensor
+    """b 2: row and column of the maximum."""
+    hits: Tensor
+    """b: whether it hit."""
+    played: Tensor
+    """b: False where there is nothing to point at: no object of the class, or only VOC-difficult ones."""
+    labels: tuple[Hashable, ...]
+    difficult: Tensor | None = None
+    """b: which samples are in the difficult subset; None if that is not known."""
+    tolerance: float = TOLERANCE
+
+    @property
+    def per_class(self) -> dict[Hashable, float]:
+        """Hits over samples played, for each class."""
+        tally: dict[Hashable, list[bool]] = {}
+        for label, hit, played in zip(self.labels, self.hits.tolist(), self.played.tolist(), strict=True):
+            if played:
+                tally.setdefault(label, []).append(hit)
+        return {label: sum(hits) / len(hits) for label, hits in tally.items()}
+
+    @property
+    def accuracy(self) -> float:
+        """The mean over classes of hits / (hits + misses); NaN if none was played."""
+        scores = self.per_class.values()
+        return sum(scores) / len(scores) if scores else math.nan
+
+    @property
+    def overall(self) -> float:
+        """Hits over samples, whatever their class; NaN if none was played."""
+        count = int(self.played.sum())
+        return int((self.hits & self.played).sum()) / count if count else math.nan
+
+    @property
+    def difficult_subset(self) -> PointingGame:
+        """The same game on the difficult samples alone."""
+        if self.difficult is None:
+            raise ValueError("which samples are difficult is not known: give the truth as Annotations, or `difficult`.")
+        keep = self.difficult
+        labels = tuple(label for label, kept in zip(self.labels, keep.tolist(), strict=True) if kept)
+        return PointingGame(self.points[keep], self.hits[keep], self.played[keep], labels, keep[keep], self.tolerance)
+
+    def __repr__(self) -> str:
+        hits, played = int((self.hits & self.played).sum()), int(self.played.sum())
+        return (
+            f"PointingGame({hits} of {played} hit, mean of {len(self.per_class)} classes {self.accuracy:.3f}, "
+            f"tolerance {self.tolerance:g} pixels, {len(self.hits) - played} not played)"
+        )
+
+
+def pointing_game(
+    maps: Maps,
+    truth: Truth,
+    labels: Labels = None,
+    *,
+    tolerance: float = TOLERANCE,
+    difficult: Sequence[bool] | Tensor | None = None,
+) -> PointingGame:
+    """Point at the maximum of each map; equal maxima: the first in reading order, so a constant map points at pixel 0.
+
+    - `truth`: for each sample a boolean mask, the object's boxes, or the photo's `Annotation`.
+    - `labels`: the class that each map explains; without them all samples are of one class.
+    - `difficult`: which samples are in the difficult subset. Annotations say it themselves (see `is_difficult`).
+
+    >>> from samp.metrics.boxes import Box
+    >>> maps = torch.zeros(2, 40, 40)
+    >>> maps[0, 30, 30] = 1
+    >>> box = [Box("dog", 20, 20, 40, 40)]
+    >>> pointing_game(maps, [box, box], ["dog", "dog"])
+    PointingGame(1 of 2 hit, mean of 1 classes 0.500, tolerance 15 pixels, 0 not played)
+    """
+    if not (math.isfinite(tolerance) and tolerance >= 0):
+        raise ValueError(f"the tolerance is a number of pixels of at least 0, not {tolerance!r}.")
+    heat = pixel_maps(maps)
+    found = aims(truth, heat, labels)
+    masks = masks_of(found, heat)
+    highest = heat.flatten(1).argmax(1)  # the first of equal ones
+    points = torch.stack([highest // heat.shape[2], highest % heat.shape[2]], 1)  # b 2
+    return PointingGame(
+        points=points.cpu(),
+        hits=(_near(points, masks, tolerance) & masks).flatten(1).any(1).cpu(),
+        played=torch.tensor([_playable(aim) for aim in found]),
+        labels=tuple("object" if aim.label is None else aim.label for aim in found),
+        difficult=_flags(found) if difficult is None else _given(difficult, len(heat)),
+        tolerance=tolerance,
+    )
+
+
+def is_difficult(annotation: Annotation, label: str) -> bool:
+    """Whether the pair of photo and class is in Zhang et al.'s difficult subset.
+
+    It is if the boxes of the class have a total area below a quarter of the photo and there is an object of another
+    class to mistake for it. The published subset is of whole photos: a cropped annotation may have lost either.
+
+    >>> from samp.metrics.boxes import Box
+    >>> park = Annotation((Box("dog", 0, 0, 4, 4), Box("person", 0, 0, 10, 9)), size=(10, 10))
+    >>> is_difficult(park, "dog"), is_difficult(park, "person")
+    (True, False)
+    """
+    area = sum(box.area for box in annotation.of(label))
+    return 0 < area < SMALL * math.prod(annotation.size) and len(annotation.labels) > 1
+
+
+def joined(games: Iterable[PointingGame]) -> PointingGame:
+    """Several games as one: photos differ in size, so a data set is played photo by photo.
+
+    >>> box = torch.tensor([[[True, False]]])
+    >>> joined([pointing_game(torch.ones(1, 1, 2), box), pointing_game(torch.eye(2)[None, 1:], box, tolerance=15)])
+    PointingGame(2 of 2 hit, mean of 1 classes 1.000, tolerance 15 pixels, 0 not played)
+    """
+    parts = list(games)
+    if len({game.tolerance for game in parts}) != 1:
+        raise ValueError(f"games are joined at one tolerance, not {sorted({game.tolerance for game in parts})}.")
+    known = [game.difficult for game in parts if game.difficult is not None]
+    return PointingGame(
+        points=torch.cat([game.points for game in parts]),
+        hits=torch.cat([game.hits for game in parts]),
+        played=torch.cat([game.played for game in parts]),
+        labels=tuple(label for game in parts for label in game.labels),
+        difficult=torch.cat(known) if len(known) == len(parts) else None,
+        tolerance=parts[0].tolerance,
+    )
+
+
+def _near(points: Tensor, masks: Tensor, tolerance: float) -> Tensor:
+    """b h w: the pixels at most `tolerance` away from each sample's point."""
+    rows, columns = (torch.arange(count, device=points.device) for count in masks.shape[1:])
+    down, across = (rows - points[:, :1]) ** 2, (columns - points[:, 1:]) ** 2  # b h, b w
+    return down[:, :, None] + across[:, None] <= tolerance**2
+
+
+def _playable(aim: Aim) -> bool:
+    only_difficult = aim.annotation is not None and all(box.difficult for box in aim.boxes)
+    return bool(aim.mask.any()) and not only_difficult
+
+
+def _flags(found: Sequence[Aim]) -> Tensor | None:
+    flags = [is_difficult(aim.annotation, str(aim.label)) for aim in found if aim.annotation is not None]
+    return torch.tensor(flags) if len(flags) == len(found) else None
+
+
+def _given(difficult: Sequence[bool] | Tensor, batch: int) -> Tensor:
+    flags = torch.as_tensor(difficult).bool().cpu()
+    if flags.shape != (batch,):
+        raise ValueError(f"there are {batch} maps but `difficult` has shape {tuple(flags.shape)}: give one for each.")
+    return flags

@@ -1,0 +1,128 @@
+"""What metrics of maps alone are given: maps as b h w, and where the objects truly are as masks of that shape."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from samp.attribution import Attribution
+from samp.metrics.boxes import Annotation, Box, Size, as_mask, tight
+from samp.metrics.maps import Maps, finite, numbers
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Where = Tensor | Array | Annotation | Sequence[Box]
+Truth = Tensor | Array | Sequence[Where]
+Labels = Sequence[Hashable] | Tensor | None
+
+
+def pixel_maps(given: Maps) -> Tensor:
+    """b h w in float32 or wider: maps from anywhere, summed over channels, or a sentence on what is wrong with them.
+
+    >>> pixel_maps(torch.ones(2, 3, 4, 5)).shape, pixel_maps(np.ones((2, 4, 5))).dtype
+    (torch.Size([2, 4, 5]), torch.float64)
+    """
+    maps = numbers(given.map if isinstance(given, Attribution) else given)
+    maps = maps.sum(1) if maps.ndim == 4 else maps
+    if maps.ndim != 3 or not maps.numel():
+        raise ValueError(f"maps have shape b h w or b c h w, not {tuple(maps.shape)}: give a single map a batch axis.")
+    return finite(maps)
+
+
+@dataclass(frozen=True, eq=False)
+class Aim:
+    """What one map should point out: the object of its class, as the pixels it covers and as boxes.
+
+    >>> dogs = (Box("dog", 0, 0, 1, 1),)
+    >>> Aim("dog", as_mask(dogs, (1, 2)), dogs, Annotation(dogs, (1, 2))).mask
+    tensor([[ True, False]])
+    """
+
+    label: Hashable
+    mask: Tensor  # h w
+    boxes: tuple[Box, ...]
+    annotation: Annotation | None
+    """The whole photo's, where the truth was given so."""
+
+
+def aims(truth: Truth, maps: Tensor, labels: Labels = None) -> list[Aim]:
+    """The aim of each sample of these maps (b h w), or a sentence on why the truth does not fit them.
+
+    The truth has one entry per sample: a boolean mask h w, boxes (all of them count), or an `Annotation` (its boxes of
+    the sample's label count). Without labels, an annotation must be of one class.
+
+    >>> found = aims([torch.tensor([[True, False]]), [Box("dog", 1, 0, 2, 1)]], torch.rand(2, 1, 2))
+    >>> [(aim.mask.tolist(), aim.boxes[0].left) for aim in found]
+    [([[True, False]], 0), ([[False, True]], 1)]
+    """
+    if isinstance(truth, Annotation | Box):
+        raise TypeError(f"the truth has one entry per sample: give [annotation], not one {type(truth).__name__} alone.")
+    if len(truth) != len(maps):
+        raise ValueError(f"there are {len(maps)} maps but the truth of {len(truth)} samples: give one for each.")
+    names = _names(labels, len(maps))
+    size = (maps.shape[1], maps.shape[2])
+    return [_aim(entry, name, size, sample) for sample, (entry, name) in enumerate(zip(truth, names, strict=True))]
+
+
+def masks_of(found: Sequence[Aim], maps: Tensor) -> Tensor:
+    """b h w: the masks of the aims, on the device of the maps.
+
+    >>> maps = torch.rand(2, 1, 2)
+    >>> masks_of(aims(torch.ones(2, 1, 2).bool(), maps), maps).shape
+    torch.Size([2, 1, 2])
+    """
+    return torch.stack([aim.mask for aim in found]).to(maps.device)
+
+
+def _names(labels: Labels, batch: int) -> list[Hashable]:
+    if labels is None:
+        return [None] * batch
+    names = labels.tolist() if isinstance(labels, Tensor | np.ndarray) else list(labels)
+    if isinstance(labels, str) or len(names) != batch:
+        raise ValueError(f"there are {batch} maps but {len(names)} labels: give a list with one for each.")
+    return names
+
+
+def _aim(entry: object, label: Hashable, size: Size, sample: int) -> Aim:
+    if isinstance(entry, Annotation):
+        _check_size(entry.size, size, f"the annotation of sample {sample}")
+        boxes = _labelled(entry, label)
+        return Aim(boxes[0].label if label is None and boxes else label, as_mask(boxes, size), boxes, entry)
+    if isinstance(entry, Tensor | np.ndarray):
+        mask = _boolean(entry, size, sample)
+        around = tight(mask)
+        return Aim(label, mask, (around,) if around else (), None)
+    if isinstance(entry, list | tuple) and all(isinstance(box, Box) for box in entry):
+        return Aim(label, as_mask(entry, size), tuple(entry), None)
+    raise TypeError(
+        f"the truth of sample {sample} is {type(entry).__name__}: give a boolean mask, a list of boxes, or an "
+        "Annotation."
+    )
+
+
+def _labelled(annotation: Annotation, label: Hashable) -> tuple[Box, ...]:
+    if label is None and len(annotation.labels) > 1:
+        raise ValueError(
+            f"the annotation holds {', '.join(annotation.labels)}: say which of them each map explains by labels."
+        )
+    return annotation.boxes if label is None else annotation.of(str(label))
+
+
+def _boolean(entry: Tensor | Array, size: Size, sample: int) -> Tensor:
+    mask = torch.as_tensor(entry).detach().cpu()
+    if mask.dtype != torch.bool:
+        raise TypeError(f"the mask of sample {sample} has dtype {mask.dtype}: make it boolean, as with mask > 0.")
+    _check_size(tuple(mask.shape), size, f"the mask of sample {sample}")
+    return mask
+
+
+def _check_size(found: tuple[int, ...], wanted: Size, what: str) -> None:
+    if found != wanted:
+        raise ValueError(
+            f"{what} is {' × '.join(map(str, found))} but the map {wanted[0]} × {wanted[1]}: cut the boxes as "
+            "the photo was (samp.metrics.boxes.cropped), or enlarge the map."
+        )
