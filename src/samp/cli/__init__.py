@@ -1,38 +1,76 @@
-"""The command line: `samp explain`, `samp methods`, `samp bench`. Nothing here imports torch before it is needed."""
+"""The command line. A command's module is imported when it is used, and nothing imports torch before it is needed."""
 
 from __future__ import annotations
 
+import importlib
 import sys
 from typing import Any
 
 import click
 
 from samp import __version__
-from samp.cli.bench import bench
-from samp.cli.explain import explain
-from samp.cli.methods import methods
+
+# Each command, by its name: the function of that name in `samp.cli.NAME`, with its line in `samp --help`.
+COMMANDS = {
+    "explain": "Explain what a model sees in photos.",
+    "compare": "Set several methods side by side on one photo.",
+    "play": "Walk the path in a page that opens in any browser.",
+    "methods": "List all methods, with what they cost and promise.",
+    "doctor": "Check that samp works on this machine.",
+    "bench": "Measure samp on this machine.",
+    "completion": "Print what switches on completion in a shell.",
+}
+EXPECTED = (ValueError, TypeError, OSError, MemoryError, ImportError)  # their messages say what to do
 
 
-class OneSentence(click.Group):
-    """A group whose errors are one sentence and exit code 2; `--debug` shows where they came from."""
+class Commands(click.Group):
+    """A group that imports a command when it is used, and whose errors are one sentence and exit code 2.
+
+    `--debug` shows where an error came from. Ctrl-C exits with 130, as shells expect.
+    """
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(importlib.import_module(f"samp.cli.{cmd_name}"), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
+        except KeyboardInterrupt:
+            click.echo("samp: interrupted; what was written before is whole.", err=True)
+            sys.exit(130)
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise  # click knows what to do with these; the last is `samp ... | head`
+        except Exception as error:
             if ctx.params.get("debug"):
                 raise
-            click.echo(f"samp: {error}", err=True)
+            click.echo(f"samp: {_sentence(error)}", err=True)
             sys.exit(2)
 
 
-@click.group(cls=OneSentence, context_settings={"help_option_names": ["-h", "--help"]})
+def _sentence(error: Exception) -> str:
+    said = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, EXPECTED):
+        return said
+    return f"unexpected {type(error).__name__} ({said}): `samp --debug ...` shows where."
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="samp")
 @click.option("--debug", is_flag=True, help="Show the whole traceback of an error.")
 def main(debug: bool) -> None:
-    """Why did the model say that? Attributions that are clear, rigorous and fast."""
+    """Why did the model say that? Attributions that are clear, rigorous and fast.
 
-
-main.add_command(explain)
-main.add_command(bench)
-main.add_command(methods)
+    \b
+    Example:
+      samp explain cat.jpg --out why.png
+    """

@@ -61,3 +61,36 @@ def methods(names: str, images: int, device: str, adapters: bool, one_by_one: bo
         click.echo(side_by_side.one_by_one(chosen or ["blurig", "guidedig"], model, x, 967))
     else:
         click.echo(side_by_side.table(side_by_side.compare(chosen, model, x, 967), x.device))
+
+
+@bench.command()
+@click.option("--net", default="efficientnet-lite0", show_default=True, help="efficientnet-lite0 or resnet50.")
+@click.option("--images", default=2, show_default=True, help="Random images of 224 pixels.")
+@click.option("--batch-size", default="auto", show_default=True, help="Points per model call.")
+@click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
+@click.option("--repeats", default=5, show_default=True, help="Pairs of runs; the table shows their median.")
+def metrics(net: str, images: int, batch_size: str, device: str, repeats: int) -> None:
+    """Time of Deletion and Insertion over the time of the bare forwards they make, and of others' ways.
+
+    Example: samp bench metrics --net resnet50 --images 100 --device cuda
+    """
+    import torch
+
+    from samp.bench.metrics import measure, table
+    from samp.bench.overhead import net_named
+
+    model = net_named(net).to(device)
+    x = torch.rand(images, 3, 224, 224, generator=torch.Generator().manual_seed(0)).to(device)
+    click.echo(table(measure(model, x, "auto" if batch_size == "auto" else int(batch_size), repeats), x.device))
+
+
+@bench.command()
+@click.option("--repeats", default=5, show_default=True, help="Pairs of runs; the table shows their median.")
+def startup(repeats: int) -> None:
+    """Time of `samp --help` and `samp explain` over what they stand on, each run a process of its own.
+
+    Example: samp bench startup --repeats 5
+    """
+    from samp.bench.startup import measure, table
+
+    click.echo(table(measure(repeats)))

@@ -1,119 +1,87 @@
-"""`samp explain`: from a photo to an answer."""
+"""`samp explain`: from photos to answers."""
 
 from __future__ import annotations
 
-import os
-import time
-from dataclasses import replace
+import json
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
-if TYPE_CHECKING:
-    import torch
-    from PIL import Image
+from samp.cli.options import PATH, MethodOptions, ModelOptions, method_options, model_options, target_option
 
-    from samp.attribution import Attribution
-    from samp.methods import Method
-    from samp.models import Classifier
+EPILOG = """Exit codes: 0 if every photo was explained, 1 if some were and some were not, 2 if none was, 130 if
+interrupted. Whatever was written by then is whole."""
 
 
-@click.command()
-@click.argument("photo", required=False, type=click.Path(path_type=Path))
-@click.option("--target", type=int, help="Class number to explain; the predicted class if left out.")
-@click.option("--method", default="samp++", show_default=True, help="Name of a method.")
+@click.command(epilog=EPILOG)
+@click.argument("photo", nargs=-1, type=PATH)
+@target_option
 @click.option(
-    "--eta", type=float, help="Longest step as a ratio of the walk; 0.02 draws finer maps at 3 times the cost."
+    "--top", type=click.IntRange(1), default=1, show_default=True, help="Explain this many of the best classes."
 )
+@click.option("--out", type=PATH, help="File to write; of several photos, the folder.  [default: explanation.png]")
 @click.option(
-    "--out", default="explanation.png", show_default=True, type=click.Path(path_type=Path), help="PNG to write."
+    "--format",
+    "form",
+    type=click.Choice(["png", "html", "npz", "samp"]),
+    help="What to write: a picture, a page, arrays or the whole result.  [default: as --out ends, else png]",
 )
-@click.option("--device", default="cpu", show_default=True, help="Where to compute: cpu, cuda, mps.")
-@click.option("--seed", default=0, show_default=True, help="Of random baselines.")
+@click.option("--json", "as_json", is_flag=True, help="Numbers on stdout, one JSON object a line; all else on stderr.")
+@model_options
+@method_options
 def explain(
-    photo: Path | None, target: int | None, method: str, eta: float | None, out: Path, device: str, seed: int
+    photo: tuple[Path, ...],
+    target: str | None,
+    top: int,
+    out: Path | None,
+    form: str | None,
+    as_json: bool,
+    model: ModelOptions,
+    how: MethodOptions,
 ) -> None:
-    """Explain what EfficientNet-Lite0 sees in PHOTO (an embedded cup of coffee if left out).
+    """Explain what a model sees in each PHOTO (an embedded cup of coffee if left out).
 
-    Writes a picture with the photo, the map of credit, both together and the score along the walks.
+    A PHOTO is a file, a folder of photos or a quoted glob. For each, one file is written with what the model was shown,
+    the map of credit, both together and the score along the walks. A photo that cannot be read is reported and skipped.
 
-    Example: samp explain cat.jpg --eta 0.02 --out cat-why.png
+    \b
+    Examples:
+      samp explain cat.jpg --eta 0.02 --out cat-why.png
+      samp explain cat.jpg --target "Egyptian cat" --model torchvision:resnet50
+      samp explain photos/ --top 3 --format html --out why --json
     """
-    import torch
+    from samp import photos
+    from samp.cli.explaining import Explainer, explain_all
+    from samp.cli.output import make_room, places
 
-    import samp
-    from samp import models, photos
-
-    if not out.parent.is_dir():
-        raise FileNotFoundError(f"the folder {out.parent} does not exist: make it first, or choose another --out.")
-    picture = photos.read(photo or photos.embedded())
-    classifier = models.efficientnet_lite0()
-    home = _device(device)
-    classifier.net.to(home)
-    x = classifier.prepare(picture).to(home)
-    started = time.perf_counter()
-    result = samp.explain(classifier.net, x, target=target, method=_method(method, eta), seed=seed)
-    seconds = time.perf_counter() - started
-    with torch.no_grad():
-        score = float(classifier.net(x)[0, result.details["target"][0]])
-    facts = _facts(classifier, result, score, seconds)
-    _save(classifier.crop(picture), result, facts, out)
-    for name, value in facts.items():
-        click.echo(f"{name + ':':<11}{value}")
-    click.echo(f"{'picture:':<11}{out}")
+    if target is not None and top > 1:
+        raise ValueError("give --target or --top, not both: --top explains the best classes.")
+    paths = photos.find(photo or [photos.embedded()])
+    if not any(path.is_file() for path in paths):
+        photos.read(paths[0])  # says what is wrong before a model is loaded
+    several = paths != list(photo or paths) or len(paths) > 1
+    files, form = places(paths, out, form, several)
+    make_room(files, several)
+    method = how.method()
+    explainer = Explainer(model.load(), method, how.seed, target, top)
+    done = explain_all(explainer, list(zip(paths, files, strict=True)), form, _as_json if as_json else _in_words)
+    if done < len(paths):
+        click.echo(f"samp: {len(paths) - done} of {len(paths)} photos could not be explained.", err=True)
+        sys.exit(1 if done else 2)
 
 
-def _method(name: str, eta: float | None) -> Method:
-    """The method of this name, with its longest step as asked for."""
-    from samp.methods import named
-
-    method = named(name)
-    if eta is None:
-        return method
-    if not hasattr(method, "eta"):
-        raise ValueError(f"{name} takes no --eta: its steps are not limited in length.")
-    return replace(method, eta=eta)  # type: ignore[type-var]  # every method is a dataclass
+def _as_json(told: list[dict[str, Any]]) -> None:
+    for one in told:
+        click.echo(json.dumps(one))
 
 
-def _device(name: str) -> torch.device:
-    """The device of this name, if torch can reach it."""
-    import torch
+def _in_words(told: list[dict[str, Any]]) -> None:
+    """A block for each class; errors stand on stderr already."""
+    from samp.cli.facts import lines
 
-    try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise ValueError(f"device {name!r} cannot be used ({str(error).splitlines()[0]}): try --device cpu.") from error
-    return device
-
-
-def _facts(classifier: Classifier, result: Attribution, score: float, seconds: float) -> dict[str, str]:
-    """What is printed and written under the picture."""
-    index = result.details["target"][0]
-    change, residual = sum(float(c[0]) for c in result.score_change.values()), float(result.residual[0])
-    missed = f"{residual:+.3f} of a score change of {change:.3f} (credit sums to {change - residual:.3f})"
-    return {
-        "class": f"{classifier.classes[index]} ({index})",
-        "score": f"{score:.3f} (logit, {classifier.name})",
-        "residual": missed if result.score_change else "none: this method's credit is not meant to sum to the score",
-        "gradients": str(int(result.gradients[0])),
-        "seconds": f"{seconds:.2f}",
-        "method": result.method,
-    }
-
-
-def _save(crop: Image.Image, result: Attribution, facts: dict[str, str], out: Path) -> None:
-    from samp.drawing import sheet
-
-    notes = [
-        f"{facts['method']}; baselines in the space the model is fed, where 0 is mid-grey here",
-        f"residual: {facts['residual']}; {facts['gradients']} gradients, {facts['seconds']} s",
-    ]
-    page = sheet(crop, result, f"Why {facts['class']}? Score {facts['score']}", notes)
-    unfinished = out.with_name(f".{out.name}.{os.getpid()}.part")
-    try:
-        page.save(unfinished, "PNG")
-        os.replace(unfinished, out)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    for one in told:
+        if "error" not in one:
+            for name, value in {"photo": one["photo"], **lines(one), "written": one["out"]}.items():
+                click.echo(f"{name + ':':<11}{value}")

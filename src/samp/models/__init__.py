@@ -3,46 +3,23 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from importlib.resources import files
+from typing import Any
 
-import numpy as np
-import torch
-from PIL import Image
-from safetensors import SafetensorError
-from safetensors.torch import load_file
-from torch import Tensor, nn
+from torch import nn
 
-from samp.photos import centre
+from samp.models.classifier import IMAGENET, Classifier, imagenet_classes
+from samp.models.loading import load
+from samp.models.weights import with_weights
 
-TORCHVISION = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))  # mean and std its ImageNet nets are fed with
-
-
-@dataclass(frozen=True, eq=False)
-class Classifier:
-    """A net, and how a photo becomes its input: its centre at `size` pixels, (pixel − mean) / std of pixels in [0, 1].
-
-    >>> tiny = Classifier(nn.Flatten(), "flat", size=2, mean=0.5, std=0.5, classes=("dark",))
-    >>> tiny.prepare(Image.new("RGB", (4, 4), "white")).flatten().tolist()[:3]
-    [1.0, 1.0, 1.0]
-    """
-
-    net: nn.Module
-    name: str
-    size: int
-    mean: float | tuple[float, ...]
-    std: float | tuple[float, ...]
-    classes: tuple[str, ...]
-
-    def crop(self, photo: Image.Image) -> Image.Image:
-        """What the net is shown of a photo."""
-        return centre(photo, self.size)
-
-    def prepare(self, photo: Image.Image) -> Tensor:
-        """The input for one photo: 1 3 size size."""
-        pixels = torch.from_numpy(np.array(self.crop(photo).convert("RGB"))).permute(2, 0, 1) / 255
-        mean, std = (torch.tensor(value).view(-1, 1, 1) for value in (self.mean, self.std))
-        return ((pixels - mean) / std)[None]
+__all__ = [
+    "Classifier",
+    "efficientnet_lite0",
+    "imagenet_classes",
+    "load",
+    "mobilenet_v2",
+    "resnet50",
+    "squeezenet1_1",
+]
 
 
 def efficientnet_lite0() -> Classifier:
@@ -53,42 +30,25 @@ def efficientnet_lite0() -> Classifier:
 
 
 def mobilenet_v2(checkpoint: str | os.PathLike[str]) -> Classifier:
-    """MobileNetV2 for ImageNet, with weights from a safetensors file under torchvision's names."""
+    """MobileNetV2 for ImageNet, with weights from a file under torchvision's names."""
     from samp.models.mobilenet import MobileNetV2
 
-    return Classifier(_with_weights(MobileNetV2(), checkpoint), "MobileNetV2", 224, *TORCHVISION, imagenet_classes())
+    return _imagenet_net(MobileNetV2(), "MobileNetV2", checkpoint)
 
 
 def squeezenet1_1(checkpoint: str | os.PathLike[str]) -> Classifier:
-    """SqueezeNet 1.1 for ImageNet, with weights from a safetensors file under torchvision's names."""
+    """SqueezeNet 1.1 for ImageNet, with weights from a file under torchvision's names."""
     from samp.models.squeezenet import SqueezeNet
 
-    return Classifier(_with_weights(SqueezeNet(), checkpoint), "SqueezeNet 1.1", 224, *TORCHVISION, imagenet_classes())
+    return _imagenet_net(SqueezeNet(), "SqueezeNet 1.1", checkpoint)
 
 
-def imagenet_classes() -> tuple[str, ...]:
-    """Names of the 1,000 ImageNet classes, in the order of their index.
+def resnet50(checkpoint: str | os.PathLike[str]) -> Classifier:
+    """ResNet-50 for ImageNet, with weights from a file under torchvision's names."""
+    from samp.models.resnet import ResNet50
 
-    >>> imagenet_classes()[281], len(imagenet_classes())
-    ('tabby', 1000)
-    """
-    return tuple((files("samp") / "data" / "imagenet_classes.txt").read_text(encoding="utf-8").splitlines())
+    return _imagenet_net(ResNet50(), "ResNet-50", checkpoint)
 
 
-def _with_weights(net: nn.Module, checkpoint: str | os.PathLike[str]) -> nn.Module:
-    """The net with these weights in float32; counters of batches seen in training may be missing."""
-    try:
-        weights = {name: tensor.float() for name, tensor in load_file(checkpoint).items()}
-    except SafetensorError as error:
-        raise ValueError(f"{checkpoint} is not a whole safetensors file ({error}).") from error
-    missing, unknown = net.load_state_dict(weights, strict=False) if _fits(net, weights) else (["shapes"], [])
-    if unknown or any(not name.endswith("num_batches_tracked") for name in missing):
-        raise ValueError(
-            f"{checkpoint} does not hold the weights of {type(net).__name__}: give a checkpoint of that net."
-        )
-    return net.eval()
-
-
-def _fits(net: nn.Module, weights: dict[str, Tensor]) -> bool:
-    own = net.state_dict()
-    return all(name not in own or own[name].shape == tensor.shape for name, tensor in weights.items())
+def _imagenet_net(net: nn.Module, name: str, checkpoint: str | os.PathLike[str], **settings: Any) -> Classifier:
+    return Classifier(with_weights(net, checkpoint), name, classes=imagenet_classes(), **{**IMAGENET, **settings})

@@ -1,0 +1,71 @@
+"""Explaining photos one after the other: what `samp explain` does between its options and its last line."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+import samp
+from samp.attribution import Attribution
+from samp.cli.asking import Asked, ask
+from samp.cli.facts import facts
+from samp.cli.output import write
+from samp.cli.progress import Progress, expected_rows
+from samp.methods import Method
+from samp.models import Classifier
+from samp.photos import UnreadableError
+
+
+@dataclass(frozen=True, eq=False)
+class Explainer:
+    """A model and a method, and which classes to explain by them."""
+
+    classifier: Classifier
+    method: Method
+    seed: int
+    target: str | None
+    top: int
+
+    def progress(self, photos: int) -> Progress:
+        """A progress line for this many photos."""
+        height, width = self.classifier.shape
+        rows = expected_rows(self.method, height * width)
+        return Progress(photos, rows and rows * self.top)
+
+    def explain(self, path: Path, progress: Progress) -> tuple[Asked, Attribution, list[dict[str, Any]]]:
+        """The question, the answer and its numbers, one entry for each class."""
+        asked = ask(path, self.classifier, self.target, self.top)
+        x = asked.x.expand(len(asked.targets), -1, -1, -1)
+        started = time.perf_counter()
+        with progress.watch(self.classifier.net, click.format_filename(path.name)):
+            result = samp.explain(
+                self.classifier.net, x, target=list(asked.targets), method=self.method, seed=self.seed
+            )
+        seconds = time.perf_counter() - started
+        return asked, result, [facts(asked, result, sample, seconds) for sample in range(len(x))]
+
+
+def explain_all(
+    explainer: Explainer, jobs: Sequence[tuple[Path, Path]], form: str, tell: Callable[[list[dict[str, Any]]], None]
+) -> int:
+    """Explain each photo into its file and tell its numbers; one that cannot be read is told too and skipped.
+
+    Returns how many were explained.
+    """
+    progress, done = explainer.progress(len(jobs)), 0
+    for path, file in jobs:
+        try:
+            asked, result, told = explainer.explain(path, progress)
+        except (UnreadableError, FileNotFoundError, samp.NonFiniteError) as error:
+            click.echo(f"samp: {error}", err=True)
+            tell([{"photo": click.format_filename(path), "error": str(error)}])
+            continue
+        write(file, form, asked, result, told)
+        tell([{**one, "out": click.format_filename(file)} for one in told])
+        done += 1
+    return done

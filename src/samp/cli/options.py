@@ -1,0 +1,230 @@
+"""Options that commands share, and what becomes of them: which model and which method.
+
+`@model_options` and `@method_options` add their options to a command and hand it one object each, `model` and `how`;
+`samp.cli.asking.ask` then puts a photo to the model:
+
+    @click.command()
+    @click.argument("photo", type=PATH)
+    @model_options
+    @method_options
+    @target_option
+    def command(photo: Path, target: str | None, model: ModelOptions, how: MethodOptions) -> None:
+        asked = ask(photo, model.load(), target)
+        net, method = asked.classifier.net, how.method()
+        result = samp.explain(net, asked.x, target=asked.targets[0], method=method, seed=how.seed)
+
+Nothing here imports torch before it is needed.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from samp.methods import Method
+    from samp.models import Classifier
+
+Command = Callable[..., Any]
+PATH = click.Path(path_type=Path, readable=False)  # whoever reads it says what is wrong, and goes on with the others
+DTYPES = ("float32", "float64", "bfloat16", "float16")
+# Options that set a field of the method, and the name of that field.
+SETTINGS = {
+    "direction": "direction",
+    "baseline": "baseline",
+    "eta": "eta",
+    "momentum": "momentum",
+    "step": "pixels_per_step",
+}
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Which model, how it is fed, and where it runs; None leaves it to the model's own metadata."""
+
+    model: str = "efficientnet_lite0"
+    weights: Path | None = None
+    trust: bool = False
+    size: tuple[int, ...] | None = None
+    mean: tuple[float, ...] | None = None
+    std: tuple[float, ...] | None = None
+    channels: str | None = None
+    classes: Path | None = None
+    device: str = "cpu"
+    dtype: str = "float32"
+
+    def load(self) -> Classifier:
+        """The classifier, in evaluation mode on its device; what had to be assumed is said on stderr."""
+        import torch
+
+        from samp.cli.asking import usable_device
+        from samp.models import load
+
+        device = usable_device(self.device)
+        given = {name: getattr(self, name) for name in ("size", "mean", "std", "channels")}
+        classifier = load(self.model, self.weights, trust=self.trust, classes=self.classes, **given)
+        if classifier.assumed:
+            taken = ", ".join(f"{name} {getattr(classifier, name)}" for name in classifier.assumed)
+            options = ", ".join(f"--{name}" for name in classifier.assumed)
+            click.echo(
+                f"samp: {classifier.name} does not say how it is fed; as for ImageNet: {taken} (set by {options}).",
+                err=True,
+            )
+        classifier.net.to(device, getattr(torch, self.dtype))
+        return classifier
+
+
+@dataclass(frozen=True)
+class MethodOptions:
+    """Which method, with which of its settings changed; None leaves a setting as published."""
+
+    name: str = "samp++"
+    direction: str | None = None
+    baseline: str | None = None
+    eta: float | None = None
+    momentum: float | None = None
+    step: int | None = None
+    seed: int = 0
+
+    def method(self, name: str | None = None) -> Method:
+        """The method (or another, by its name) with these settings, or one sentence on a setting it does not have."""
+        from samp.methods import named
+
+        method: Any = named(name or self.name)
+        given = {option: getattr(self, option) for option in SETTINGS if getattr(self, option) is not None}
+        own = {field.name for field in fields(method)}
+        for option in given:
+            if SETTINGS[option] not in own:
+                has = ", ".join(f"--{o}" for o, field in SETTINGS.items() if field in own) or "none of these settings"
+                raise ValueError(f"{name or self.name} takes no --{option}: it has {has}.")
+        if "baseline" in given:
+            given["baseline"] = parsed_baseline(given["baseline"])
+        changed: Method = replace(method, **{SETTINGS[option]: value for option, value in given.items()})
+        return changed
+
+
+def numbers(kind: type[int] | type[float], *counts: int) -> Callable[[str], tuple[float, ...]]:
+    """A reader of numbers with commas between, this many of them.
+
+    >>> numbers(float, 1, 3)("0.485,0.456,0.406")
+    (0.485, 0.456, 0.406)
+    """
+
+    def read(words: str) -> tuple[float, ...]:
+        try:
+            found = tuple(kind(word) for word in words.split(","))
+        except ValueError:
+            found = ()
+        if len(found) not in counts:
+            expected = " or ".join(map(str, counts))
+            raise click.BadParameter(f"{words!r} is not {expected} numbers with commas between.")
+        return found
+
+    return read
+
+
+def parsed_baseline(words: str) -> Any:
+    """A baseline from the command line: a name, a number, or two with a comma between (deletion, insertion).
+
+    >>> parsed_baseline("black,0.5")
+    (Constant(value=0.0), Constant(value=0.5))
+    """
+    from samp.baselines import named
+
+    def one(word: str) -> Any:
+        try:
+            number = float(word)
+        except ValueError:
+            return named(word)
+        return named(number)
+
+    parts = tuple(one(word.strip()) for word in words.split(","))
+    return parts[0] if len(parts) == 1 else parts
+
+
+def _method_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from samp.methods import names
+
+    return [CompletionItem(name) for name in names() if name.startswith(incomplete)]
+
+
+target_option = click.option("--target", help="Class to explain, by name or number; the predicted one if left out.")
+
+MODEL_OPTIONS = (
+    click.option(
+        "--model",
+        default="efficientnet_lite0",
+        show_default=True,
+        help="efficientnet_lite0 (extra demo); mobilenet_v2, squeezenet1_1 or resnet50 with --weights; "
+        "torchvision:NAME, timm:NAME or hf:NAME of those packages, which download weights unless --weights gives them; "
+        "package.module:factory, your code; or a TorchScript or torch.export (.pt2) file.",
+    ),
+    click.option("--weights", type=PATH, help="Weights for it: a safetensors file or a checkpoint of torch."),
+    click.option("--trust", is_flag=True, help="Open pickles that may run code of their maker's."),
+    click.option("--size", type=numbers(int, 1, 2), metavar="N[,N]", help="Input in pixels: 224, or height,width."),
+    click.option(
+        "--mean",
+        type=numbers(float, 1, 3),
+        metavar="N[,N,N]",
+        help="Taken off pixels in [0, 1]: one number or one a channel.",
+    ),
+    click.option("--std", type=numbers(float, 1, 3), metavar="N[,N,N]", help="What is left is divided by: as --mean."),
+    click.option("--channels", type=click.Choice(["rgb", "bgr", "grey"]), help="Order of the input's channels."),
+    click.option("--classes", type=PATH, help="File with the names of the classes, one a line."),
+    click.option("--device", default="cpu", show_default=True, help="Where to compute: cpu, cuda, cuda:1, mps."),
+    click.option("--dtype", type=click.Choice(DTYPES), default="float32", show_default=True, help="Of net and input."),
+)
+METHOD_OPTIONS = (
+    click.option(
+        "--method",
+        "name",
+        default="samp++",
+        show_default=True,
+        shell_complete=_method_names,
+        help="Name of a method; `samp methods` lists them.",
+    ),
+    click.option(
+        "--direction", type=click.Choice(["both", "to_baseline", "to_image"]), help="Which way to walk the path."
+    ),
+    click.option(
+        "--baseline",
+        help="black, white, uniform, gaussian, blurred or a number, in the space the model is fed; "
+        "two with a comma between are for deletion and insertion.",
+    ),
+    click.option(
+        "--eta", type=float, help="Longest step as a ratio of the walk; 0.02 draws finer maps at 3 times the cost."
+    ),
+    click.option("--momentum", type=float, help="Weight of earlier gradients, from 0 to below 1."),
+    click.option("--step", type=int, help="Pixels that move per step."),
+    click.option("--seed", default=0, show_default=True, help="Of everything random."),
+)
+
+
+def model_options(command: Command) -> Command:
+    """Add --model, --weights, --trust, --size, --mean, --std, --channels, --classes, --device and --dtype."""
+    return _gathered(command, "model", ModelOptions, MODEL_OPTIONS)
+
+
+def method_options(command: Command) -> Command:
+    """Add --method, --direction, --baseline, --eta, --momentum, --step and --seed."""
+    return _gathered(command, "how", MethodOptions, METHOD_OPTIONS)
+
+
+def _gathered(command: Command, name: str, kind: type[Any], options: Sequence[Callable[[Command], Command]]) -> Command:
+    """The command with these options, whose values reach it as one object of this kind under this name."""
+
+    @functools.wraps(command)
+    def gathering(**words: Any) -> Any:
+        own = {field.name: words.pop(field.name) for field in fields(kind)}
+        return command(**words, **{name: kind(**own)})
+
+    result: Command = gathering
+    for option in reversed(options):
+        result = option(result)
+    return result

@@ -1,0 +1,141 @@
+"""A net together with what it takes to feed it a photo."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor, nn
+
+from samp.names import look_up
+from samp.photos import centre
+
+# How most ImageNet nets are fed: torchvision's mean and std of pixels in [0, 1].
+IMAGENET: Mapping[str, Any] = {
+    "size": 224,
+    "mean": (0.485, 0.456, 0.406),
+    "std": (0.229, 0.224, 0.225),
+    "channels": "rgb",
+}
+IMAGENET_GREY: Mapping[str, Any] = {**IMAGENET, "mean": 0.449, "std": 0.226, "channels": "grey"}  # their averages
+PALETTES = {"rgb": "RGB", "bgr": "RGB", "grey": "L"}  # Pillow's mode behind each order of channels
+
+
+@dataclass(frozen=True, eq=False)
+class Classifier:
+    """A net, and how a photo becomes its input: its centre at `size` pixels, (pixel − mean) / std of pixels in [0, 1].
+
+    >>> tiny = Classifier(nn.Flatten(), "flat", size=2, mean=0.5, std=0.5, classes=("dark",))
+    >>> tiny.prepare(Image.new("RGB", (4, 4), "white")).flatten().tolist()[:3]
+    [1.0, 1.0, 1.0]
+    >>> tiny.label(0), tiny.label(7)
+    ('dark', 'class 7')
+    """
+
+    net: nn.Module
+    name: str
+    size: int | tuple[int, int]
+    """Height and width in pixels, or one number for both."""
+    mean: float | tuple[float, ...]
+    std: float | tuple[float, ...]
+    classes: tuple[str, ...]
+    """Names in the order of the net's outputs; may be empty."""
+    channels: str = "rgb"
+    """"rgb", "bgr" or "grey" (one channel)."""
+    margin: float | None = 0.875
+    """Share of the photo's shorter side that is shown; None shows the whole photo, squeezed into the size."""
+    resample: str = "bicubic"
+    """How the photo is resized: "nearest", "bilinear", "bicubic", "lanczos", "box" or "hamming"."""
+    assumed: tuple[str, ...] = ()
+    """Which of size, mean, std and channels nobody said, so that ImageNet's usual ones are taken."""
+
+    def __post_init__(self) -> None:
+        count = 1 if look_up(self.channels, PALETTES, "order of channels") == "L" else 3
+        for name, value in (("mean", self.mean), ("std", self.std)):
+            if isinstance(value, tuple) and len(value) not in (1, count):
+                raise ValueError(f"{name} has {len(value)} numbers but {self.channels} has {count}: give 1 or {count}.")
+        if min(self.shape) < 1:
+            raise ValueError(f"a size is at least 1 pixel, not {self.size}.")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width of the input."""
+        return (self.size, self.size) if isinstance(self.size, int) else self.size
+
+    def crop(self, photo: Image.Image) -> Image.Image:
+        """What the net is shown of a photo."""
+        filtering = look_up(self.resample.upper(), Image.Resampling.__members__, "way to resize")
+        return centre(photo.convert(PALETTES[self.channels]), self.shape, self.margin, filtering)
+
+    def prepare(self, photo: Image.Image) -> Tensor:
+        """The input for one photo: 1 c h w."""
+        pixels = torch.from_numpy(np.atleast_3d(np.array(self.crop(photo)))).permute(2, 0, 1) / 255  # c h w
+        pixels = pixels.flip(0) if self.channels == "bgr" else pixels
+        mean, std = (torch.tensor(value).view(-1, 1, 1) for value in (self.mean, self.std))
+        return ((pixels - mean) / std)[None].contiguous()
+
+    def label(self, index: int) -> str:
+        """The name of this class, or its number where it has no name."""
+        return self.classes[index] if index < len(self.classes) else f"class {index}"
+
+    def index(self, target: str, outputs: int) -> int:
+        """The class of this name or number, or a sentence with the closest names.
+
+        >>> Classifier(nn.Flatten(), "flat", 2, 0.5, 0.5, ("cat", "dog")).index("Dog", outputs=2)
+        1
+        """
+        if target.isdecimal():
+            if int(target) >= outputs:
+                raise ValueError(f"target {target} is out of range: the model's output goes from 0 to {outputs - 1}.")
+            return int(target)
+        names = [_plain(name) for name in self.classes]
+        found = [index for index, name in enumerate(names) if name == _plain(target)]
+        if len(found) > 1:
+            raise ValueError(f"{target!r} is the name of classes {' and '.join(map(str, found))}: give the number.")
+        if not found:
+            raise ValueError(
+                f"{self.name} has no class {target!r}: {closest(_plain(target), names) or 'give a number'}."
+            )
+        return found[0]
+
+    def with_outputs(self, outputs: int) -> Classifier:
+        """This classifier once its number of outputs is known: 1,000 without names are ImageNet's.
+
+        >>> Classifier(nn.Flatten(), "flat", 2, 0.5, 0.5, ()).with_outputs(1000).label(281)
+        'tabby'
+        """
+        if self.classes and len(self.classes) != outputs:
+            raise ValueError(
+                f"there are {len(self.classes)} class names but {self.name} has {outputs} outputs: "
+                "give a file with one name a line for each output by --classes."
+            )
+        return replace(self, classes=imagenet_classes()) if not self.classes and outputs == 1000 else self
+
+
+def closest(name: str, names: Iterable[str]) -> str:
+    """A question after the names most like this one, or nothing if none is like it.
+
+    >>> closest("tabbby", ["tabby", "tiger", "cab"])
+    "did you mean 'tabby'?"
+    """
+    near = difflib.get_close_matches(name, list(names), 3, 0.6)
+    return f"did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def imagenet_classes() -> tuple[str, ...]:
+    """Names of the 1,000 ImageNet classes, in the order of their index.
+
+    >>> imagenet_classes()[281], len(imagenet_classes())
+    ('tabby', 1000)
+    """
+    return tuple((files("samp") / "data" / "imagenet_classes.txt").read_text(encoding="utf-8").splitlines())
+
+
+def _plain(name: str) -> str:
+    return name.casefold().replace("_", " ").strip()

@@ -1,0 +1,133 @@
+"""Nets of other packages, fed as their own metadata says. Each is imported in its one function alone.
+
+The pure part, metadata to the fields of a `Classifier`, stands beside each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from typing import Any
+
+from PIL import Image
+
+from samp.models.classifier import closest
+from samp.models.found import Adapted, Found
+
+
+def torchvision(name: str, pretrained: bool) -> Found:
+    """A classification net of torchvision with its default weights, downloaded on first use."""
+    zoo = _package("torchvision.models", "torchvision")
+    if name not in zoo.list_models(module=zoo):
+        raise _unknown("torchvision", name, zoo.list_models(module=zoo))
+    weights = zoo.get_model_weights(name).DEFAULT
+    net = zoo.get_model(name, weights=weights if pretrained else None)
+    return Found(
+        net.eval(), f"torchvision:{name}", torchvision_settings(weights.transforms()), tuple(weights.meta["categories"])
+    )
+
+
+def torchvision_settings(preset: Any) -> dict[str, Any]:
+    """From the preset of weights.transforms(): resized to `resize_size`, then the centre of `crop_size`."""
+    (crop, *_), (resized, *_) = preset.crop_size, preset.resize_size
+    return {
+        "size": crop,
+        "mean": tuple(preset.mean),
+        "std": tuple(preset.std),
+        "channels": "rgb",
+        "margin": crop / resized,
+        "resample": preset.interpolation.value,
+    }
+
+
+def timm(name: str, pretrained: bool) -> Found:
+    """A net of timm with its pretrained weights, downloaded on first use."""
+    package = _package("timm", "timm")
+    if ":" not in name and not package.is_model(name):  # "hf-hub:OWNER/NAME" is not of its own list
+        raise _unknown("timm", name, package.list_models())
+    net = package.create_model(name, pretrained=pretrained)
+    config = net.pretrained_cfg
+    return Found(net.eval(), f"timm:{name}", timm_settings(config), tuple(config.get("label_names") or ()))
+
+
+def timm_settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """From `pretrained_cfg`: the centre of `crop_pct`, or all of it squeezed or bordered, at `input_size`."""
+    channels, height, width = config["input_size"]
+    return {
+        "size": (height, width),
+        "mean": tuple(config["mean"]),
+        "std": tuple(config["std"]),
+        "channels": "grey" if channels == 1 else "rgb",
+        "margin": None if config.get("crop_mode") == "squash" else config.get("crop_pct") or 0.875,
+        "resample": config.get("interpolation") or "bicubic",
+    }
+
+
+def huggingface(name: str, pretrained: bool) -> Found:
+    """A net for image classification from the Hugging Face hub (downloaded on first use) or a local folder."""
+    package = _package("transformers", "transformers")
+    config = package.AutoConfig.from_pretrained(name, trust_remote_code=False)
+    nets = package.AutoModelForImageClassification
+    net = nets.from_pretrained(name, trust_remote_code=False) if pretrained else nets.from_config(config)
+    settings, _ = package.ImageProcessingMixin.get_image_processor_dict(name)
+    labels = getattr(config, "id2label", None) or {}
+    names = tuple(str(labels[index]) for index in sorted(labels, key=int))
+    return Found(Adapted(net.eval()), f"hf:{name}", huggingface_settings(settings), names)
+
+
+def huggingface_settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """From preprocessor_config.json: resized to `size`, cut to `crop_size` if so, scaled and normalised."""
+    settings: dict[str, Any] = {"channels": "bgr" if config.get("do_flip_channel_order") else "rgb"}
+    size, margin = _huggingface_crop(config)
+    if size:
+        settings |= {"size": size, "margin": margin}
+    if config.get("do_normalize", True) and "image_mean" in config and "image_std" in config:
+        settings |= {"mean": tuple(config["image_mean"]), "std": tuple(config["image_std"])}
+    elif config.get("do_normalize") is False:
+        settings |= {"mean": 0.0, "std": 1.0}
+    # pixels are in [0, 1] here, but 255 × factor as large where the package normalises them
+    largest = 255 * config.get("rescale_factor", 1 / 255) if config.get("do_rescale", True) else 255
+    settings |= {name: _over(settings[name], largest) for name in ("mean", "std") if name in settings}
+    if isinstance(config.get("resample"), int):
+        settings["resample"] = Image.Resampling(config["resample"]).name.lower()
+    return settings
+
+
+def _huggingface_crop(config: Mapping[str, Any]) -> tuple[tuple[int, int] | None, float | None]:
+    """Height and width of the input, and the share of the shorter side in it (None: all of the photo, squeezed)."""
+    resized, cut = _sides(config.get("size")), _sides(config.get("crop_size"))
+    if config.get("do_center_crop") and cut:
+        return cut, min(cut) / min(resized or cut)
+    if not isinstance(config.get("size"), Mapping) or "shortest_edge" not in config["size"]:
+        return resized, None
+    if resized and config.get("crop_pct"):  # ConvNeXt's rule: from 384 pixels on the whole photo is squeezed
+        return resized, None if resized[0] >= 384 else config["crop_pct"]
+    return resized, 1.0
+
+
+def _sides(size: Any) -> tuple[int, int] | None:
+    if isinstance(size, int):
+        return size, size
+    if isinstance(size, Mapping):
+        edge = size.get("shortest_edge")
+        height, width = size.get("height", edge), size.get("width", edge)
+        return (height, width) if height and width else None
+    return None
+
+
+def _over(value: float | tuple[float, ...], largest: float) -> float | tuple[float, ...]:
+    return tuple(v / largest for v in value) if isinstance(value, tuple) else value / largest
+
+
+def _package(module: str, package: str) -> Any:
+    try:
+        return import_module(module)
+    except (ImportError, RuntimeError) as error:  # torchvision beside a torch it was not built for raises RuntimeError
+        said = str(error).splitlines()[0]
+        raise ImportError(
+            f"{package} cannot be imported ({said}): pip install {package}, in a build that fits your torch."
+        ) from error
+
+
+def _unknown(package: str, name: str, names: Iterable[str]) -> ValueError:
+    return ValueError(f"{package} has no model {name!r}: {closest(name, names) or 'its documentation lists them.'}")

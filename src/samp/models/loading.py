@@ -1,0 +1,136 @@
+"""A classifier from what a user calls it: a net of ours, a package's, the user's own, or a file.
+
+How it is fed comes from what is given, else from the metadata it comes with, else from `IMAGENET`; `assumed` says
+which were the last.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from samp.models import hubs
+from samp.models.classifier import IMAGENET, IMAGENET_GREY, Classifier
+from samp.models.files import read_file
+from samp.models.found import Adapted, Found
+from samp.models.weights import with_weights
+from samp.names import look_up
+
+HUBS: dict[str, Callable[[str, bool], Found]] = {
+    "torchvision": hubs.torchvision,
+    "timm": hubs.timm,
+    "hf": hubs.huggingface,
+}
+OURS = ("efficientnet_lite0", "mobilenet_v2", "squeezenet1_1", "resnet50")  # only the first brings its weights
+FILES = (".pt", ".pth", ".pt2", ".ts", ".jit")
+
+
+def load(
+    model: str,
+    weights: str | os.PathLike[str] | None = None,
+    *,
+    trust: bool = False,
+    classes: str | os.PathLike[str] | None = None,
+    **given: Any,
+) -> Classifier:
+    """The classifier of this name, in evaluation mode on the CPU.
+
+    - `model`: "efficientnet_lite0"; "mobilenet_v2", "squeezenet1_1", "resnet50" with `weights`; "torchvision:NAME",
+      "timm:NAME", "hf:NAME" (these download their weights unless `weights` gives them); "package.module:factory", a
+      function that returns an `nn.Module` or a `Classifier`; or a TorchScript or torch.export file.
+    - `weights`: a safetensors file or a checkpoint of torch. A pickle that may run code is opened with `trust` alone.
+    - `classes`: a file with one name a line.
+    - `given`: `size`, `mean`, `std`, `channels` where they are not as the metadata says.
+
+    >>> import tempfile, torch
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     net = nn.Sequential(nn.Flatten(), nn.Linear(48, 3))
+    ...     torch.export.save(torch.export.export(net, (torch.rand(1, 3, 4, 4),)), f"{folder}/net.pt2")
+    ...     classifier = load(f"{folder}/net.pt2", mean=0.5, std=0.5)
+    >>> classifier.name, classifier.size, classifier.assumed
+    ('net.pt2', (4, 4), ('channels',))
+    """
+    found = _found(model, weights, trust)
+    said = {name: _settled(value) for name, value in given.items() if value is not None}
+    if classes is not None:
+        said["classes"] = _lines(classes)
+    if isinstance(found, Classifier):
+        return replace(found, **said)
+    known = {**found.settings, **said}
+    usual = IMAGENET_GREY if known.get("channels") == "grey" else IMAGENET
+    settings = {**usual, **known}
+    assumed = tuple(name for name in usual if name not in known)
+    return Classifier(found.net, found.name, **{"classes": found.classes, **settings}, assumed=assumed)
+
+
+def _found(model: str, weights: str | os.PathLike[str] | None, trust: bool) -> Found | Classifier:
+    place, colon, name = model.partition(":")
+    if Path(model).is_file() or (Path(model).suffix in FILES and not colon):
+        if weights is not None:
+            raise ValueError(f"{model} holds its own weights: leave out --weights.")
+        return read_file(Path(model), trust)
+    if place in HUBS and colon:
+        return _with(HUBS[place](name, weights is None), weights, trust)
+    if colon:
+        return _with(_made(place, name), weights, trust)
+    return _ours(model, weights, trust)
+
+
+def _with(found: Found | Classifier, weights: str | os.PathLike[str] | None, trust: bool) -> Found | Classifier:
+    """What was found, with these weights in its net if there are any."""
+    if weights is not None:
+        with_weights(found.net.net if isinstance(found.net, Adapted) else found.net, weights, trust)
+    return found
+
+
+def _ours(name: str, weights: str | os.PathLike[str] | None, trust: bool) -> Classifier:
+    """One of the nets that come with samp."""
+    from samp import models
+
+    make: Callable[..., Classifier] = look_up(name, {name: getattr(models, name) for name in OURS}, "model")
+    if name == OURS[0]:
+        classifier = make()
+        _with(classifier, weights, trust)
+        return classifier
+    if weights is None:
+        raise ValueError(f"{name} comes without weights: give a checkpoint by --weights, or use torchvision:{name}.")
+    return make(weights)
+
+
+def _made(module: str, factory: str) -> Found | Classifier:
+    """What the user's own function returns; modules in the current folder are found too."""
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    try:
+        made = getattr(import_module(module), factory)()
+    except ModuleNotFoundError as error:
+        raise ValueError(
+            f"there is no module {error.name!r} for the model {module}:{factory}: write package.module:factory, "
+            "torchvision:NAME, timm:NAME or hf:NAME."
+        ) from error
+    except AttributeError as error:
+        raise ValueError(f"{module}:{factory} could not be made ({error}).") from error
+    if isinstance(made, Classifier):
+        return made
+    if not isinstance(made, nn.Module):
+        raise TypeError(f"{module}:{factory} returned {type(made).__name__}, not an nn.Module or a samp Classifier.")
+    return Found(made.eval(), f"{module}:{factory}")
+
+
+def _settled(value: Any) -> Any:
+    """A number for a sequence of one."""
+    return value[0] if isinstance(value, tuple | list) and len(value) == 1 else value
+
+
+def _lines(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    try:
+        return tuple(Path(path).read_text(encoding="utf-8").splitlines())
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} cannot be read as class names: give a text file with one name a line.") from error

