@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -139,3 +141,21 @@ def test_values_and_group_values_do_not_share_memory() -> None:
     before = result.group_values.clone()
     result.values.zero_()
     assert torch.equal(result.group_values, before)
+
+
+def test_a_disk_that_fills_up_gets_a_sentence_and_leaves_nothing(tmp_path: Path) -> None:
+    """In a process of its own: the limit on the size of a file stays with it."""
+    program = f"""
+import resource, signal, torch, samp
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+result = samp.explain(torch.nn.Linear(9000, 2).eval(), torch.rand(1, 9000), method="gradientxinput")
+resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
+try:
+    result.save({str(tmp_path / "out.samp")!r})
+except OSError as error:
+    print(error)
+"""
+    pytest.importorskip("resource", reason="limits of a process are of Unix")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
+    assert "cannot be written" in done.stdout
+    assert list(tmp_path.iterdir()) == []

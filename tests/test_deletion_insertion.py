@@ -266,6 +266,13 @@ def test_group_numbers_that_no_element_has_change_last() -> None:
     assert curves.deletion_curve[0].tolist() == [7, 6, 0, 0]
 
 
+def test_a_map_of_elements_is_not_taken_for_one_of_groups() -> None:
+    net, x = linear([1.0, 2.0, 4.0]), torch.ones(1, 3, dtype=torch.float64)
+    mask = torch.tensor([2, 0, 0])  # three numbers for three elements: b n and b g are of one shape
+    curves = deletion_insertion(net, x, torch.tensor([[3.0, 1.0, 1.0]]), 0, Protocol(unit=mask))
+    assert curves.deletion_curve[0].tolist() == [7, 6, 0, 0]  # group 2 has credit 3, group 0 has 2
+
+
 def test_several_inputs_and_forward_arguments() -> None:
     class Two(nn.Module):
         def forward(self, a: Tensor, b: Tensor, scale: Tensor) -> Tensor:

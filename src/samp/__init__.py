@@ -33,7 +33,7 @@ _HOME = {
     "SAMP": "samp.methods",
     "SAMPPlusPlus": "samp.methods",
 }
-_MODULES = ("baselines", "captum", "credit", "groups", "methods", "models", "photos", "quantus")
+_MODULES = ("baselines", "captum", "credit", "groups", "methods", "metrics", "models", "photos", "plots", "quantus")
 
 __all__ = [
     "IG",

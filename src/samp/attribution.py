@@ -122,6 +122,8 @@ class Attribution:
                 metadata,
             )
             os.replace(unfinished, target)
+        except SafetensorError as error:  # what it makes of a full disk
+            raise OSError(f"{target} cannot be written ({error}): free some space, or save elsewhere.") from error
         finally:
             unfinished.unlink(missing_ok=True)
         return target

@@ -1,1 +1,88 @@
-"""Metrics of maps from anywhere, each by a definition that is written down in its result."""
+"""Metrics of maps from anywhere, each by a definition that is written down in its result.
+
+A metric is a pure function that gives one number per sample; `Running` makes an accumulator of any of them.
+
+>>> import samp
+>>> sorted(samp.metrics.PROTOCOLS)
+['cifar10', 'diffid', 'imagenet', 'mnist', 'rise']
+"""
+
+from __future__ import annotations
+
+from samp.metrics.box_files import read_coco, read_voc, read_yolo
+from samp.metrics.boxes import Annotation, Box, cropped
+from samp.metrics.completeness import Completeness, completeness, completeness_of
+from samp.metrics.concentration import Concentration, concentration, gini, top_share, variance
+from samp.metrics.deletion_insertion import Curves, deletion_insertion
+from samp.metrics.imputation import NoisyLinear
+from samp.metrics.infidelity import Hidden, Infidelity, Noise, infidelity
+from samp.metrics.moments import Correlation, Moments
+from samp.metrics.mu_fidelity import MuFidelity, grid, mu_fidelity
+from samp.metrics.pointing_game import PointingGame, pointing_game
+from samp.metrics.protocols import PROTOCOLS, ChannelMeans, Protocol, RISEBlur
+from samp.metrics.running import Running, RunningGame
+from samp.metrics.segmentation import OfMaximum, Otsu, TopPixels, localisation, segmentation
+from samp.metrics.sensitivity_n import (
+    CompletenessCheck,
+    SensitivityN,
+    completeness_check,
+    completeness_correlation,
+    sensitivity_n,
+)
+from samp.metrics.statistics import Bootstrap, Comparison, Summary, holm, paired, summarise, table
+from samp.metrics.transfer import transfer
+
+__all__ = [
+    "PROTOCOLS",
+    "Annotation",
+    "Bootstrap",
+    "Box",
+    "ChannelMeans",
+    "Comparison",
+    "Completeness",
+    "CompletenessCheck",
+    "Concentration",
+    "Correlation",
+    "Curves",
+    "Hidden",
+    "Infidelity",
+    "Moments",
+    "MuFidelity",
+    "Noise",
+    "NoisyLinear",
+    "OfMaximum",
+    "Otsu",
+    "PointingGame",
+    "Protocol",
+    "RISEBlur",
+    "Running",
+    "RunningGame",
+    "SensitivityN",
+    "Summary",
+    "TopPixels",
+    "completeness",
+    "completeness_check",
+    "completeness_correlation",
+    "completeness_of",
+    "concentration",
+    "cropped",
+    "deletion_insertion",
+    "gini",
+    "grid",
+    "holm",
+    "infidelity",
+    "localisation",
+    "mu_fidelity",
+    "paired",
+    "pointing_game",
+    "read_coco",
+    "read_voc",
+    "read_yolo",
+    "segmentation",
+    "sensitivity_n",
+    "summarise",
+    "table",
+    "top_share",
+    "transfer",
+    "variance",
+]

@@ -30,7 +30,10 @@ def group_values(problem: Problem, maps: Maps) -> Tensor:
     given = maps.values if isinstance(maps, Attribution) else maps
     several = isinstance(given, tuple) or (isinstance(given, list) and not problem.one_input)
     parts = [numbers(part) for part in (given if several else [given])]
-    if len(parts) == 1 and parts[0].shape == (problem.batch, problem.features.count):
+    by_group = len(parts) == 1 and parts[0].shape == (problem.batch, problem.features.count)
+    if (
+        by_group and parts[0].shape != problem.inputs[0].shape
+    ):  # n groups of n elements are ambiguous
         values = parts[0].to(problem.x.device)
     else:
         values = problem.features.pool(_elements(problem, parts))

@@ -176,7 +176,5 @@ def protocol(given: str | Protocol | None, shapes: Sequence[Sequence[int]]) -> P
     if given is not None:
         raise TypeError(f"a protocol is a name or a samp.metrics.Protocol, not {type(given).__name__}.")
     if len(shapes) != 1 or len(shapes[0]) != 4:
-        raise ValueError(
-            "the paper's protocols are for b c h w images: pass a Protocol(step=…, fill=…, start=…)."
-        )
+        raise ValueError("the paper's protocols are for b c h w images: pass a Protocol(step=…, fill=…, start=…).")
     return PROTOCOLS["cifar10" if max(shapes[0][2:]) <= 32 else "imagenet"]

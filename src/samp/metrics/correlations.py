@@ -1,0 +1,83 @@
+"""Correlations along the last axis, in float64, with NaN where there is none to speak of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from samp.names import look_up
+
+Correlation = Callable[[Tensor, Tensor], Tensor]
+
+
+def pearson(a: Tensor, b: Tensor) -> Tensor:
+    """Pearson's correlation of a and b along the last axis; NaN where either is constant up to rounding.
+
+    >>> a = torch.tensor([[1.0, 2.0, 3.0], [5.0, 5.0, 5.0]])
+    >>> pearson(a, torch.tensor([-2.0, -4.0, -6.0])).tolist()
+    [-1.0, nan]
+    """
+    undefined = _constant(a) | _constant(b)
+    return _cosine(_centred(a), _centred(b)).masked_fill(undefined, torch.nan)
+
+
+def spearman(a: Tensor, b: Tensor) -> Tensor:
+    """Spearman's correlation along the last axis: Pearson's of the ranks, ties sharing their mean rank.
+
+    >>> spearman(torch.tensor([1.0, 10.0, 100.0]), torch.tensor([-3.0, -2.0, 7.0])).item()
+    1.0
+    """
+    undefined = _constant(a) | _constant(b)
+    ranks = [_centred(mean_ranks(x)) for x in (a, b)]
+    return _cosine(*ranks).masked_fill(undefined, torch.nan)
+
+
+def mean_ranks(x: Tensor) -> Tensor:
+    """Ranks from 1 along the last axis; equal values share the mean of theirs.
+
+    >>> mean_ranks(torch.tensor([7.0, 3.0, 7.0, 9.0])).tolist()
+    [2.5, 1.0, 2.5, 4.0]
+    """
+    ordered = x.sort(dim=-1).values.contiguous()
+    below = torch.searchsorted(ordered, x.contiguous())
+    up_to = torch.searchsorted(ordered, x.contiguous(), right=True)
+    return (below + up_to + 1) / 2
+
+
+CORRELATIONS: dict[str, Correlation] = {"pearson": pearson, "spearman": spearman}
+
+
+def named(correlation: str | Correlation) -> Correlation:
+    """The correlation of this name; a callable (a, b) → one number per row is one already.
+
+    >>> named("pearson") is pearson
+    True
+    """
+    return correlation if callable(correlation) else look_up(correlation, CORRELATIONS, "correlation")
+
+
+def _constant(x: Tensor) -> Tensor:
+    """Rows that hold one value: whole numbers exactly, others up to the rounding of the numbers they came as."""
+    spread = x.amax(-1) - x.amin(-1)
+    if not x.is_floating_point():
+        return spread == 0
+    return spread <= 4 * torch.finfo(x.dtype).eps * x.abs().amax(-1)
+
+
+def _centred(x: Tensor) -> Tensor:
+    """Deviations from the mean, brought to at most 1 so that their squares neither vanish nor overflow."""
+    wide = x.to(torch.float32 if x.device.type == "mps" else torch.float64)  # Apple's GPUs have no float64
+    wide = wide / _or_one(wide.abs().amax(-1, keepdim=True))
+    deviation = wide - wide.mean(-1, keepdim=True)
+    return deviation / _or_one(deviation.abs().amax(-1, keepdim=True))
+
+
+def _or_one(x: Tensor) -> Tensor:
+    return torch.where(x > 0, x, 1)
+
+
+def _cosine(a: Tensor, b: Tensor) -> Tensor:
+    lengths = (a.square().sum(-1) * b.square().sum(-1)).sqrt()
+    return ((a * b).sum(-1) / lengths).clamp(-1, 1)

@@ -1,0 +1,241 @@
+"""Infidelity (Yeh et al., NeurIPS 2019), by Captum (extra `compare`): the mean of (Iᵀa − (f(x) − f(x − I)))².
+
+A perturbation I says what is drawn: `Hidden` features, for maps of credit, or `Noise`, for maps of slopes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from itertools import islice
+from numbers import Real
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from samp.baselines import black, make
+from samp.batches import BatchSize
+from samp.groups import Elements, Groups
+from samp.methods.path_settings import wrapped
+from samp.metrics.judge import Judge, Settings, judging
+from samp.metrics.maps import Maps, group_values
+from samp.metrics.score_spaces import Space
+from samp.metrics.subsets import Subsets, check_count, check_share, shares_of, told
+from samp.objectives import Target
+from samp.problem import Inputs
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """A perturbation made ready for a judge, in features: of the grouping (b g), or single elements (b n)."""
+
+    start: Tensor
+    """b g: what is perturbed."""
+    draw: Callable[[range], tuple[Tensor, Tensor]]
+    """The perturbations of these numbers: what the map is weighed with, and what is left of `start`; both b k g."""
+    points: Callable[[Tensor, Tensor], Tensor]
+    """r g and samples (r) → r n: what the model is shown."""
+
+
+class Perturbation(Protocol):
+    """Draws what infidelity is the mean over."""
+
+    def groups(self, given: Groups | None) -> Groups | None:
+        """What a feature is, where the caller gave this."""
+        ...
+
+    def drawing(self, judge: Judge) -> Drawing:
+        """This perturbation of the judge's samples."""
+        ...
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """Random features, exactly `share` of them, show `fill`; Iᵀa is then the sum of their credit.
+
+    For maps of credit, whose values sum to a change of the score.
+
+    >>> _ = import_module("pytest").importorskip("captum")
+    >>> net, x = torch.nn.Linear(3, 1).eval(), torch.rand(2, 3)
+    >>> result = infidelity(net, x, net.weight * x, perturbation=Hidden(share=0.5))
+    >>> bool((result.infidelity < 1e-10).all())
+    True
+    """
+
+    share: float = 0.2
+    fill: Any = black
+
+    def __post_init__(self) -> None:
+        check_share(self.share)
+        object.__setattr__(self, "fill", wrapped(self.fill))
+
+    def groups(self, given: Groups | None) -> Groups | None:
+        """Any."""
+        return given
+
+    def drawing(self, judge: Judge) -> Drawing:
+        """Features as switches: 1 for the sample's own elements, 0 for the fill's."""
+        problem, hide = judge.problem, judge.hiding(self.fill)
+        sizes = shares_of(problem, self.share)[:, None]
+        everyone = torch.arange(problem.batch, device=problem.x.device)
+
+        def draw(numbers: range) -> tuple[Tensor, Tensor]:
+            some = Subsets.draw(problem, sizes, numbers, judge.seed)
+            rows = (
+                everyone.repeat_interleave(len(numbers)),
+                torch.arange(len(numbers)).to(everyone).repeat(len(everyone)),
+            )
+            chosen = some.chosen(*rows).view(problem.batch, len(numbers), -1).to(problem.x)
+            return chosen, 1 - chosen
+
+        start = torch.ones(problem.batch, problem.features.count).to(problem.x)
+        return Drawing(start, draw, lambda switches, samples: hide(switches < 0.5, samples))
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Gaussian noise of standard deviation `sigma` is taken from every element: Iᵀa is the noise times the map.
+
+    That is for maps of slopes, such as gradients. With a `fill`, the map is credit for the difference to it, and the
+    noise is divided by that difference (and counts nothing where there is none).
+
+    >>> _ = import_module("pytest").importorskip("captum")
+    >>> net, x = torch.nn.Linear(3, 1).eval(), torch.rand(2, 3)
+    >>> result = infidelity(net, x, net.weight.expand(2, 3), perturbation=Noise(sigma=0.5))
+    >>> bool((result.infidelity < 1e-10).all())
+    True
+    """
+
+    sigma: float = 0.2
+    fill: Any = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.sigma, bool) or not isinstance(self.sigma, Real) or not 0 < float(self.sigma) < torch.inf:
+            raise ValueError(f"sigma is a standard deviation above 0, not {self.sigma!r}.")
+        object.__setattr__(self, "fill", wrapped(self.fill))
+
+    def groups(self, given: Groups | None) -> Groups | None:
+        """Noise is drawn for single elements."""
+        if given is not None:
+            raise ValueError("Noise perturbs single elements: leave groups out, or take Hidden().")
+        return Elements()
+
+    def drawing(self, judge: Judge) -> Drawing:
+        """Elements as they are, less noise that is the same for every sample."""
+        x = judge.problem.x
+        unit = torch.ones_like(x)
+        if self.fill is not None:
+            difference = x - judge.problem.flatten(make(self.fill, judge.problem.inputs, judge.seed))
+            unit = torch.where(difference == 0, 0, 1 / difference)
+
+        def draw(numbers: range) -> tuple[Tensor, Tensor]:
+            rows = [np.random.default_rng([judge.seed % 2**64, i]).standard_normal(x.shape[1]) for i in numbers]
+            noise = torch.from_numpy(np.stack(rows) * self.sigma).to(x)  # k n
+            return noise * unit[:, None], x[:, None] - noise
+
+        return Drawing(x, draw, lambda points, samples: points)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Infidelity:
+    """What `infidelity` returns.
+
+    >>> _ = import_module("pytest").importorskip("captum")
+    >>> net, x = torch.nn.Linear(3, 1).eval(), torch.rand(2, 3)
+    >>> infidelity(net, x, torch.zeros(2, 3)).infidelity.shape
+    torch.Size([2])
+    """
+
+    infidelity: Tensor
+    """b: the mean squared error of each sample, in the score's unit squared; lower is better."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """Target, features, perturbation and how many, forwards per sample, seed, device, dtype and versions."""
+
+    def __repr__(self) -> str:
+        mean = float(self.infidelity.mean())
+        return f"Infidelity({mean:.4g} over {len(self.infidelity)} samples; {self.details.get('perturbation')})"
+
+
+def infidelity(
+    model: Callable[..., Any],
+    inputs: Inputs,
+    maps: Maps,
+    target: Target = None,
+    *,
+    perturbation: Perturbation | None = None,
+    perturbations: int = 100,
+    normalise: bool = False,
+    groups: Groups | None = None,
+    score: str | Space = "logit",
+    forward_args: Sequence[Any] = (),
+    batch_size: BatchSize = "auto",
+    progress: bool = False,
+    seed: int = 0,
+) -> Infidelity:
+    """The mean squared error of what a map says of perturbations against what they do to the score.
+
+    - `maps`, `target`, `groups`, `score`: as in `sensitivity_n`.
+    - `perturbation`: `Hidden()` if `None`, for maps of credit; `Noise()` for maps of slopes.
+    - `perturbations`: how many of each sample; a mean over more of them is steadier.
+    - `normalise`: scale the map of each sample first so that its error is smallest, as the authors' code does, for
+      maps without a unit. The scale may be negative: a map and its reverse then score the same.
+
+    >>> _ = import_module("pytest").importorskip("captum")
+    >>> net, x = torch.nn.Linear(3, 1).eval(), torch.rand(2, 3)
+    >>> exact = net.weight * x  # of a linear model
+    >>> bool((infidelity(net, x, exact).infidelity < infidelity(net, x, -exact).infidelity).all())
+    True
+    >>> bool((infidelity(net, x, 7 * exact, normalise=True).infidelity < 1e-10).all())
+    True
+    """
+    number = check_count("perturbations", perturbations, 1)
+    chosen = Hidden() if perturbation is None else perturbation
+    if not callable(getattr(chosen, "drawing", None)) or isinstance(chosen, type):
+        raise TypeError(f"a perturbation is an object such as Hidden() or Noise(), not {chosen!r}.")
+    settings = Settings(forward_args, batch_size, progress, seed)
+    with judging(model, inputs, target, chosen.groups(groups), score, settings) as judge:
+        values = group_values(judge.problem, maps)
+        error = _by_captum(judge, chosen.drawing(judge), values, number, normalise)
+        made = {"perturbation": repr(chosen), "perturbations": number, "normalise": normalise}
+        return Infidelity(error, told(judge, score, **made))
+
+
+def _by_captum(judge: Judge, drawing: Drawing, values: Tensor, number: int, normalise: bool) -> Tensor:
+    """b: Captum's infidelity of these values (b g); it asks for as many perturbations at a time as make a batch."""
+    batch, x = judge.problem.batch, judge.problem.x
+    wide = torch.float32 if x.device.type == "mps" else torch.float64  # Apple's GPUs have no float64
+    own = judge.scores(lambda _, samples: x[samples], 1, lambda samples, _: samples).flatten().to(wide)
+    numbers = iter(range(number))
+
+    def perturb(rows: Tensor) -> tuple[Tensor, Tensor]:
+        first, *others = islice(numbers, len(rows) // batch)
+        weights, left = drawing.draw(range(first, first + len(others) + 1))
+        return weights.flatten(0, 1), left.flatten(0, 1)
+
+    def forward(rows: Tensor) -> Tensor:
+        if rows is drawing.start:  # asked for with every batch, answered once
+            return own
+        left = rows.view(batch, -1, rows.shape[1])
+        return judge.scores(drawing.points, left.shape[1], lambda samples, numbers: left[samples, numbers]).flatten()
+
+    at_once = min(max(judge.batches.size // batch, 1), number) * batch
+    error: Tensor = _captum().infidelity(
+        forward,
+        perturb,
+        drawing.start,
+        values.to(wide),
+        n_perturb_samples=number,
+        max_examples_per_batch=at_once,
+        normalize=normalise,
+    )
+    return error
+
+
+def _captum() -> Any:
+    try:
+        return import_module("captum.metrics")
+    except ImportError as error:
+        raise ImportError("infidelity is Captum's: pip install samp[compare]") from error

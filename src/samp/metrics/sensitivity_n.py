@@ -1,0 +1,223 @@
+"""Sensitivity-N, in the two senses of the literature.
+
+- `sensitivity_n` (Ancona et al., ICLR 2018): does the credit of n features say what the score loses with them?
+- `completeness_check` (the SAMP paper's figure): does the credit of *all* features say what the score gains over the
+  baseline, as the steps of the walk grow shorter?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from numbers import Real
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from samp.attribution import Attribution, Direction
+from samp.baselines import black
+from samp.batches import BatchSize
+from samp.door import explain
+from samp.groups import Groups
+from samp.methods import Method, named
+from samp.metrics.correlations import pearson
+from samp.metrics.judge import Settings, judging
+from samp.metrics.maps import Maps, group_values
+from samp.metrics.score_spaces import Space
+from samp.metrics.subsets import check_count, check_sizes, losses, own_counts, shown, told
+from samp.objectives import Target
+from samp.problem import Inputs, Problem
+
+MOST_SIZES = 15
+LARGEST_SHARE = 0.8
+BETAS = (1, 2, 5, 10, 20, 50, 100, 200)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SensitivityN:
+    """What `sensitivity_n` returns.
+
+    >>> net = torch.nn.Linear(4, 1).eval()
+    >>> result = sensitivity_n(net, torch.rand(2, 4), torch.zeros(2, 4), sizes=[1, 2])
+    >>> result.undefined  # a constant map correlates with nothing
+    4
+    """
+
+    sizes: Tensor
+    """s: the numbers of features hidden together."""
+    correlation: Tensor
+    """b s: each sample's correlation at each size; NaN where its map or its score does not vary over the subsets."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """Target, features, subsets, fill, score space, forwards per sample, seed, device, dtype and versions."""
+
+    @property
+    def mean(self) -> Tensor:
+        """s: the mean over the samples whose correlation is defined."""
+        return self.correlation.nanmean(0)
+
+    @property
+    def undefined(self) -> int:
+        """How many of the correlations are NaN and left out of means."""
+        return int(self.correlation.isnan().sum())
+
+    def __repr__(self) -> str:
+        series = ", ".join(f"{n}: {r:.3f}" for n, r in zip(self.sizes.tolist(), self.mean.tolist(), strict=True))
+        return f"SensitivityN({series} over {len(self.correlation)} samples, {self.undefined} undefined)"
+
+
+def sensitivity_n(
+    model: Callable[..., Any],
+    inputs: Inputs,
+    maps: Maps,
+    target: Target = None,
+    *,
+    sizes: Sequence[int] | None = None,
+    subsets: int = 100,
+    fill: Any = black,
+    groups: Groups | None = None,
+    score: str | Space = "logit",
+    forward_args: Sequence[Any] = (),
+    batch_size: BatchSize = "auto",
+    progress: bool = False,
+    seed: int = 0,
+) -> SensitivityN:
+    """Pearson's correlation, over random sets S of n features, of Σ_S a and f(x) − f(x with S filled), for every n.
+
+    - `maps`, `target`: as in `deletion_insertion`.
+    - `sizes`: the n to test. `None` takes up to 15 from 1 to 80 % of all features, the published range, evenly spaced
+      on a logarithmic scale (that spacing is a choice of this package).
+    - `subsets`: how many sets of each size; 100 are published. Costs sizes × subsets forwards per sample.
+    - `fill`: what a hidden feature shows; black, as published.
+    - `groups`: what a feature is, as in `samp.explain`: pixels for images if `None`.
+    - `score`: "logit", "probability", … or a callable, as in `Protocol`.
+
+    >>> net, x = torch.nn.Linear(5, 1).eval(), torch.rand(3, 5)
+    >>> result = sensitivity_n(net, x, net.weight * x)
+    >>> result.sizes.tolist(), bool((result.correlation > 0.9999).all())  # the exact map of a linear model
+    ([1, 2, 3, 4], True)
+    """
+    count = check_count("subsets", subsets, 2)
+    settings = Settings(forward_args, batch_size, progress, seed)
+    with judging(model, inputs, target, groups, score, settings) as judge:
+        values = group_values(judge.problem, maps)
+        asked = check_sizes(judge.problem, default_sizes(judge.problem) if sizes is None else sizes)  # b s
+        credit, scores = losses(judge, judge.hiding(fill), values, asked, count)
+        details = told(judge, score, fill=shown(fill), subsets=count, correlation="pearson")
+        return SensitivityN(asked[0].cpu(), pearson(credit, -scores), details)  # f(x) itself shifts nothing
+
+
+def default_sizes(problem: Problem) -> list[int]:
+    """Up to 15 sizes of subsets, from 1 to 80 % of the features, evenly spaced on a logarithmic scale.
+
+    >>> from samp.problem import pose
+    >>> default_sizes(pose(torch.nn.Flatten(), torch.rand(1, 1, 28, 28), 0))
+    [1, 2, 3, 4, 6, 10, 16, 25, 40, 63, 100, 158, 250, 396, 627]
+    """
+    least, most = (int(count) for count in own_counts(problem).aminmax())
+    if least != most:
+        raise ValueError(f"the samples have from {least} to {most} features, so no range serves all: pass sizes=[…].")
+    end = max(round(LARGEST_SHARE * most), 1)
+    return sorted({round(end ** (i / (MOST_SIZES - 1))) for i in range(MOST_SIZES)})
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CompletenessCheck:
+    """What `completeness_check` returns: per direction, the correlation of Σa and Δy over images at each β.
+
+    >>> net, x = torch.nn.Linear(4, 1).eval(), torch.rand(3, 4)
+    >>> completeness_check(net, x, betas=[1, 10])  # a linear model leaves nothing to miss
+    CompletenessCheck(to_baseline: 1.000, 1.000; to_image: 1.000, 1.000 at β = 1, 10 over 3 samples)
+    """
+
+    betas: tuple[float, ...]
+    correlation: Mapping[Direction, Tensor]
+    """k for each direction: Pearson's correlation over samples; NaN if Σa or Δy is the same for all of them."""
+    credit: Mapping[Direction, Tensor]
+    """k b for each direction: Σa."""
+    score_change: Mapping[Direction, Tensor]
+    """k b for each direction: Δy = f(image) − f(baseline)."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """The method at each β, and what its result says of target, features, seed, device, dtype and versions."""
+
+    def __repr__(self) -> str:
+        lines = [f"{d}: {', '.join(f'{r:.3f}' for r in series.tolist())}" for d, series in self.correlation.items()]
+        samples = next(iter(self.credit.values())).shape[1]
+        return f"CompletenessCheck({'; '.join(lines)} at β = {', '.join(map(str, self.betas))} over {samples} samples)"
+
+
+def completeness_check(
+    model: Callable[..., Any],
+    inputs: Inputs,
+    *,
+    betas: Sequence[float] = BETAS,
+    method: str | Method = "samp++",
+    **settings: Any,
+) -> CompletenessCheck:
+    """The paper's Sensitivity-N check: Pearson's correlation over images of Σa and Δy, as β = ‖x‖₁/η grows.
+
+    Each β asks `samp.explain` for walks whose steps are at most 1/β of the walk's own ‖x^E − x^S‖₁, which is the
+    paper's ‖x‖₁ for black; `method` is one with an `eta`, whose other settings stay, and `settings` are further
+    arguments of `samp.explain` (`target`, `groups`, `batch_size`, `seed`, …). It costs up to β + ⌈groups/s⌉ + 1
+    gradients for each image, direction and β. An exact credit, such as "shared", scores 1 by construction, at any β:
+    the check says something of the paper's credit and other plain ones only.
+
+    >>> import samp
+    >>> x = torch.tensor([[0.5, 1.0], [2.0, 1.0], [1.0, 3.0]])
+    >>> check = completeness_check(lambda x: (x**3).sum(1), x, betas=[1, 100], method=samp.SAMP())
+    >>> check.correlation["to_image"][1].item() > 0.999
+    True
+    """
+    if not betas or any(isinstance(beta, bool) or not isinstance(beta, Real) or not beta > 0 for beta in betas):
+        raise ValueError(f"betas are numbers above 0, but these are {tuple(betas)}.")
+    chosen = named(method)
+    if not is_dataclass(chosen) or "eta" not in {one.name for one in fields(chosen)}:
+        raise ValueError(f"{chosen!r} has no eta to change: take samp.SAMP(), samp.SAMPPlusPlus() or samp.IG().")
+    sums, methods = [], []
+    for beta in betas:
+        result = explain(model, inputs, method=replace(chosen, eta=1 / beta), **settings)
+        sums.append(_sums([result]))
+        methods.append(result.method)
+    return CompletenessCheck(
+        betas=tuple(betas),
+        correlation={d: torch.stack([_over_images(*one[d]) for one in sums]) for d in sums[0]},
+        credit={d: torch.stack([one[d][0] for one in sums]) for d in sums[0]},
+        score_change={d: torch.stack([one[d][1] for one in sums]) for d in sums[0]},
+        details={**result.details, "methods": methods},
+    )
+
+
+def completeness_correlation(results: Attribution | Sequence[Attribution]) -> dict[Direction, float]:
+    """Pearson's correlation over images of Σa and Δy, per direction; several results are parts of one data set.
+
+    An exact credit scores 1 by construction.
+
+    >>> import samp
+    >>> net = torch.nn.Linear(4, 1).eval()
+    >>> parts = [samp.explain(net, torch.rand(3, 4), method="samp") for _ in range(2)]
+    >>> {direction: round(r, 4) for direction, r in completeness_correlation(parts).items()}
+    {'to_baseline': 1.0, 'to_image': 1.0}
+    """
+    sums = _sums([results] if isinstance(results, Attribution) else list(results))
+    return {direction: float(_over_images(credit, change)) for direction, (credit, change) in sums.items()}
+
+
+def _sums(results: Sequence[Attribution]) -> dict[Direction, tuple[Tensor, Tensor]]:
+    """(Σa, Δy), both b, of each direction."""
+    if len({tuple(result.residual_by_direction) for result in results}) != 1:
+        raise ValueError(
+            "the results need walks in the same directions, all of them: give at least one, of one method."
+        )
+    if not results[0].residual_by_direction:
+        raise ValueError(f"the credit of {results[0].method} is not meant to sum to a change of the score.")
+    pairs: dict[Direction, tuple[Tensor, Tensor]] = {}
+    for d in results[0].residual_by_direction:
+        change = torch.cat([result.score_change[d] for result in results])
+        pairs[d] = (change - torch.cat([result.residual_by_direction[d] for result in results]), change)
+    return pairs
+
+
+def _over_images(credit: Tensor, change: Tensor) -> Tensor:
+    if len(credit) < 2:
+        raise ValueError("a correlation over images needs at least 2 of them, but there is 1.")
+    return pearson(credit, change)

@@ -1,0 +1,219 @@
+"""Random subsets of features, and what is lost with them: the ground of Sensitivity-N, μFidelity and infidelity.
+
+Subset number k is the beginning of a random order of all features, drawn on the CPU from (seed, k). It is the same for
+every sample, device and batch size, so a result does not depend on how it was computed or on what else was in the
+batch; subsets of several sizes with the same number contain one another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from samp.groups import Segments
+from samp.methods.path_settings import labelled, wrapped
+from samp.metrics.judge import Hide, Imputer, Judge
+from samp.problem import Problem
+
+PLACES_AT_ONCE = 2**22  # what is held of subsets at a time: 83 of 50,176 pixels, some tens of MiB
+
+
+@dataclass(frozen=True, eq=False)
+class Subsets:
+    """Some of the numbered subsets, each in every size.
+
+    >>> from samp.problem import pose
+    >>> problem = pose(torch.nn.Flatten(), torch.rand(2, 5), target=0)
+    >>> some = Subsets.draw(problem, torch.tensor([[1, 3], [1, 3]]), range(4), seed=0)
+    >>> some.chosen(torch.tensor([0, 1]), torch.tensor([0, 5])).sum(1).tolist()  # size 1, then size 3
+    [1, 3]
+    """
+
+    places: Tensor  # k g: each feature's place in the order of this subset
+    sizes: Tensor  # b s
+    present: Tensor | None  # b g: the features each sample has, where any lacks some
+
+    @classmethod
+    def draw(cls, problem: Problem, sizes: Tensor, numbers: range, seed: int) -> Subsets:
+        """The subsets of these numbers, in these sizes (b s) of each sample."""
+        orders = torch.stack([_order(problem.features.count, seed, number) for number in numbers])
+        return cls(_inverse(orders).int().to(problem.x.device), sizes, _present(problem))
+
+    @property
+    def points(self) -> int:
+        """How many subsets these are: all sizes of the first, then all of the second, and so on."""
+        return len(self.places) * self.sizes.shape[1]
+
+    def chosen(self, samples: Tensor, numbers: Tensor) -> Tensor:
+        """r g: which features the subsets of these numbers (r) hold, for these samples (r)."""
+        each = self.sizes.shape[1]
+        size = self.sizes[samples, numbers % each][:, None]
+        places = self.places[numbers // each]
+        return places < size if self.present is None else _first_present(places, self.present[samples], size)
+
+
+def losses(judge: Judge, hide: Hide, values: Tensor, sizes: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """(credit, scores), both b s k: what a map gives to each of `count` subsets, and the score without it.
+
+    The credit is in units of its own, whole numbers: sums are then exact, and equal sums are equal whatever the order.
+    """
+    problem = judge.problem
+    whole = _whole_numbers(problem, values)
+    credit, scores = [], []
+    for some in _chunks(problem, sizes, count, judge.seed):
+        credit.append(_credit(whole, some))
+        scores.append(judge.scores(hide, some.points, some.chosen))
+    by_subset = (torch.cat(parts, 1).view(problem.batch, count, -1) for parts in (credit, scores))
+    summed, without = (part.transpose(1, 2) for part in by_subset)
+    return summed, without
+
+
+def told(judge: Judge, score: Any, **settings: Any) -> dict[str, Any]:
+    """What travels with a result: these settings, and all that the judge knows."""
+    spent = {"forwards": judge.forwards, "seed": judge.seed}
+    return {
+        **judge.problem.describe(),
+        **settings,
+        "score": score if isinstance(score, str) else repr(score),
+        **spent,
+    }
+
+
+def shown(fill: Any) -> str:
+    """A fill as results name it: a tensor by its shape.
+
+    >>> shown(torch.zeros(1, 3))
+    'tensor of shape (1, 3)'
+    """
+    return repr(fill if isinstance(fill, Imputer) else labelled(wrapped(fill)))
+
+
+def own_counts(problem: Problem) -> Tensor:
+    """b: how many features each sample has; numbers that a mask does not use are none.
+
+    >>> from samp.problem import pose
+    >>> own_counts(pose(torch.nn.Flatten(), torch.rand(2, 3), 0, torch.tensor([0, 0, 2]))).tolist()
+    [2, 2]
+    """
+    present = _present(problem)
+    if present is None:
+        return torch.full((problem.batch,), problem.features.count, device=problem.x.device)
+    return present.sum(1)
+
+
+def check_count(name: str, value: Any, least: int) -> int:
+    """This whole number, or a sentence.
+
+    >>> check_count("subsets", 1, 2)
+    Traceback (most recent call last):
+    ValueError: subsets is a whole number of at least 2, not 1.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} is a whole number of at least {least}, not {value!r}.")
+    return int(value)
+
+
+def check_share(share: Any) -> float:
+    """A share of the features, or a sentence.
+
+    >>> check_share(1.5)
+    Traceback (most recent call last):
+    ValueError: share is a part of the features, above 0 and at most 1, not 1.5.
+    """
+    if isinstance(share, bool) or not isinstance(share, Real) or not 0 < float(share) <= 1:
+        raise ValueError(f"share is a part of the features, above 0 and at most 1, not {share!r}.")
+    return float(share)
+
+
+def check_sizes(problem: Problem, sizes: Sequence[Any]) -> Tensor:
+    """b s: these sizes of subsets for every sample, or a sentence where one has not as many features.
+
+    >>> from samp.problem import pose
+    >>> check_sizes(pose(torch.nn.Flatten(), torch.rand(1, 3), 0), [4])
+    Traceback (most recent call last):
+    ValueError: a subset of 4 features is larger than a sample with 3.
+    """
+    checked = [check_count("the size of a subset", size, 1) for size in sizes]
+    if not checked:
+        raise ValueError("sizes is empty: give at least one size of a subset.")
+    least = int(own_counts(problem).min())
+    if max(checked) > least:
+        raise ValueError(f"a subset of {max(checked)} features is larger than a sample with {least}.")
+    return torch.tensor(checked, device=problem.x.device).expand(problem.batch, -1)
+
+
+def shares_of(problem: Problem, share: float) -> Tensor:
+    """b: this share of each sample's own features, rounded to a whole number of at least 1.
+
+    >>> from samp.problem import pose
+    >>> shares_of(pose(torch.nn.Flatten(), torch.rand(1, 9, 9), 0), 0.2).tolist()
+    [16]
+    """
+    return (own_counts(problem) * share).round().long().clamp(min=1)
+
+
+def _order(count: int, seed: int, number: int) -> Tensor:
+    """A random order of features: by keys of which the first do not depend on how many follow.
+
+    So a sample keeps its order where neighbours with more features widen the table.
+    """
+    drawn = np.random.PCG64([seed % 2**64, number]).random_raw(count)
+    low = np.uint64(2**32 - 1)  # 32 random bits above the feature's index: sorting these is faster than an argsort
+    keys = np.sort(drawn & ~low | np.arange(count, dtype=np.uint64))
+    return torch.from_numpy((keys & low).astype(np.int64))
+
+
+def _inverse(orders: Tensor) -> Tensor:
+    """k g: the place of each feature in each order."""
+    return torch.empty_like(orders).scatter_(1, orders, torch.arange(orders.shape[1]).to(orders).expand_as(orders))
+
+
+def _chunks(problem: Problem, sizes: Tensor, count: int, seed: int) -> Iterator[Subsets]:
+    """Subsets 0 … count − 1, as many at a time as memory should hold."""
+    step = max(PLACES_AT_ONCE // problem.features.count, 1)
+    for first in range(0, count, step):
+        yield Subsets.draw(problem, sizes, range(first, min(first + step, count)), seed)
+
+
+def _present(problem: Problem) -> Tensor | None:
+    """b g: which features have any element, or None if all have."""
+    features = problem.features
+    if not isinstance(features, Segments) or bool((features.sizes > 0).all()):
+        return None
+    return (features.sizes > 0).expand(problem.batch, -1)
+
+
+def _first_present(places: Tensor, present: Tensor, size: Tensor) -> Tensor:
+    """r g: the first `size` (r 1) features of an order (r g) among those that are present."""
+    order = _inverse(places.long())
+    in_order = present.gather(1, order)
+    return (in_order & (in_order.cumsum(1) <= size)).gather(1, places.long())
+
+
+def _whole_numbers(problem: Problem, values: Tensor) -> Tensor:
+    """b g: the map in units so small that rounding is far below float32's, and so large that no sum overflows."""
+    present = _present(problem)
+    values = values if present is None else values.masked_fill(~present, 0)
+    bits = 61 - math.ceil(math.log2(values.shape[1]))
+    wide = values.to(torch.float32 if values.device.type == "mps" else torch.float64)  # Apple's GPUs have no float64
+    largest = wide.abs().amax(1, keepdim=True)
+    return (wide / torch.where(largest > 0, largest, 1) * 2.0**bits).round().long()
+
+
+def _credit(whole: Tensor, some: Subsets) -> Tensor:
+    """b × points: the sum of each sample's values over each subset."""
+    rows = len(whole) * some.points
+    step = max(PLACES_AT_ONCE // whole.shape[1], 1)
+    sums = []
+    for first in range(0, rows, step):
+        row = torch.arange(first, min(first + step, rows), device=whole.device)
+        samples, numbers = row // some.points, row % some.points
+        sums.append(torch.where(some.chosen(samples, numbers), whole[samples], 0).sum(1))
+    return torch.cat(sums).view(len(whole), -1)

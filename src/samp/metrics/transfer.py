@@ -1,0 +1,70 @@
+"""Transfer: maps found on one net, judged by others, to see that they are not merely adversarial to their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from samp.attribution import Attribution
+from samp.metrics.deletion_insertion import Curves, GivenProtocol, deletion_insertion
+from samp.metrics.maps import Maps
+from samp.objectives import Target
+from samp.problem import Inputs
+
+
+def transfer(
+    maps: Maps | Mapping[str, Maps],
+    judges: Callable[..., Any] | Mapping[str, Callable[..., Any]],
+    inputs: Inputs | Mapping[str, Inputs],
+    target: Target | Mapping[str, Target] = None,
+    protocol: GivenProtocol = None,
+    **settings: Any,
+) -> dict[str, Curves]:
+    """Deletion, insertion and their difference of these maps by each judge, under its name.
+
+    - `judges`: other nets by name; a single one goes by the name of its class.
+    - `inputs`: the images as every judge takes them, or by its name, where one wants another preprocessing. Maps may be
+      given by name too, for judges of another image size.
+    - `target`: the class that the maps explain, for all judges or by name. An `Attribution` knows its own; with other
+      maps it must be given, since what a judge predicts may be another class.
+    - `protocol`, `settings`: as in `deletion_insertion`.
+
+    >>> import samp, torch
+    >>> finder, judge = (torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 3)).eval() for _ in range(2))
+    >>> x = torch.rand(2, 1, 4, 4)
+    >>> found = samp.explain(finder, x)
+    >>> curves = transfer(found, {"own": finder, "other": judge}, x, protocol="rise")
+    >>> list(curves), curves["other"].difference.shape
+    (['own', 'other'], torch.Size([2]))
+    """
+    named = judges if isinstance(judges, Mapping) else {type(judges).__name__: judges}
+    if not named:
+        raise ValueError("there are no judges: give at least one net.")
+    for what, given in (("maps", maps), ("inputs", inputs), ("target", target)):
+        _check_names(what, given, named)
+    return {name: _judged(name, judge, (maps, inputs, target, protocol), settings) for name, judge in named.items()}
+
+
+def _judged(name: str, judge: Callable[..., Any], asked: tuple[Any, ...], settings: Mapping[str, Any]) -> Curves:
+    maps, inputs, target = (_of(name, given) for given in asked[:3])
+    explained = _explained(maps) if target is None else target
+    return deletion_insertion(judge, inputs, maps, explained, asked[3], **settings)
+
+
+def _of(name: str, given: Any) -> Any:
+    """What is given for this judge, or for all."""
+    return given[name] if isinstance(given, Mapping) else given
+
+
+def _check_names(what: str, given: Any, judges: Mapping[str, Any]) -> None:
+    missing = [name for name in judges if name not in given] if isinstance(given, Mapping) else []
+    if missing:
+        raise ValueError(f"{what} has no entry for {', '.join(missing)}: give one for each judge, or one for all.")
+
+
+def _explained(maps: Any) -> Target:
+    """The classes that an attribution explains."""
+    known = maps.details.get("target") if isinstance(maps, Attribution) else None
+    if not isinstance(known, list):
+        raise ValueError("the maps do not say which class they explain: pass target=…, the same for every judge.")
+    return [tuple(one) if isinstance(one, list) else one for one in known]
