@@ -27,11 +27,47 @@ SECTIONS: tuple[tuple[str, str, str], ...] = (
     ("Groups", "samp.groups", "samp.Pixels samp.Elements samp.Patches"),
     ("Baselines", "samp.baselines", "Constant Uniform GaussianNoise Blurred"),
     ("Credit", "samp.credit", "momentum left right trapezoid Shared"),
+    ("Models", "samp.models", "load Classifier"),
+    (
+        "Metrics",
+        "samp.metrics",
+        "deletion_insertion Curves Protocol RISEBlur ChannelMeans NoisyLinear transfer sensitivity_n "
+        "completeness_check completeness_correlation mu_fidelity infidelity completeness completeness_of concentration",
+    ),
+    (
+        "Metrics that know where the object is",
+        "samp.metrics.boxes",
+        "samp.metrics.pointing_game samp.metrics.PointingGame samp.metrics.segmentation samp.metrics.localisation "
+        "samp.metrics.Box samp.metrics.Annotation samp.metrics.cropped samp.metrics.read_voc samp.metrics.read_yolo "
+        "samp.metrics.read_coco",
+    ),
+    (
+        "Comparing methods",
+        "samp.metrics.statistics",
+        "summarise paired table Bootstrap samp.metrics.Running samp.metrics.RunningGame samp.metrics.Moments",
+    ),
+    (
+        "Figures",
+        "samp.plots",
+        "grey_map signed_map overlay score_curves film_strip method_grid metric_curves Grey Signed Glow",
+    ),
     ("For Captum's users", "samp.captum", "SAMP SAMPPlusPlus"),
     ("For Quantus' users", "samp.quantus", "explain"),
     ("Records and errors", "", "samp.Tape samp.NonFiniteError"),
 )
-ALIASES = ("problem.Inputs", "objectives.Target", "groups.Groups", "batches.BatchSize", "credit.Credit")
+ALIASES = (
+    "problem.Inputs",
+    "objectives.Target",
+    "groups.Groups",
+    "batches.BatchSize",
+    "credit.Credit",
+    "metrics.maps.Maps",
+    "metrics.truth.Truth",
+    "metrics.truth.Labels",
+    "plots.reading.CreditMap",
+    "plots.reading.Photo",
+    "plots.film.Scale",
+)
 
 
 def page() -> str:
@@ -41,7 +77,7 @@ def page() -> str:
         parts.append(f"## {title}")
         if module:
             parts.append(f"`{module}`: {prose(resolve_name(module).__doc__)}")
-        parts += [part for name in names for part in entry(name, resolve_name(name))]
+        parts += [part for name in names for part in entry(name, named(name))]
     parts.append("## Types in the signatures\n\n```python\n" + "\n".join(map(alias, ALIASES)) + "\n```")
     return "\n\n".join(parts) + "\n"
 
@@ -50,6 +86,11 @@ def contents() -> Iterator[tuple[str, str, list[str]]]:
     """Title, module and dotted names of each section."""
     for title, module, names in SECTIONS:
         yield title, module, [name if name.startswith("samp.") else f"{module}.{name}" for name in names.split()]
+
+
+def named(name: str) -> Any:
+    """What stands under a dotted name; of a function and its module of the same name, the function."""
+    return resolve_name(":".join(name.rsplit(".", 1)))
 
 
 def entry(name: str, thing: Any) -> Iterator[str]:
@@ -107,7 +148,7 @@ def prose(docstring: str | None) -> str:
 
 def alias(name: str) -> str:
     """`Name = its definition`, as the source has it."""
-    module, wanted = name.split(".")
+    module, _, wanted = name.rpartition(".")
     lines = inspect.getsource(resolve_name(f"samp.{module}")).splitlines()
     return next(line for line in lines if line.startswith(f"{wanted} = "))
 

@@ -2,7 +2,6 @@
 
 import importlib.util
 from pathlib import Path
-from pkgutil import resolve_name
 
 import pytest
 
@@ -29,7 +28,7 @@ def test_every_public_name_is_on_the_page():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_entry_has_a_docstring_with_an_example(name):
-    docstring = resolve_name(name).__doc__ or ""
+    docstring = build_api.named(name).__doc__ or ""
     assert ">>> " in docstring, f"{name} needs an example that runs."
 
 
