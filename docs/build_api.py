@@ -22,7 +22,7 @@ Written from the docstrings by `python docs/build_api.py`: edit those, not this 
 The examples assume `import torch, samp` and `from torch import nn`; in a section on a module, its own names as well."""
 # Title, the module whose docstring opens the section ("" for none), and its names.
 SECTIONS: tuple[tuple[str, str, str], ...] = (
-    ("Explain", "", "samp.explain samp.Attribution"),
+    ("Explain", "", "samp.explain samp.Attribution samp.compare samp.Compared"),
     ("Methods", "samp.methods", "samp.SAMP samp.SAMPPlusPlus samp.IG samp.methods.names"),
     ("Groups", "samp.groups", "samp.Pixels samp.Elements samp.Patches"),
     ("Baselines", "samp.baselines", "Constant Uniform GaussianNoise Blurred"),
@@ -49,8 +49,10 @@ SECTIONS: tuple[tuple[str, str, str], ...] = (
     (
         "Figures",
         "samp.plots",
-        "grey_map signed_map overlay score_curves film_strip method_grid metric_curves Grey Signed Glow",
+        "grey_map signed_map overlay score_curves film_strip method_grid measured_curves metric_curves "
+        "Grey Signed Glow",
     ),
+    ("Path player", "samp.player", "page save"),
     ("For Captum's users", "samp.captum", "SAMP SAMPPlusPlus"),
     ("For Quantus' users", "samp.quantus", "explain"),
     ("Records and errors", "", "samp.Tape samp.NonFiniteError"),

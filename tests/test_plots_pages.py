@@ -169,6 +169,37 @@ def test_many_methods_with_long_names_do_not_overlap(result: samp.Attribution) -
     assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
 
 
+def test_measured_curves_show_the_protocols_own_areas_and_shares() -> None:
+    net, x = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)).eval(), torch.rand(3, 3, 4, 4)
+    maps = torch.rand(3, 4, 4)
+    for name in ("rise", "diffid", samp.metrics.Protocol(step=5)):
+        curves = samp.metrics.deletion_insertion(net, x, maps, 0, name)
+        figure = plots.measured_curves({"m": curves})
+        down, up = figure.axes
+        assert down.get_legend().get_texts()[0].get_text() == f"{float(curves.deletion.mean()):.3f}  m"
+        assert np.asarray(up.lines[0].get_xdata()).tolist() == pytest.approx(curves.shares.tolist())
+        assert np.asarray(up.lines[0].get_ydata()).tolist() == pytest.approx(curves.insertion_curve.mean(0).tolist())
+        one = plots.measured_curves({"m": curves}, sample=1)
+        assert one.axes[1].get_legend().get_texts()[0].get_text() == f"{float(curves.insertion[1]):.3f}  m"
+
+
+def test_measured_curves_leave_out_what_could_not_be_normalised_and_do_not_mix_protocols() -> None:
+    net = torch.nn.Linear(2, 1, bias=False).eval()
+    net.weight.data[:] = 1
+    normalised = samp.metrics.Protocol(normalise="image")
+    some = samp.metrics.deletion_insertion(net, torch.tensor([[1.0, 1], [-1, -1]]), torch.ones(2, 2), 0, normalised)
+    figure = plots.measured_curves({"m": some})
+    assert np.asarray(figure.axes[0].lines[0].get_ydata()).tolist() == [1.0, 0.5, 0.0]
+    none = samp.metrics.deletion_insertion(net, -torch.ones(1, 2), torch.ones(1, 2), 0, normalised)
+    with pytest.raises(ValueError, match="normalise=None"):
+        plots.measured_curves({"m": none})
+    other = samp.metrics.deletion_insertion(net, torch.ones(1, 2), torch.ones(1, 2), 0, samp.metrics.Protocol())
+    with pytest.raises(ValueError, match="different protocols"):
+        plots.measured_curves({"a": some, "b": other})
+    with pytest.raises(ValueError, match="no curve"):
+        plots.measured_curves({})
+
+
 def test_areas_are_trapezoids_best_first_in_the_legend() -> None:
     good, bad = np.array([1.0, 0.2, 0.1, 0.0]), np.array([1.0, 0.9, 0.4, 0.0])
     figure = plots.metric_curves({"bad": bad, "good": torch.from_numpy(good)}, {"bad": [0.0, 0.5], "good": [0.0, 1.0]})

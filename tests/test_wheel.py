@@ -43,7 +43,10 @@ def test_the_wheel_explains_by_itself(installed: Path, tmp_path: Path) -> None:
 
 
 def test_the_wheel_carries_photos_types_and_licences(installed: Path) -> None:
-    for name in ("py.typed", "data/coffee.jpg", "data/chelsea.jpg", "data/CREDITS.md", "data/imagenet_classes.txt"):
+    data = ["py.typed", "data/coffee.jpg", "data/chelsea.jpg", "data/CREDITS.md", "data/imagenet_classes.txt"]
+    data += [f"player/{name}" for name in ("player.html", "player.css", "player.js", "film.js")]
+    data += [f"cli/compare_page.{kind}" for kind in ("html", "css", "js")]
+    for name in data:
         assert (installed / "samp" / name).is_file(), name
     (info,) = installed.glob("samp-*.dist-info")
     assert "Apache License" in (info / "licenses" / "LICENSE").read_text(encoding="utf-8")

@@ -15,6 +15,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from samp.attribution import Attribution, Tape
+    from samp.comparison import Compared, compare
     from samp.door import explain
     from samp.follow import NonFiniteError
     from samp.groups import Elements, Patches, Pixels
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 # Public names are imported when first used, so that `samp --help` need not wait for torch.
 _HOME = {
     "explain": "samp.door",
+    "compare": "samp.comparison",
+    "Compared": "samp.comparison",
     "Attribution": "samp.attribution",
     "Tape": "samp.attribution",
     "NonFiniteError": "samp.follow",
@@ -33,18 +36,32 @@ _HOME = {
     "SAMP": "samp.methods",
     "SAMPPlusPlus": "samp.methods",
 }
-_MODULES = ("baselines", "captum", "credit", "groups", "methods", "metrics", "models", "photos", "plots", "quantus")
+_MODULES = (
+    "baselines",
+    "captum",
+    "credit",
+    "groups",
+    "methods",
+    "metrics",
+    "models",
+    "photos",
+    "player",
+    "plots",
+    "quantus",
+)
 
 __all__ = [
     "IG",
     "SAMP",
     "Attribution",
+    "Compared",
     "Elements",
     "NonFiniteError",
     "Patches",
     "Pixels",
     "SAMPPlusPlus",
     "Tape",
+    "compare",
     "explain",
 ]
 

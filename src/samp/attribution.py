@@ -18,6 +18,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from samp.files import whole
+
 Direction = Literal["to_baseline", "to_image"]
 DIRECTIONS: tuple[Direction, ...] = ("to_baseline", "to_image")
 FORMAT = "samp attribution 1"
@@ -105,28 +107,15 @@ class Attribution:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write one safetensors file, whole or not at all, and return its path."""
-        target = Path(path)
-        if not target.parent.is_dir():
-            raise FileNotFoundError(f"there is no folder {target.parent} to save in: make it first.")
         header = {"method": self.method, "details": self.details, "one_input": isinstance(self.values, Tensor)}
         metadata = {"format": FORMAT, "samp": json.dumps(header, default=str)}
-        unfinished = target.with_name(f".{target.name}.{os.getpid()}.part")
-        try:
-            # copies: safetensors refuses tensors that share memory, as values and group_values of elements do
-            save_file(
-                {
-                    name: t.detach().cpu().clone(memory_format=torch.contiguous_format)
-                    for name, t in self._tensors().items()
-                },
-                unfinished,
-                metadata,
-            )
-            os.replace(unfinished, target)
-        except SafetensorError as error:  # what it makes of a full disk
-            raise OSError(f"{target} cannot be written ({error}): free some space, or save elsewhere.") from error
-        finally:
-            unfinished.unlink(missing_ok=True)
-        return target
+        # copies: safetensors refuses tensors that share memory, as values and group_values of elements do
+        tensors = {
+            name: t.detach().cpu().clone(memory_format=torch.contiguous_format) for name, t in self._tensors().items()
+        }
+        with whole(Path(path)) as unfinished:
+            save_file(tensors, unfinished, metadata)
+        return Path(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], device: str | torch.device = "cpu") -> Attribution:

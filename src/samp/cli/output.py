@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,13 @@ from typing import Any
 import numpy as np
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
-from safetensors import SafetensorError
 
 from samp import drawing
 from samp.attribution import Attribution
 from samp.cli.asking import Asked
 from samp.cli.facts import notes, title
 from samp.cli.page import page
+from samp.files import whole
 
 FORMS = ("png", "html", "npz", "samp")
 Told = Sequence[dict[str, Any]]  # one entry for each class explained
@@ -35,29 +34,6 @@ def write(out: Path, form: str, asked: Asked, result: Attribution, told: Told) -
     }
     with whole(out) as unfinished:
         writers[form](unfinished, asked, result, told)
-
-
-@contextmanager
-def whole(path: Path) -> Iterator[Path]:
-    """A file to write to, which takes the place of `path` when all went well and else leaves nothing behind.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with whole(Path(folder) / "note.txt") as unfinished:
-    ...         _ = unfinished.write_text("done")
-    ...     [path.name for path in Path(folder).iterdir()]
-    ['note.txt']
-    """
-    unfinished = path.with_name(f".{path.name[:100]}.{os.getpid()}.part")
-    try:
-        yield unfinished
-        os.replace(unfinished, path)
-    except (OSError, SafetensorError) as error:
-        said = getattr(error, "strerror", None) or str(error)
-        raise OSError(f"{path} cannot be written ({said}): choose another --out, or make room for it.") from error
-    finally:
-        with suppress(OSError):  # the folder itself may be gone, and with it the file
-            unfinished.unlink(missing_ok=True)
 
 
 def places(photos: Sequence[Path], out: Path | None, form: str | None, folder: bool) -> tuple[list[Path], str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
@@ -14,6 +13,7 @@ from PIL import Image
 
 from samp.cli.facts import lines, notes, title
 from samp.models import Classifier
+from samp.self_contained import as_json
 
 Panels = Sequence[tuple[Image.Image, str]]  # pictures with their captions
 STYLE = """
@@ -51,7 +51,7 @@ def page(panels: Sequence[Panels], told: Sequence[dict[str, Any]], classifier: C
 <h2>Best classes</h2>
 {_table({one["class"]: f"{one['score']:.3f}" for one in told[0]["best"]})}
 <footer>{made}</footer>
-<script type="application/json" id="facts">{_json(told)}</script>
+<script type="application/json" id="facts">{as_json(told)}</script>
 </body>
 </html>
 """
@@ -80,12 +80,3 @@ def _figure(image: Image.Image, caption: str) -> str:
 def _table(rows: dict[str, str]) -> str:
     cells = (f"<tr><th scope='row'>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows.items())
     return f"<table>{''.join(cells)}</table>"
-
-
-def _json(told: Sequence[dict[str, Any]]) -> str:
-    """JSON that cannot end the script element it stands in.
-
-    >>> _json([{"photo": "</script>"}])
-    '[{"photo": "\\\\u003c/script>"}]'
-    """
-    return json.dumps(list(told)).replace("<", "\\u003c")

@@ -31,9 +31,7 @@ def group_values(problem: Problem, maps: Maps) -> Tensor:
     several = isinstance(given, tuple) or (isinstance(given, list) and not problem.one_input)
     parts = [numbers(part) for part in (given if several else [given])]
     by_group = len(parts) == 1 and parts[0].shape == (problem.batch, problem.features.count)
-    if (
-        by_group and parts[0].shape != problem.inputs[0].shape
-    ):  # n groups of n elements are ambiguous
+    if by_group and parts[0].shape != problem.inputs[0].shape:  # n groups of n elements are ambiguous
         values = parts[0].to(problem.x.device)
     else:
         values = problem.features.pool(_elements(problem, parts))

@@ -13,7 +13,7 @@ try:
 except ImportError as error:
     raise ImportError("samp.plots draws with matplotlib, which is not installed: pip install samp[viz].") from error
 
-from samp.plots.deletion_insertion import metric_curves
+from samp.plots.deletion_insertion import measured_curves, metric_curves
 from samp.plots.film import film_strip
 from samp.plots.grid import method_grid
 from samp.plots.maps import grey_map, overlay, signed_map
@@ -30,6 +30,7 @@ __all__ = [
     "Signed",
     "film_strip",
     "grey_map",
+    "measured_curves",
     "method_grid",
     "metric_curves",
     "overlay",

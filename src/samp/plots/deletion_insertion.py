@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
+import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 from torch import Tensor
 
+from samp.metrics.deletion_insertion import Curves as MeasuredCurves
 from samp.plots.page import EDGE, MARGIN, QUIET, SMALL, WIDTH, Panel, page, rgb, rule
 from samp.plots.reading import Array, finite, numbers
 
@@ -25,18 +27,32 @@ Curves = Mapping[str, Sequence[float] | Tensor | Array]
 
 
 @dataclass(frozen=True, eq=False)
+class Line:
+    """One curve: scores at shares of the pixels, and the area that is said of it."""
+
+    shares: Array
+    scores: Array
+    area: float
+
+    @classmethod
+    def even(cls, scores: Array) -> Line:
+        """From no pixel to all of them in even parts, with its area by the trapezoid rule."""
+        return cls(np.linspace(0, 1, len(scores)), scores, area(scores))
+
+
+@dataclass(frozen=True, eq=False)
 class Half:
     """The curves of deletion or of insertion, and how to draw them."""
 
     done: str  # to the pixels: deleted or inserted
-    curves: Mapping[str, Array]
+    curves: Mapping[str, Line]
 
     def draw(self, axes: Axes, styles: Mapping[str, Style], score: str) -> None:
         for label, area in self.ranked():
-            scores, (colour, dash) = self.curves[label], styles[label]
+            line, (colour, dash) = self.curves[label], styles[label]
             # the number first: matplotlib hides labels that begin with _
             words = f"{area:.3f}  {label}"
-            axes.plot(np.linspace(0, 1, len(scores)), scores, color=colour, linestyle=dash, label=words)
+            axes.plot(line.shares, line.scores, color=colour, linestyle=dash, label=words)
         rule(axes, f"share of pixels {self.done}", score)
         axes.set_xlim(0, 1)
         axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
@@ -54,7 +70,7 @@ class Half:
 
     def ranked(self) -> list[tuple[str, float]]:
         """Labels with the area under their curves, the best first."""
-        areas = {label: area(scores) for label, scores in self.curves.items()}
+        areas = {label: line.area for label, line in self.curves.items()}
         return sorted(areas.items(), key=lambda entry: entry[1], reverse=self.done == "inserted")
 
     @property
@@ -81,7 +97,42 @@ def metric_curves(deletion: Curves, insertion: Curves, *, score: str = "score", 
     halves = [half for half in halves if half.curves]
     if not halves:
         raise ValueError("there is no curve to draw: give {label: scores} for deletion, insertion or both.")
-    styles, limits = _styles(dict.fromkeys([*deletion, *insertion])), _limits(halves)
+    return _figure(halves, "area under the curve over the share of pixels, by the trapezoid rule", score, title)
+
+
+def measured_curves(measured: Mapping[str, MeasuredCurves], *, sample: int | None = None, title: str = "") -> Figure:
+    """Curves of `samp.metrics.deletion_insertion`, {label: curves}, with the areas of their own protocol.
+
+    Of one `sample`, or the mean over all that could be normalised.
+
+    >>> import samp, torch
+    >>> net, x = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)).eval(), torch.rand(2, 3, 4, 4)
+    >>> maps = {name: samp.explain(net, x, method=name) for name in ("samp++", "ig")}
+    >>> figure = measured_curves({name: samp.metrics.deletion_insertion(net, x, m) for name, m in maps.items()})
+    >>> len(figure.axes[1].get_legend().get_texts())
+    2
+    """
+    if not measured:
+        raise ValueError("there is no curve to draw: give {label: samp.metrics.deletion_insertion(…)}.")
+    protocol = next(iter(measured.values())).protocol
+    if any(curves.protocol != protocol for curves in measured.values()):
+        raise ValueError("the curves are of different protocols and do not belong on the same axes.")
+    halves = [
+        Half("deleted", {str(k): _line(c.deletion_curve, c.deletion, c, sample) for k, c in measured.items()}),
+        Half("inserted", {str(k): _line(c.insertion_curve, c.insertion, c, sample) for k, c in measured.items()}),
+    ]
+    rule = protocol.auc if isinstance(protocol.auc, str) else "its own rule"
+    whose = "mean over the samples" if sample is None else f"sample {sample}"
+    words = (
+        f"area by the protocol {protocol.name!r} ({rule}{', ÷ f(image)' * (protocol.normalise == 'image')}), {whose}"
+    )
+    score = protocol.score if isinstance(protocol.score, str) else "score"
+    return _figure(halves, words, score, title)
+
+
+def _figure(halves: Sequence[Half], areas: str, score: str, title: str) -> Figure:
+    """The halves side by side on one scale, with what their areas are in words."""
+    styles, limits = _styles(dict.fromkeys(label for half in halves for label in half.curves)), _limits(halves)
     width = (WIDTH - 2 * MARGIN - TICKS - EDGE - (len(halves) - 1) * BETWEEN) / len(halves)
 
     def panel(place: int, half: Half) -> Panel:
@@ -93,7 +144,7 @@ def metric_curves(deletion: Curves, insertion: Curves, *, score: str = "score", 
         return Panel(TICKS + place * (width + BETWEEN), 0.05, width, TALL, draw)
 
     below = LEGEND + 0.05 + ENTRY * max(half.rows for half in halves)
-    return page([panel(i, half) for i, half in enumerate(halves)], [_words(halves)], title, below=below, right=EDGE)
+    return page([panel(i, h) for i, h in enumerate(halves)], [_words(halves, areas)], title, below=below, right=EDGE)
 
 
 def area(scores: Array) -> float:
@@ -105,13 +156,22 @@ def area(scores: Array) -> float:
     return float((scores[1:] + scores[:-1]).mean() / 2) if len(scores) > 1 else float(scores[0])
 
 
-def _words(halves: Sequence[Half]) -> str:
+def _words(halves: Sequence[Half], areas: str) -> str:
     better = {"deleted": "low is good under deletion", "inserted": "high is good under insertion"}
     said = ", ".join(better[half.done] for half in halves)
-    return f"AUC: area under the curve over the share of pixels, by the trapezoid rule; {said}."
+    return f"AUC: {areas}; {said}."
 
 
-def _read(curves: Curves, what: str) -> dict[str, Array]:
+def _line(curve: Tensor, areas: Tensor, curves: MeasuredCurves, sample: int | None) -> Line:
+    """One sample's curve and area, or the mean over those that have one."""
+    whole = ~areas.isnan() if sample is None else torch.arange(len(areas), device=areas.device) == sample
+    if not whole.any():
+        raise ValueError("no sample could be normalised, so there is no curve: measure with normalise=None.")
+    scores, shown = curve[whole].double().mean(0), areas[whole].double().mean()
+    return Line(numbers(curves.shares), finite(numbers(scores), "a curve"), float(shown))
+
+
+def _read(curves: Curves, what: str) -> dict[str, Line]:
     read = {}
     for label, scores in curves.items():
         line = finite(numbers(scores), f"the {what} curve of {label!r}")
@@ -119,7 +179,7 @@ def _read(curves: Curves, what: str) -> dict[str, Array]:
             raise ValueError(
                 f"the {what} curve of {label!r} has shape {line.shape}: give one score per part, k of them."
             )
-        read[str(label)] = line
+        read[str(label)] = Line.even(line)
     return read
 
 
@@ -132,7 +192,7 @@ def _styles(labels: Iterable[str]) -> dict[str, Style]:
 
 def _limits(halves: Sequence[Half]) -> tuple[float, float]:
     """The same for both, with some air."""
-    scores = np.concatenate([line for half in halves for line in half.curves.values()])
+    scores = np.concatenate([line.scores for half in halves for line in half.curves.values()])
     low, high = float(scores.min()), float(scores.max())
     air = 0.04 * (high - low) or 0.5
     return low - air, high + air

@@ -1,0 +1,120 @@
+"""`samp compare`: several methods on one photo, side by side."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import CompletionItem
+
+from samp.cli.options import PATH, ModelOptions, model_options, target_option
+
+if TYPE_CHECKING:
+    from samp.methods import Method
+
+# Ours, integrated gradients with two baselines, the best known of those that look at features and of those that sample,
+# and the floor: 216 gradients, and 406 forwards for the curves, which take one core 26 seconds in all. guidedig alone
+# would take as many gradients again.
+METHODS = "samp++,samp,ig,ig-blurred,gradcam,smoothgrad,random"
+PROTOCOLS = ("mnist", "cifar10", "imagenet", "rise", "diffid")  # known here, so that --help need not import torch
+EPILOG = """Exit codes: 0 if every method was compared, 1 if some failed and are left out, 2 if none is left, 130 if
+interrupted. Whatever was written by then is whole."""
+
+
+def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from samp.methods import names
+
+    before, comma, last = incomplete.rpartition(",")
+    return [CompletionItem(before + comma + name) for name in names() if name.startswith(last)]
+
+
+@click.command(epilog=EPILOG)
+@click.argument("photo", required=False, type=PATH)
+@click.option(
+    "--methods",
+    default=METHODS,
+    show_default=True,
+    shell_complete=_complete,
+    help="Names with commas between; `samp methods` lists them.",
+)
+@click.option(
+    "--protocol",
+    type=click.Choice(PROTOCOLS),
+    help="Of Deletion and Insertion.  [default: the SAMP paper's for the size of the input]",
+)
+@target_option
+@click.option(
+    "--out", type=PATH, default=Path("comparison.html"), show_default=True, help="Page to write; a .png goes beside it."
+)
+@click.option("--json", "as_json", is_flag=True, help="Numbers on stdout as one JSON object; all else on stderr.")
+@click.option("--seed", default=0, show_default=True, help="Of everything random.")
+@model_options
+def compare(
+    photo: Path | None,
+    methods: str,
+    protocol: str | None,
+    target: str | None,
+    out: Path,
+    as_json: bool,
+    seed: int,
+    model: ModelOptions,
+) -> None:
+    """Compare methods on PHOTO (an embedded cup of coffee if left out): maps, curves and numbers side by side.
+
+    Writes one page that opens in any browser without a network, and the same as a figure beside it: each method's map,
+    its Deletion and Insertion curves on shared axes, and a table of their areas, completeness error, concentration,
+    seconds and model calls. One photo is no statistics.
+
+    \b
+    Examples:
+      samp compare cat.jpg --out cat.html
+      samp compare cat.jpg --methods samp++,ig,gradcam,random --protocol rise --json
+    """
+    from samp.cli.asking import ask
+    from samp.cli.compare_facts import missing, repeat, text_table, told
+    from samp.cli.comparing import compare_all, write
+    from samp.photos import embedded
+
+    path = photo or embedded()
+    chosen = _chosen(methods)
+    page, figure = _places(path, out)
+    asked = ask(path, model.load(), target)
+    compared, left_out = compare_all(asked, chosen, protocol, seed)
+    again = repeat(photo, list(chosen), str(asked.targets[0]), compared.protocol.name, model)
+    found = told(asked, compared, left_out, shlex.join([*again, "--seed", str(seed)]))
+    for note in missing(compared, found):
+        click.echo(f"samp: {note}", err=True)
+    written = write(page, figure, asked, compared, found)
+    if as_json:
+        click.echo(json.dumps({**found, "out": [click.format_filename(file) for file in written]}))
+    else:
+        click.echo(f"{found['class']} ({found['index']}), {found['score_is']} {found['score']:.3f} ({found['model']})")
+        click.echo(text_table(compared))
+        click.echo(f"written: {', '.join(click.format_filename(file) for file in written)}")
+    sys.exit(1 if left_out else 0)
+
+
+def _chosen(words: str) -> dict[str, Method]:
+    """The methods of these names, each once; an unknown one gets its sentence before any work is done."""
+    from samp.comparison import labelled
+
+    names = list(dict.fromkeys(filter(None, map(str.strip, words.split(",")))))
+    if not names:
+        raise ValueError("--methods names no method: give some, such as samp++,ig,random.")
+    return labelled(names)
+
+
+def _places(photo: Path, out: Path) -> tuple[Path, Path]:
+    """The page and the figure beside it, neither of which may be the photo."""
+    from samp.cli.output import make_room, places
+
+    (page,), _ = places([photo], out, "html", folder=False)
+    figure = page.with_suffix(".png")
+    if figure.exists() and photo.exists() and figure.samefile(photo):
+        raise ValueError(f"the figure {figure} would overwrite the photo itself: choose another --out.")
+    make_room([page], folder_is_ours=False)
+    return page, figure

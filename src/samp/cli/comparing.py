@@ -1,0 +1,74 @@
+"""Comparing methods one after the other: what `samp compare` does between its options and its last line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+from torch import Tensor
+
+from samp.cli import EXPECTED
+from samp.cli.asking import Asked
+from samp.cli.compare_page import page as page_of
+from samp.cli.progress import Progress, expected_rows
+from samp.comparison import Compared, Task, pose_task
+from samp.files import whole
+from samp.methods import Method
+from samp.metrics.judge import Settings
+
+
+def compare_all(
+    asked: Asked, methods: Mapping[str, Method], protocol: str | None, seed: int
+) -> tuple[Compared, dict[str, str]]:
+    """The rows of the methods that worked, and a sentence for each that did not."""
+    task = pose_task(asked.classifier.net, asked.x, asked.targets[0], protocol, settings=Settings(seed=seed))
+    progress, rows, left_out = _progress(task, methods.values()), [], {}
+    with progress.watch(asked.classifier.net, ""):
+        for name, method in methods.items():
+            progress.photo = name
+            try:
+                rows.append(task.measure(name, method))
+            except Exception as error:
+                if _debugging():
+                    raise
+                left_out[name] = _sentence(error)
+    if not rows:
+        raise ValueError(f"none of the methods worked: {', '.join(left_out)}.")
+    return Compared(tuple(rows)), left_out
+
+
+def write(page: Path, figure: Path, asked: Asked, compared: Compared, told: dict[str, Any]) -> list[Path]:
+    """The page, and the figure where matplotlib is there to draw it; what was written."""
+    with whole(page) as unfinished:
+        unfinished.write_text(page_of(asked, compared, told), encoding="utf-8")
+    try:
+        from samp.cli.compare_figure import draw
+    except ImportError:
+        click.echo("samp: the page has no figure beside it, which needs matplotlib: pip install samp[viz].", err=True)
+        return [page]
+    with whole(figure) as unfinished:
+        notes = {"samp": json.dumps(told)}  # the numbers travel in the file, as with `samp explain`
+        draw(asked, compared, told).savefig(unfinished, format="png", metadata=notes, pil_kwargs={"optimize": True})
+    return [page, figure]
+
+
+def _progress(task: Task, methods: Iterable[Method]) -> Progress:
+    """A progress line that knows the evaluations of all methods and of their curves, as far as settings tell."""
+    pixels = task.inputs.shape[2] * task.inputs.shape[3] if isinstance(task.inputs, Tensor) else 0
+    curves = 2 * len(task.protocol.counts(pixels))
+    rows = (expected_rows(method, pixels) or int(getattr(method, "samples", 1)) for method in methods)
+    return Progress(1, sum(one + curves for one in rows))
+
+
+def _debugging() -> bool:
+    context = click.get_current_context(silent=True)
+    return bool(context and context.find_root().params.get("debug"))
+
+
+def _sentence(error: Exception) -> str:
+    """In one line, with the kind of an error that was not meant for people."""
+    said = " ".join(str(error).split()) or type(error).__name__
+    return said if isinstance(error, EXPECTED) else f"unexpected {type(error).__name__} ({said})."

@@ -1,0 +1,82 @@
+"""`samp play`: a page in which the path can be walked back and forth."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from samp.cli.options import PATH, MethodOptions, ModelOptions, method_options, model_options, target_option
+
+if TYPE_CHECKING:
+    from samp.attribution import Attribution
+    from samp.cli.asking import Asked
+    from samp.methods import Method
+
+ETA = 0.02  # SAMP++ then takes some 50 steps a walk; the 15 of its published η would make a jerky film
+
+
+@click.command()
+@click.argument("photo", required=False, type=PATH)
+@click.option("--out", type=PATH, default=Path("path.html"), show_default=True, help="HTML file to write.")
+@click.option(
+    "--frames", type=click.IntRange(2), default=60, show_default=True, help="At most so many points of each walk."
+)
+@target_option
+@model_options
+@method_options
+def play(
+    photo: Path | None, out: Path, frames: int, target: str | None, model: ModelOptions, how: MethodOptions
+) -> None:
+    """Walk the path from and to PHOTO (an embedded cup of coffee if left out) in a page that opens in any browser.
+
+    The page is one file that needs no network: drag along the path and watch pixels appear and disappear, with the
+    score, the credit and the model's five best classes at each point. Any method that walks can be played; samp++ takes
+    an --eta of 0.02 here unless another is given.
+
+    \b
+    Examples:
+      samp play cat.jpg --out cat.html
+      samp play cat.jpg --method ig --baseline blurred --target tabby
+    """
+    from samp import player
+    from samp.cli.asking import ask
+    from samp.cli.output import make_room, places
+    from samp.photos import embedded
+
+    path = photo or embedded()
+    (file,), _ = places([path], out, "html", folder=False)
+    make_room([file], folder_is_ours=False)
+    method = _walking(how)
+    asked = ask(path, model.load(), target)
+    result = _explained(asked, method, how.seed)
+    page = player.page(result, asked.classifier, name=click.format_filename(path.name), frames=frames)
+    player.save(page, file)
+    click.echo(f"{'written:':<11}{click.format_filename(file)} ({len(page) / 1e6:.1f} MB)")
+
+
+def _walking(how: MethodOptions) -> Method:
+    """The method, if it walks: known before minutes are spent on one that does not."""
+    method = (replace(how, eta=ETA) if how.name == "samp++" and how.eta is None else how).method()
+    if not hasattr(method, "credit"):  # what path methods have, and only they: how a segment of the path is credited
+        raise ValueError(f"{how.name} does not walk, so there is no path to play: try samp++, samp or ig.")
+    return method
+
+
+def _explained(asked: Asked, method: Method, seed: int) -> Attribution:
+    """The result with points of its walks; its numbers are printed."""
+    import samp
+    from samp.cli.facts import facts, lines
+    from samp.cli.progress import Progress, expected_rows
+
+    classifier, started = asked.classifier, time.perf_counter()
+    height, width = classifier.shape
+    progress = Progress(1, expected_rows(method, height * width))
+    with progress.watch(classifier.net, click.format_filename(asked.path.name)):
+        result = samp.explain(classifier.net, asked.x, target=asked.targets[0], method=method, record=True, seed=seed)
+    for name, words in lines(facts(asked, result, 0, time.perf_counter() - started)).items():
+        click.echo(f"{name + ':':<11}{words}")
+    return result

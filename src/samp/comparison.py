@@ -1,0 +1,305 @@
+"""Methods side by side on the same samples: each one's maps, its curves, and what it cost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from samp.attribution import Attribution
+from samp.batches import BatchSize
+from samp.door import explain
+from samp.groups import Groups
+from samp.methods import Method, named
+from samp.metrics import protocols
+from samp.metrics.completeness import completeness_of
+from samp.metrics.concentration import Concentration, concentration
+from samp.metrics.deletion_insertion import Curves, GivenProtocol, deletion_insertion
+from samp.metrics.judge import Settings, judging
+from samp.metrics.protocols import Protocol
+from samp.names import look_up
+from samp.objectives import Target
+from samp.problem import Inputs
+
+Methods = Sequence[str | Method] | Mapping[str, str | Method]
+
+
+def compare(
+    model: Callable[..., Any],
+    inputs: Inputs,
+    methods: Methods,
+    target: Target = None,
+    protocol: GivenProtocol = None,
+    *,
+    groups: Groups | None = None,
+    forward_args: Sequence[Any] = (),
+    batch_size: BatchSize = "auto",
+    progress: bool = False,
+    seed: int = 0,
+) -> Compared:
+    """One row for each method: maps, Deletion and Insertion, completeness error, concentration, seconds, model calls.
+
+    - `methods`: names or objects such as `samp.SAMP(eta=0.1)`, or {label: one of these}.
+    - `protocol`: of Deletion and Insertion, as in `samp.metrics.deletion_insertion`; the paper's for this size if left
+      out.
+    - All else is as in `samp.explain`. A class that is to be predicted is predicted once, for all methods.
+
+    A method that fails raises its error. For differences over many samples, with intervals and p-values, give two rows'
+    `curves.insertion` to `samp.metrics.statistics.paired`.
+
+    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)).eval()
+    >>> compared = compare(net, torch.rand(2, 3, 4, 4), ["samp++", "ig", "random"])
+    >>> [row.name for row in compared.rows], compared["ig"].curves.deletion.shape
+    (['samp++', 'ig', 'random'], torch.Size([2]))
+    >>> compared["random"].completeness_error is None, compared["ig"].gradients.tolist()
+    (True, [51, 51])
+    """
+    chosen = labelled(methods)
+    settings = Settings(forward_args, batch_size, progress, seed)
+    task = pose_task(model, inputs, target, protocol, groups=groups, settings=settings)
+    return Compared(tuple(task.measure(name, method) for name, method in chosen.items()))
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One method's answer, and what is known about it.
+
+    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)).eval()
+    >>> row = compare(net, torch.rand(2, 3, 4, 4), ["ig"]).rows[0]
+    >>> row.numbers(sample=0)["gradients"], row.forwards, row.asked_the_model
+    (51.0, 0, True)
+    """
+
+    name: str
+    attribution: Attribution
+    curves: Curves
+    completeness_error: Tensor | None
+    """b: |what the credit misses of the score's change| over |that change|; None where none is claimed."""
+    concentration: Concentration
+    seconds: float
+    """Wall time of explaining all samples, the metrics not counted."""
+
+    @property
+    def gradients(self) -> Tensor:
+        """b: value-and-gradient evaluations spent on each sample."""
+        return self.attribution.gradients
+
+    @property
+    def forwards(self) -> int:
+        """Further evaluations without a gradient spent on each sample; those of the metrics are not counted."""
+        return int(self.attribution.details.get("forwards") or 0)
+
+    @property
+    def asked_the_model(self) -> bool:
+        """Whether the maps took any model call: those of "random" do not, and are a floor for the others."""
+        return bool(self.forwards or (self.gradients > 0).any())
+
+    def numbers(self, sample: int | None = None) -> dict[str, float | None]:
+        """By the keys of `COLUMNS`: of one sample, or the mean of those that are finite; None where there is none.
+
+        Seconds are those of all samples together.
+        """
+        tensors = {
+            "deletion": self.curves.deletion,
+            "insertion": self.curves.insertion,
+            "difference": self.curves.difference,
+            "completeness_error": self.completeness_error,
+            "variance": self.concentration.variance,
+            "gini": self.concentration.gini,
+            "top_share": self.concentration.top_share,
+            "gradients": self.gradients,
+        }
+        found = {key: _number(values, sample) for key, values in tensors.items()}
+        return found | {"seconds": self.seconds, "forwards": float(self.forwards)}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Compared:
+    """What `compare` returns: a row for each method, in the order asked for.
+
+    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)).eval()
+    >>> compared = compare(net, torch.rand(2, 3, 4, 4), {"ours": "samp++", "theirs": "ig"})
+    >>> compared.names, compared.protocol.name, compared.table().splitlines()[0][:32]
+    (('ours', 'theirs'), 'cifar10', '| method | deletion ↓ | insertio')
+    """
+
+    rows: tuple[Row, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(row.name for row in self.rows)
+
+    @property
+    def protocol(self) -> Protocol:
+        """That of Deletion and Insertion."""
+        return self.rows[0].curves.protocol
+
+    def __getitem__(self, name: str) -> Row:
+        return look_up(name, {row.name: row for row in self.rows}, "row")
+
+    def __repr__(self) -> str:
+        return f"Compared({', '.join(self.names)} on {len(self.rows[0].gradients)} samples; {self.protocol})"
+
+    def best(self, column: Column, sample: int | None = None) -> set[str]:
+        """The methods with the best value of a column, none where all are equal.
+
+        A map made without the model (`random`) is never among them.
+        """
+        if column.better is None:
+            return set()
+        values = {row.name: row.numbers(sample)[column.key] for row in self.rows if row.asked_the_model}
+        known = {name: value for name, value in values.items() if value is not None}
+        goal = (min if column.better == "lower" else max)(known.values(), default=None)
+        best = {name for name, value in known.items() if value == goal}
+        return set() if len(best) == len(known) > 1 else best
+
+    def table(self, sample: int | None = None) -> str:
+        """Markdown: the means over all samples, or one sample's numbers; arrows point to what is better."""
+        rows = [["method", *(column.arrowed for column in COLUMNS)], ["---"] * (len(COLUMNS) + 1)]
+        for row in self.rows:
+            numbers = row.numbers(sample)
+            rows.append([row.name, *(column.words(numbers[column.key]) for column in COLUMNS)])
+        return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A number that every row has: its key in `Row.numbers`, its heading, which way is better, and how it is written.
+
+    >>> COLUMNS[0].arrowed, COLUMNS[0].words(0.25), COLUMNS[0].words(None)
+    ('deletion ↓', '0.250', '–')
+    >>> COLUMNS[3].lines
+    ['completeness', 'error ↓']
+    """
+
+    key: str
+    heading: str
+    better: Literal["lower", "higher"] | None
+    write: Callable[[float], str]
+
+    @property
+    def arrowed(self) -> str:
+        """The heading with an arrow down where lower is better, and up where higher is."""
+        arrows = {"lower": f"{self.heading} ↓", "higher": f"{self.heading} ↑"}
+        return arrows[self.better] if self.better else self.heading
+
+    @property
+    def lines(self) -> list[str]:
+        """The same in two lines where it has several words; an arrow stays with its word."""
+        *before, last = self.heading.split(" ")
+        arrow = self.arrowed.removeprefix(self.heading)
+        return [" ".join(before), last + arrow] if before else [last + arrow]
+
+    def words(self, value: float | None) -> str:
+        """The number as it is shown, with a true minus sign; a dash for none."""
+        return "–" if value is None else self.write(value).replace("-", "−")
+
+
+def percent(share: float) -> str:
+    """Whole percents, or two digits of a small share.
+
+    >>> percent(0.1234), percent(0.00456), percent(12.0)
+    ('12 %', '0.46 %', '1,200 %')
+    """
+    return f"{100 * share:,.0f} %" if share >= 0.0995 else f"{100 * share:.2g} %"
+
+
+COLUMNS = (
+    Column("deletion", "deletion", "lower", "{:.3f}".format),
+    Column("insertion", "insertion", "higher", "{:.3f}".format),
+    Column("difference", "insertion − deletion", "higher", "{:.3f}".format),
+    Column("completeness_error", "completeness error", "lower", percent),
+    # It grows with the square of a map's scale: only maps of one sum can be ranked by it.
+    Column("variance", "variance", None, "{:.1e}".format),
+    Column("gini", "Gini", "higher", "{:.3f}".format),
+    Column("top_share", "top 10 % share", "higher", percent),
+    Column("seconds", "seconds", "lower", "{:.2f}".format),
+    Column("gradients", "gradients", "lower", "{:.5g}".format),
+    Column("forwards", "forwards", "lower", "{:.5g}".format),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What each method is given: the model, the samples, the score to explain and the protocol to be judged by."""
+
+    model: Callable[..., Any]
+    inputs: Inputs
+    target: Target
+    protocol: Protocol
+    groups: Groups | None
+    settings: Settings
+
+    def measure(self, name: str, method: Method) -> Row:
+        """The method's row, under this name; an error says in a note which method it is of."""
+        try:
+            return self._measured(name, method)
+        except Exception as error:
+            error.add_note(f"while comparing, in {name}")
+            raise
+
+    def _measured(self, name: str, method: Method) -> Row:
+        how = vars(self.settings)
+        started = self._now()
+        result = explain(self.model, self.inputs, target=self.target, method=method, groups=self.groups, **how)
+        seconds = self._now() - started
+        curves = deletion_insertion(self.model, self.inputs, result, self.target, self.protocol, **how)
+        missed = completeness_of(result)["both"].relative if result.residual_by_direction else None
+        return Row(name, result, curves, missed, concentration(result), seconds)
+
+    def _now(self) -> float:
+        """The clock, once the device has done all it was told to."""
+        first = self.inputs if isinstance(self.inputs, Tensor) else self.inputs[0]
+        if first.device.type == "cuda":
+            torch.cuda.synchronize(first.device)
+        return time.perf_counter()
+
+
+def pose_task(
+    model: Callable[..., Any],
+    inputs: Inputs,
+    target: Target,
+    protocol: GivenProtocol,
+    *,
+    groups: Groups | None = None,
+    settings: Settings,
+) -> Task:
+    """The task, with the protocol chosen and the class known, before any method starts."""
+    tensors = inputs if isinstance(inputs, tuple | list) else [inputs]
+    chosen = protocols.protocol(protocol, [getattr(tensor, "shape", ()) for tensor in tensors])
+    if target is None:
+        with judging(model, inputs, None, groups, "logit", settings) as judge:
+            target = judge.problem.objective.index.squeeze(1)  # type: ignore[union-attr]  # predicted, so an index
+    return Task(model, inputs, target, chosen, groups, settings)
+
+
+def labelled(methods: Methods) -> dict[str, Method]:
+    """Methods by their labels: a mapping's own, a name, or the repr of an object.
+
+    >>> list(labelled(["ig", named("random")]))
+    ['ig', 'RandomMap()']
+    """
+    if isinstance(methods, str):
+        raise TypeError(f"methods are several, such as [{methods!r}, 'random'], not one string.")
+    given = (
+        methods
+        if isinstance(methods, Mapping)
+        else {one if isinstance(one, str) else repr(one): one for one in methods}
+    )
+    chosen = {label: named(one) for label, one in given.items()}
+    if len(chosen) != len(methods) or not chosen:
+        came = f"{len(methods)} of which {len(methods) - len(chosen)} stand twice" if chosen else "none"
+        raise ValueError(f"give methods to compare, each once, or {{label: method}}; there are {came}.")
+    return chosen
+
+
+def _number(values: Tensor | None, sample: int | None) -> float | None:
+    if values is None:
+        return None
+    chosen = (values if sample is None else values[sample]).cpu().double()
+    finite = chosen[chosen.isfinite()]
+    return float(finite.mean()) if finite.numel() else None

@@ -1,0 +1,35 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from safetensors import SafetensorError
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """A file to write to, which takes the place of `path` when all went well and else leaves nothing behind.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with whole(Path(folder) / "note.txt") as unfinished:
+    ...         _ = unfinished.write_text("done")
+    ...     [path.name for path in Path(folder).iterdir()]
+    ['note.txt']
+    """
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {path.parent} to save in: make it first.")
+    unfinished = path.with_name(f".{path.name[:100]}.{os.getpid()}.part")
+    try:
+        yield unfinished
+        os.replace(unfinished, path)
+    except (OSError, SafetensorError) as error:  # the latter is what safetensors makes of a full disk
+        said = getattr(error, "strerror", None) or str(error)
+        raise OSError(f"{path} cannot be written ({said}): choose another place, or make room for it.") from error
+    finally:
+        with suppress(OSError):  # the folder itself may be gone, and with it the file
+            unfinished.unlink(missing_ok=True)

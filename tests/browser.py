@@ -1,0 +1,107 @@
+"""A real browser for tests of pages: Debian's chromium, driven by Playwright for Python.
+
+    @pytest.fixture(scope="module")
+    def chromium() -> Iterator[Any]:
+        with started() as browser:
+            yield browser
+
+    def test_a_page(chromium, path_of_a_page):
+        with visit(chromium, path_of_a_page) as seen:
+            seen.page.keyboard.press("Space")
+        assert seen.faults() == []
+
+Where Playwright or chromium is absent, the tests that ask for it are skipped with the reason.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+# Containers often run as root and with a small /dev/shm; chromium refuses the one and crashes on the other.
+FLAGS = ["--no-sandbox", "--disable-dev-shm-usage"]
+
+
+@dataclass(eq=False)
+class Visit:
+    """A page that is open, with what it complained about and asked the network for since it was opened."""
+
+    page: Any
+    own: str
+    """The page's own address."""
+    errors: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def faults(self) -> list[str]:
+        """Everything that a self-contained page must not do: console errors, exceptions, requests."""
+        return self.errors + self.requests
+
+    def hear(self, said: Any) -> None:
+        """A line in the console."""
+        if said.type in ("error", "warning"):
+            self.errors.append(said.text)
+
+    def note(self, asked: Any) -> None:
+        """A request; the page itself and what lies inside it are not the network."""
+        if asked.url != self.own and not asked.url.startswith(("data:", "blob:")):
+            self.requests.append(asked.url)
+
+
+@contextmanager
+def started() -> Iterator[Any]:
+    """A headless chromium; skips the test where there is none."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="needs Playwright: pip install playwright")
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        pytest.skip("needs chromium: apt-get install chromium")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@contextmanager
+def visit(browser: Any, path: Path, width: int = 1280, height: int = 900, **context: Any) -> Iterator[Visit]:
+    """The page at this path, opened from disk; `context` goes to Playwright (`color_scheme="dark"`, …)."""
+    with browser.new_context(viewport={"width": width, "height": height}, **context) as fresh:
+        seen = Visit(fresh.new_page(), path.resolve().as_uri())
+        seen.page.on("console", seen.hear)
+        seen.page.on("pageerror", lambda error: seen.errors.append(str(error)))
+        seen.page.on("request", seen.note)
+        seen.page.goto(seen.own)
+        yield seen
+
+
+def scrolls_sideways(page: Any) -> bool:
+    """Whether the page is wider than its window."""
+    return bool(page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"))
+
+
+def contrast(page: Any, selector: str) -> float:
+    """The contrast of an element's text to what lies behind it (WCAG 2): from 1 to 21; 4.5 is enough to read."""
+    text, behind = (_luminance(colour) for colour in page.eval_on_selector(selector, _COLOURS))
+    return (max(text, behind) + 0.05) / (min(text, behind) + 0.05)
+
+
+# The text's colour, and the first colour behind it that is not see-through.
+_COLOURS = """element => {
+  const text = getComputedStyle(element).color;
+  while (element && getComputedStyle(element).backgroundColor === "rgba(0, 0, 0, 0)") element = element.parentElement;
+  return [text, getComputedStyle(element ?? document.documentElement).backgroundColor];
+}"""
+
+
+def _luminance(colour: str) -> float:
+    """Of a colour such as "rgb(1, 2, 3)"."""
+    levels = [int(level) / 255 for level in colour.removeprefix("rgb(").removesuffix(")").split(",")]
+    linear = [level / 12.92 if level <= 0.04045 else ((level + 0.055) / 1.055) ** 2.4 for level in levels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -1,0 +1,54 @@
+"""A photo and a net with hostile names, for tests of what `samp compare` writes."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import nn
+
+from samp.cli import compare_page
+from samp.cli.asking import Asked, ask
+from samp.cli.compare_facts import repeat, told
+from samp.cli.options import ModelOptions
+from samp.comparison import Compared
+from samp.models import Classifier
+
+EVIL = """</script><script>document.title = "hit"</script><img src=x onerror='document.title = "hit"'>"'&lt;&"""
+EVIL_FILE = EVIL.replace("/", "") + " näme.png"  # a file's name has no slash
+NAMES = ("samp++", "samp", "ig", "ig-blurred", "ig-both", "gradientxinput", "smoothgrad", "random")
+
+
+def tiny(size: Any = 12, sign: float = 1.0) -> Classifier:
+    height, width = (size, size) if isinstance(size, int) else size
+    weights = torch.randn(3, 3 * height * width, generator=torch.Generator().manual_seed(0))
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weights = nn.Parameter(weights)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            bent = x + 0.4 * torch.sin(3 * x)
+            return sign * nn.functional.softplus(bent.flatten(1) @ self.weights.T / height) - 0.01
+
+    return Classifier(Net().eval(), f"tiny {EVIL}", size, 0.5, 0.5, ("cup", EVIL, "dog"))
+
+
+def a_photo(folder: Path, name: str = "photo.png", size: tuple[int, int] = (40, 30)) -> Path:
+    levels = np.random.default_rng(0).integers(0, 256, (*size[::-1], 3), dtype=np.uint8)
+    Image.fromarray(levels).save(folder / name)
+    return folder / name
+
+
+def asked_of(folder: Path, classifier: Classifier | None = None, name: str = EVIL_FILE) -> Asked:
+    return ask(a_photo(folder, name), classifier or tiny(), "1")
+
+
+def page_of(asked: Asked, compared: Compared, left_out: dict[str, str] | None = None) -> str:
+    command = shlex.join(repeat(asked.path, compared.names, "1", compared.protocol.name, ModelOptions()))
+    return compare_page.page(asked, compared, told(asked, compared, left_out or {}, command))
