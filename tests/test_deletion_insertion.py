@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -259,18 +260,63 @@ def test_groups_of_any_kind_are_units() -> None:
     assert elements.deletion_curve.shape == (2, 49)
 
 
-def test_group_numbers_that_no_element_has_change_last() -> None:
+def test_group_numbers_that_no_element_has_are_no_features() -> None:
     net, x = linear([1.0, 2.0, 4.0]), torch.ones(1, 3, dtype=torch.float64)
     mask = torch.tensor([0, 2, 2])
     curves = deletion_insertion(net, x, torch.tensor([[-1.0, -3.0, -3.0]]), 0, Protocol(unit=mask))
-    assert curves.deletion_curve[0].tolist() == [7, 6, 0, 0]
+    assert curves.deletion_curve[0].tolist() == [7, 6, 0]
 
 
 def test_a_map_of_elements_is_not_taken_for_one_of_groups() -> None:
     net, x = linear([1.0, 2.0, 4.0]), torch.ones(1, 3, dtype=torch.float64)
     mask = torch.tensor([2, 0, 0])  # three numbers for three elements: b n and b g are of one shape
     curves = deletion_insertion(net, x, torch.tensor([[3.0, 1.0, 1.0]]), 0, Protocol(unit=mask))
-    assert curves.deletion_curve[0].tolist() == [7, 6, 0, 0]  # group 2 has credit 3, group 0 has 2
+    assert curves.deletion_curve[0].tolist() == [7, 6, 0]  # group 2 has credit 3, group 0 has 2
+
+
+def test_neither_numbering_nor_neighbours_matter_where_groups_are_a_samples_own() -> None:
+    net, images, maps = small_net(), torch.rand(2, 3, 4, 4), torch.randn(2, 4, 4)
+    quarters = samp.Patches(2).ids((3, 4, 4))
+    plain, gaps = (deletion_insertion(net, images, maps, 0, Protocol(unit=mask)) for mask in (quarters, 3 * quarters))
+    assert torch.equal(plain.deletion_curve, gaps.deletion_curve)
+    assert plain.shares.tolist() == gaps.shares.tolist() == [0, 0.25, 0.5, 0.75, 1]
+    own = torch.stack([quarters, samp.Pixels().ids((3, 4, 4))])  # 4 groups and 16
+    shares = Protocol(unit=own, step=(0.25, 0.5, 1.0), normalise="change")
+    both = deletion_insertion(net, images, maps, 0, shares)
+    alone = deletion_insertion(net, images[:1], maps[:1], 0, replace(shares, unit=quarters))
+    torch.testing.assert_close(both.deletion_curve[:1], alone.deletion_curve, equal_nan=True)
+    with pytest.raises(ValueError, match=r"from 4 to 16 features.*tuple of shares"):
+        deletion_insertion(net, images, maps, 0, Protocol(unit=own))
+
+
+def test_an_attributions_own_class_is_judged() -> None:
+    net, images = small_net(), torch.rand(3, 3, 6, 6)
+    result = samp.explain(net, images, target=2, method="gradientxinput")
+    judged = deletion_insertion(net, images, result, protocol=LINEAR)
+    assert judged.details["target"] == [2, 2, 2] != net(images).argmax(1).tolist()
+    assert torch.equal(judged.deletion, deletion_insertion(net, images, result, 2, LINEAR).deletion)
+    function = samp.explain(net, images, target=lambda output: output.sum(1), method="gradientxinput")
+    with pytest.raises(ValueError, match=r"which it does not hold: pass target"):
+        deletion_insertion(net, images, function, protocol=LINEAR)
+
+
+def test_scores_that_are_not_numbers_are_not_taken_for_what_cannot_be_normalised() -> None:
+    x = torch.tensor([[1.0, 1.0], [-1.0, -1.0]])
+    curves = deletion_insertion(lambda x: x.sum(1, keepdim=True).sqrt(), x, torch.ones(2, 2), 0, LINEAR)
+    assert curves.deletion.isnan().tolist() == [False, True]
+    assert curves.unnormalised == 0
+
+
+def test_arrays_of_any_layout_are_read() -> None:
+    net, images, maps = small_net(), torch.rand(2, 3, 4, 4), torch.randn(2, 4, 4)
+    expected = deletion_insertion(net, images, maps, 0, LINEAR)
+    flipped = np.ascontiguousarray(maps.numpy()[:, ::-1])[:, ::-1]
+    frozen = maps.numpy().copy()
+    frozen.setflags(write=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for array in (flipped, maps.numpy().astype(">f4"), frozen):
+            assert torch.equal(deletion_insertion(net, images, array, 0, LINEAR).deletion, expected.deletion)
 
 
 def test_several_inputs_and_forward_arguments() -> None:

@@ -10,12 +10,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+import samp
 from samp.metrics.boxes import Annotation, Box
 from samp.metrics.concentration import concentration
 from samp.metrics.deletion_insertion import deletion_insertion
 from samp.metrics.pointing_game import pointing_game
 from samp.metrics.protocols import Protocol
-from samp.metrics.running import Running, RunningGame
+from samp.metrics.running import Running, RunningGame, per_sample
 
 PROTOCOL = Protocol(step=3, normalise="image")
 
@@ -106,8 +107,86 @@ def test_a_batch_that_fails_leaves_everything_as_it_was() -> None:
     assert all(torch.equal(before[name], after[name]) for name in before)
 
 
+CASES: list[tuple[Any, dict[str, Any]]] = [
+    (deletion_insertion, {"protocol": PROTOCOL}),
+    (samp.metrics.mu_fidelity, {"subsets": 5, "groups": samp.Pixels()}),
+    (samp.metrics.sensitivity_n, {"subsets": 5, "sizes": [1, 3]}),
+    (samp.metrics.infidelity, {"perturbations": 5}),
+]
+
+
+@pytest.mark.parametrize(("function", "settings"), CASES, ids=[function.__name__ for function, _ in CASES])
+def test_every_metric_that_asks_the_model_runs(function: Any, settings: dict[str, Any]) -> None:
+    if function is samp.metrics.infidelity:
+        pytest.importorskip("captum", reason="needs the extra compare")
+    model, (x, maps) = net(), samples(4)
+    metric = Running(function, model, target=1, **settings)
+    metric.update(x[:3], maps[:3])
+    metric.update(x[3:], maps[3:])
+    whole = per_sample(function(model, x, maps, target=1, **settings))
+    found = metric.compute()
+    assert found.keys() == whole.keys()
+    for name, values in whole.items():
+        seen = int(found[name].count.max()) + int(found[name].left_out.min())
+        assert seen >= len(x)
+        torch.testing.assert_close(found[name].mean, values.double().nanmean(0), rtol=1e-6, atol=1e-8, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    "function", [samp.metrics.concentration, lambda m: samp.metrics.completeness(m, m.sum((1, 2)))]
+)
+def test_every_metric_of_maps_alone_runs(function: Any) -> None:
+    metric = Running(function)
+    metric.update(torch.rand(4, 3, 3))
+    assert metric.compute()
+    assert all(int(found.count) == 4 for found in metric.compute().values())
+
+
+def test_scores_can_be_chosen_where_curves_do_not_fit() -> None:
+    model = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten()).eval()
+    metric = Running(deletion_insertion, model, target=0, only=("deletion", "insertion"))
+    for size in (8, 12):
+        metric.update(torch.rand(2, 1, size, size), torch.rand(2, size, size))
+    assert int(metric.compute()["deletion"].count) == 4
+    assert "insertion" in repr(metric)
+    misspelt = Running(deletion_insertion, model, target=0, only=["insertoin"])
+    with pytest.raises(ValueError, match="insertion"):
+        misspelt.update(torch.rand(1, 1, 4, 4), torch.rand(1, 4, 4))
+
+
+def test_infinite_scores_are_left_out_and_counted() -> None:
+    metric = Running(lambda x: x)
+    metric.update(torch.tensor([1.0, torch.inf, -torch.inf, torch.nan]))
+    found = metric.compute()["score"]
+    assert (int(found.count), int(found.left_out), float(found.mean)) == (1, 3, 1.0)
+
+
+def test_a_state_that_does_not_fit_changes_nothing() -> None:
+    metric = Running(concentration, keep=True)
+    metric.update(torch.rand(3, 4, 4))
+    before = metric.state_dict()
+    plain = Running(concentration)
+    plain.update(torch.rand(2, 4, 4))
+    for bad in (plain.state_dict(), {"a": torch.zeros(1)}, {"gini/mean": torch.zeros(1)}):
+        with pytest.raises(ValueError, match=r"holds|scores"):
+            metric.load_state_dict(bad)
+    after = metric.state_dict()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+
+
+def test_settings_and_keeping_must_be_the_same_to_merge() -> None:
+    one = Running(deletion_insertion, None, protocol="mnist")
+    for other in (
+        Running(deletion_insertion, None, protocol="rise"),
+        Running(deletion_insertion, None, protocol="mnist", keep=True),
+        Running(deletion_insertion, None, protocol="mnist", only=["deletion"]),
+    ):
+        with pytest.raises(TypeError, match="same function and settings"):
+            one.merge(other)
+
+
 def test_what_does_not_belong_together_is_not_merged() -> None:
-    with pytest.raises(TypeError, match="same kind"):
+    with pytest.raises(TypeError, match="same function and settings"):
         Running(concentration).merge(Running(deletion_insertion, None))
     with pytest.raises(ValueError, match="keep=True"):
         Running(concentration).scores()
@@ -139,3 +218,17 @@ def test_running_games_count_by_class_and_merge() -> None:
     assert found["difficult overall"] == pytest.approx(1 / 2)
     one.reset()
     assert math.isnan(one.compute()["all"])
+
+
+def test_running_games_do_not_mix_tolerances_or_guess_what_is_difficult() -> None:
+    game, mask = RunningGame(), torch.ones(1, 2, 2, dtype=torch.bool)
+    game.update(games()[0])
+    game.update(pointing_game(torch.rand(1, 2, 2), mask, ["dog"], tolerance=0))  # masks say nothing of difficulty
+    assert math.isnan(game.compute()["difficult"])
+    assert game.compute()["all"] == 1.0
+    with pytest.raises(ValueError, match="do not go together"):
+        game.update(pointing_game(torch.rand(1, 2, 2), mask, ["dog"], tolerance=3))
+    with pytest.raises(TypeError, match="pointing_game returned"):
+        game.update(torch.ones(1))  # type: ignore[arg-type]  # the mistake that is tested
+    with pytest.raises(TypeError, match="RunningGame"):
+        Running(pointing_game).update(torch.rand(1, 2, 2), mask)

@@ -27,7 +27,7 @@ def same(a: Curves, b: Curves) -> bool:
 def test_equals_brute_force_on_four_features() -> None:
     weights = torch.tensor([3.0, -1.0, 2.0, 0.5], dtype=torch.float64)
     x, values = images(0, 2, 4), images(1, 2, 4)
-    found = transfer(values, {"judge": linear(weights)}, x, 0, STEPS)["judge"]
+    found = transfer({"judge": linear(weights)}, x, values, 0, STEPS)["judge"]
     for i in range(2):
         left, scores = x[i].clone(), [float(x[i] @ weights)]
         for feature in sorted(range(4), key=lambda j: -values[i, j]):
@@ -40,7 +40,7 @@ def test_equals_brute_force_on_four_features() -> None:
 
 def test_each_judge_gives_its_own_verdict_under_its_name() -> None:
     x, maps = images(2, 3, 2, 4, 4), images(3, 3, 4, 4)
-    found = transfer(maps, {"own": FINDER, "other": OTHER}, x, [0, 1, 2], RISE, batch_size=5)
+    found = transfer({"own": FINDER, "other": OTHER}, x, maps, [0, 1, 2], RISE, batch_size=5)
     assert list(found) == ["own", "other"]
     for name, judge in (("own", FINDER), ("other", OTHER)):
         assert same(found[name], deletion_insertion(judge, x, maps, [0, 1, 2], RISE, batch_size=5))
@@ -52,7 +52,7 @@ def test_best_map_of_one_model_is_best_for_one_like_it_and_worst_for_its_opposit
     weights = torch.tensor([4.0, 3.0, 2.0, 1.0], dtype=torch.float64)
     maps = x * weights
     judges = {"like": linear(2 * weights), "opposite": linear(-weights)}
-    good, bad = transfer(maps, judges, x, 0, STEPS), transfer(-maps, judges, x, 0, STEPS)
+    good, bad = transfer(judges, x, maps, 0, STEPS), transfer(judges, x, -maps, 0, STEPS)
     assert (good["like"].difference > bad["like"].difference).all()
     assert (good["opposite"].difference < bad["opposite"].difference).all()
 
@@ -61,7 +61,7 @@ def test_inputs_maps_and_targets_may_be_given_by_name() -> None:
     x, small = images(5, 2, 2, 4, 4), images(5, 2, 2, 2, 2)
     judges = {"a": FINDER, "b": net(2, 2 * 2 * 2)}
     maps = {"a": images(6, 2, 4, 4), "b": images(7, 2, 2, 2)}
-    found = transfer(maps, judges, {"a": x, "b": small}, {"a": 0, "b": [1, 2]}, RISE)
+    found = transfer(judges, {"a": x, "b": small}, maps, {"a": 0, "b": [1, 2]}, RISE)
     assert same(found["a"], deletion_insertion(FINDER, x, maps["a"], 0, RISE))
     assert same(found["b"], deletion_insertion(judges["b"], small, maps["b"], [1, 2], RISE))
 
@@ -71,11 +71,11 @@ def test_attribution_brings_its_own_classes_and_not_the_judges() -> None:
     found = samp.explain(FINDER, x, method="ig")
     own, theirs = FINDER(x).argmax(1), OTHER(x).argmax(1)
     assert not torch.equal(own, theirs)
-    judged = transfer(found, OTHER, x, protocol=RISE)
+    judged = transfer(OTHER, x, found, protocol=RISE)
     assert list(judged) == ["Sequential"]
     assert judged["Sequential"].details["target"] == own.tolist()
     assert same(judged["Sequential"], deletion_insertion(OTHER, x, found, own, RISE))
-    given = transfer(found, OTHER, x, 1, RISE)
+    given = transfer(OTHER, x, found, 1, RISE)
     assert given["Sequential"].details["target"] == [1] * 6
 
 
@@ -87,7 +87,7 @@ def test_places_in_larger_outputs_are_kept_as_they_are() -> None:
     found = samp.explain(deep, x, target=[(1, 0), (2, 0)], method="ig")
     score = Protocol(step=4, name="steps of 4")
     expected = deletion_insertion(deep, x, found, [(1, 0), (2, 0)], score)
-    assert same(transfer(found, {"deep": deep}, x, protocol=score)["deep"], expected)
+    assert same(transfer({"deep": deep}, x, found, protocol=score)["deep"], expected)
 
 
 @pytest.mark.parametrize(
@@ -114,5 +114,5 @@ def test_bad_arguments_get_a_sentence(change: dict[str, Any], sentence: str) -> 
 def test_function_targets_of_an_attribution_must_be_given_again() -> None:
     x = images(8, 2, 2, 4, 4)
     found = samp.explain(FINDER, x, target=lambda out: out.sum(1), method="ig")
-    with pytest.raises(ValueError, match="do not say which class they explain"):
-        transfer(found, OTHER, x, protocol=RISE)
+    with pytest.raises(ValueError, match="which it does not hold"):
+        transfer(OTHER, x, found, protocol=RISE)

@@ -12,6 +12,7 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import torch
@@ -159,7 +160,7 @@ def named(baseline: Any) -> Callable[..., Tensor]:
         return look_up(baseline, NAMED, "baseline")
     if isinstance(baseline, Tensor):
         return Given(baseline)
-    if isinstance(baseline, int | float):
+    if isinstance(baseline, Real):
         return Constant(float(baseline))
     if callable(baseline):
         return baseline  # type: ignore[no-any-return]  # a callable of the user's; its result is checked in `make`

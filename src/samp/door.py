@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -70,7 +71,7 @@ def explain(
 
 
 @contextmanager
-def undisturbed(model: Any, device: torch.device, seed: int, depth: int = 4) -> Iterator[None]:
+def undisturbed(model: Any, device: torch.device, seed: int) -> Iterator[None]:
     """Run with seeded randomness, then put back the random state and, in training mode, the model's running statistics.
 
     >>> model = nn.Linear(1, 1).eval()
@@ -85,7 +86,7 @@ def undisturbed(model: Any, device: torch.device, seed: int, depth: int = 4) -> 
         warnings.warn(
             "the model is in training mode: dropout makes the walk random and batch statistics mix samples; "
             "call model.eval() first.",
-            stacklevel=depth,  # past the context manager and explain: the caller's line
+            stacklevel=_callers_line(),
         )
     buffers = {name: buffer.clone() for name, buffer in model.named_buffers()} if training else {}
     on_gpu = device.type == "cuda"
@@ -99,3 +100,11 @@ def undisturbed(model: Any, device: torch.device, seed: int, depth: int = 4) -> 
         finally:
             for name, buffer in buffers.items():
                 model.get_buffer(name).copy_(buffer)
+
+
+def _callers_line() -> int:
+    """The stack level, counted from the caller of this, of the first frame outside samp and its context managers."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("samp", "contextlib"):
+        frame, level = frame.f_back, level + 1
+    return level

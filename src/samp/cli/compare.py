@@ -84,7 +84,7 @@ def compare(
     page, figure = _places(path, out)
     asked = ask(path, model.load(), target)
     compared, left_out = compare_all(asked, chosen, protocol, seed)
-    again = repeat(photo, list(chosen), str(asked.targets[0]), compared.protocol.name, model)
+    again = repeat(photo, list(chosen), str(asked.targets[0]), protocol, model)
     found = told(asked, compared, left_out, shlex.join([*again, "--seed", str(seed)]))
     for note in missing(compared, found):
         click.echo(f"samp: {note}", err=True)

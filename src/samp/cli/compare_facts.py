@@ -43,7 +43,7 @@ def told(asked: Asked, compared: Compared, left_out: Mapping[str, str], command:
     common = facts(asked, compared.rows[0].attribution, 0, 0.0)
     return {
         **{key: common[key] for key in ABOUT},
-        "protocol": compared.protocol.name,
+        "protocol": compared.protocol.label,
         "protocol_settings": repr(compared.protocol),
         "command": command,
         "shares": compared.rows[0].curves.shares.tolist(),
@@ -63,7 +63,9 @@ def missing(compared: Compared, told: dict[str, Any]) -> list[str]:
     return notes
 
 
-def repeat(photo: Path | None, methods: Sequence[str], target: str, protocol: str, model: ModelOptions) -> list[str]:
+def repeat(
+    photo: Path | None, methods: Sequence[str], target: str, protocol: str | None, model: ModelOptions
+) -> list[str]:
     """The words of a command that makes the same comparison again; settings left as they are by default are left out.
 
     >>> import shlex
@@ -71,7 +73,7 @@ def repeat(photo: Path | None, methods: Sequence[str], target: str, protocol: st
     "samp compare 'my cat.jpg' --methods ig,samp++ --target 281 --protocol rise --size 64"
     """
     words = ["samp", "compare", *([click.format_filename(photo)] if photo else [])]
-    words += ["--methods", ",".join(methods), "--target", target, "--protocol", protocol]
+    words += ["--methods", ",".join(methods), "--target", target, *(["--protocol", protocol] if protocol else [])]
     for field in fields(model):
         value = getattr(model, field.name)
         if value is True:
@@ -127,7 +129,7 @@ def protocol_words(protocol: Protocol, points: int, classifier: Classifier) -> s
         each = f"{protocol.step:,} at a time"
     area = f"the {protocol.auc} of" if isinstance(protocol.auc, str) else "a function of"
     return (
-        f"{protocol.name!r}: {unit} with {most} first, {each}; deleted ones show {protocol.fill!r}, those not yet "
+        f"{protocol.label!r}: {unit} with {most} first, {each}; deleted ones show {protocol.fill!r}, those not yet "
         f"inserted {protocol.start!r} (0 is the colour {zero_colour(classifier)} in the space the model is fed). "
         f"Curves: {score_words(protocol)}. Area: {area} {points} points."
     )

@@ -12,8 +12,9 @@ from torch import Tensor
 from samp.batches import BatchSize
 from samp.metrics import protocols
 from samp.metrics.judge import Judge, Settings, judging
-from samp.metrics.maps import Maps, group_values, ranks
+from samp.metrics.maps import Maps, explained, group_values, ranks
 from samp.metrics.protocols import Protocol
+from samp.metrics.subsets import own_counts
 from samp.objectives import Target
 from samp.problem import Inputs
 
@@ -43,6 +44,8 @@ class Curves:
     """b k"""
     shares: Tensor
     """k: the share of features changed at each point."""
+    unnormalised: int
+    """How many samples could not be normalised, since the score to divide by is not above 0; they are NaN."""
     protocol: Protocol
     details: Mapping[str, Any] = field(default_factory=dict)
     """Target, features, forwards per sample, seed, device, dtype and versions."""
@@ -52,14 +55,9 @@ class Curves:
         """b: insertion − deletion, one number to rank by (DiffID's)."""
         return self.insertion - self.deletion
 
-    @property
-    def unnormalised(self) -> int:
-        """How many samples could not be normalised and are left out of means."""
-        return int(self.difference.isnan().sum())
-
     def __repr__(self) -> str:
         means = f"deletion {float(self.deletion.nanmean()):.4f}, insertion {float(self.insertion.nanmean()):.4f}"
-        return f"Curves({means} over {len(self.deletion)} samples, {self.unnormalised} left out; {self.protocol})"
+        return f"Curves({means} over {len(self.deletion)} samples, {self.unnormalised} left out; {self.protocol.label})"
 
 
 def deletion_insertion(
@@ -77,7 +75,7 @@ def deletion_insertion(
     """The deletion and insertion scores of any maps, by a protocol that is named in the result.
 
     - `maps`: b h w, b c h w, the inputs' own shape, or an `Attribution`; tensors or NumPy arrays, on any device.
-    - `target`: as in `samp.explain`; the predicted class if left out.
+    - `target`: as in `samp.explain`; if left out, the class that an `Attribution` explains, else the predicted one.
     - `protocol`: "mnist", "cifar10", "imagenet" (the paper's), "rise", "diffid", or a `Protocol`; `None` takes the
       paper's by the size of the image. Features of equal credit change in the order of their index.
 
@@ -90,7 +88,7 @@ def deletion_insertion(
     """
     chosen = _chosen(protocol, inputs)
     settings = Settings(forward_args, batch_size, progress, seed)
-    with judging(model, inputs, target, chosen.unit, chosen.score, settings) as judge:
+    with judging(model, inputs, explained(maps, target), chosen.unit, chosen.score, settings) as judge:
         values = group_values(judge.problem, maps)
         places = ranks(judge.problem, values.abs() if chosen.absolute else values)  # b g
         return _judged(judge, chosen, places)
@@ -103,33 +101,50 @@ def _chosen(given: GivenProtocol, inputs: Any) -> Protocol:
 
 def _judged(judge: Judge, chosen: Protocol, places: Tensor) -> Curves:
     """Both curves: deletion hides the first n features, insertion all but the first n."""
-    groups = places.shape[1]
-    counts = chosen.counts(groups)
-    widened = chosen.normalise is not None and isinstance(chosen.step, tuple)  # the ends are asked for, not shown
-    asked = torch.cat([torch.tensor([0]), counts, torch.tensor([groups])]) if widened else counts
-    shown = asked.to(places.device)
+    shown, asked = _counts(judge, chosen)
 
     def deleted(samples: Tensor, numbers: Tensor) -> Tensor:
-        return places[samples] < shown[numbers, None]
+        return places[samples] < asked[samples, numbers][:, None]
 
     def not_inserted(samples: Tensor, numbers: Tensor) -> Tensor:
-        return places[samples] >= shown[numbers, None]
+        return places[samples] >= asked[samples, numbers][:, None]
 
-    down = judge.scores(judge.hiding(chosen.fill), len(asked), deleted)
-    up = judge.scores(judge.hiding(chosen.start), len(asked), not_inserted)
+    down = judge.scores(judge.hiding(chosen.fill), asked.shape[1], deleted)
+    up = judge.scores(judge.hiding(chosen.start), asked.shape[1], not_inserted)
     deletion = _normalised(down, down[:, :1], down[:, -1:], chosen)
     insertion = _normalised(up, up[:, -1:], up[:, :1], chosen)
-    if widened:
+    failed = (deletion.isnan() & ~down.isnan()) | (insertion.isnan() & ~up.isnan())
+    if asked.shape[1] > len(shown):  # the ends were asked for to normalise by, not to be shown
         deletion, insertion = deletion[:, 1:-1], insertion[:, 1:-1]
     return Curves(
         deletion=chosen.area(deletion),
         insertion=chosen.area(insertion),
         deletion_curve=deletion,
         insertion_curve=insertion,
-        shares=counts / groups,
+        shares=shown,
+        unnormalised=int(failed.any(1).sum()),
         protocol=chosen,
         details={**judge.problem.describe(), "forwards": judge.forwards, "seed": judge.seed},
     )
+
+
+def _counts(judge: Judge, chosen: Protocol) -> tuple[Tensor, Tensor]:
+    """The shares of features to show (k), and how many of each sample's own features that is at each point (b k).
+
+    Numbers that a mask does not use are no features, so that neither numbering nor neighbours matter.
+    """
+    own = own_counts(judge.problem).cpu()
+    least, most = int(own.min()), int(own.max())
+    if least < most and not isinstance(chosen.step, tuple):
+        raise ValueError(
+            f"the samples have from {least} to {most} features, so their curves differ in length: pass a protocol "
+            "whose step is a tuple of shares, such as (0, 0.25, 0.5, 0.75, 1), or judge them one by one."
+        )
+    counts = torch.stack([chosen.counts(count) for count in own.tolist()])
+    shares = torch.tensor(chosen.step) if isinstance(chosen.step, tuple) else counts[0] / most
+    if chosen.normalise and isinstance(chosen.step, tuple):
+        counts = torch.cat([torch.zeros_like(own)[:, None], counts, own[:, None]], 1)
+    return shares, counts.to(judge.problem.x.device)
 
 
 def _normalised(curve: Tensor, image: Tensor, filled: Tensor, chosen: Protocol) -> Tensor:

@@ -14,7 +14,7 @@ from tqdm import tqdm
 from samp.baselines import make
 from samp.batches import Batches, BatchSize
 from samp.door import undisturbed
-from samp.groups import Groups
+from samp.groups import Channels, Groups
 from samp.metrics.score_spaces import Space, named
 from samp.objectives import Target
 from samp.problem import Inputs, Problem, pose
@@ -31,7 +31,7 @@ class Imputer(Protocol):
 
 @dataclass(frozen=True)
 class Settings:
-    """How a metric goes about it; nothing in here but the seed may change its result."""
+    """What a metric hands on to the model, and how it goes about it; the batch size never changes its result."""
 
     forward_args: Sequence[Any] = ()
     batch_size: BatchSize = "auto"
@@ -76,9 +76,9 @@ class Judge:
         def work(first: int, last: int) -> Tensor:
             rows = torch.arange(first, last, device=device)
             samples, numbers = rows // points, rows % points
-            x = hide(missing(samples, numbers), samples)
-            self.bar.update(last - first)
-            return self._score(x, samples)
+            scores = self._score(hide(missing(samples, numbers), samples), samples)
+            self.bar.update(last - first)  # not before: what does not fit is done again
+            return scores
 
         count = self.problem.batch * points
         self.bar.total += count
@@ -107,7 +107,7 @@ def judging(
     """A judge of these samples; the model and the caller's random state are left as they were found."""
     with torch.inference_mode(False):
         problem = pose(model, inputs, target, groups, settings.forward_args)
-        with undisturbed(model, problem.x.device, settings.seed, depth=6):  # past two managers and the metric
+        with undisturbed(model, problem.x.device, settings.seed):
             judge = Judge(problem, named(score), settings)
             with judge.bar:
                 yield judge
@@ -121,7 +121,8 @@ def _imputing(problem: Problem, fill: Imputer) -> Hide:
     def hide(missing: Tensor, samples: Tensor) -> Tensor:
         spread = problem.features.select(samples).spread(missing).view(-1, *shape)
         pixels = spread[:, 0]
-        if problem.features.label != "Pixels()" and not bool((spread == pixels[:, None]).all()):
+        whole_pixels = isinstance(problem.features, Channels) and problem.features.channels == shape[0]
+        if not whole_pixels and not bool((spread == pixels[:, None]).all()):
             raise ValueError(f"{fill!r} fills whole pixels: let each pixel's channels belong to one group.")
         return fill.impute(problem.x[samples].view(-1, *shape), pixels).flatten(1)
 

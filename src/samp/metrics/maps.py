@@ -11,6 +11,7 @@ from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.groups import Segments
+from samp.objectives import Target
 from samp.problem import Problem
 
 Maps = Attribution | Tensor | np.ndarray | Sequence[Any]
@@ -38,6 +39,16 @@ def group_values(problem: Problem, maps: Maps) -> Tensor:
     return finite(values)
 
 
+def explained(maps: Maps, target: Target) -> Target:
+    """The target as given; where it is left out and the maps are an attribution, the classes which that explains."""
+    known = maps.details.get("target") if target is None and isinstance(maps, Attribution) else None
+    if known is None:
+        return target
+    if not isinstance(known, list):
+        raise ValueError("the attribution explains a function of the output, which it does not hold: pass target=….")
+    return [tuple(one) if isinstance(one, list) else one for one in known]
+
+
 def ranks(problem: Problem, values: Tensor) -> Tensor:
     """b g: each feature's place in descending order of its value, from 0; ties by index, and what is empty last.
 
@@ -60,12 +71,19 @@ def numbers(given: object) -> Tensor:
     """
     try:
         stacked = isinstance(given, list) and len(given) > 0 and not isinstance(given[0], float | int)
-        tensor = torch.stack([numbers(one) for one in given]) if stacked else torch.as_tensor(given)  # type: ignore[attr-defined]  # a list
+        tensor = torch.stack([numbers(one) for one in given]) if stacked else _tensor(given)  # type: ignore[attr-defined]  # a list
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(f"a map is a tensor, an array or an Attribution, not {type(given).__name__}.") from error
     if tensor.is_complex():
         raise TypeError("a map holds real numbers, but this one is complex: take .real or .abs() of it.")
     return tensor.detach().to(torch.promote_types(tensor.dtype, torch.float32))
+
+
+def _tensor(given: object) -> Tensor:
+    """Arrays are copied: torch takes none that is flipped or of foreign byte order, and warns of read-only ones."""
+    if isinstance(given, np.ndarray) and given.dtype.kind in "biuf":
+        given = np.array(given, dtype=given.dtype.newbyteorder("="), order="C")
+    return torch.as_tensor(given)
 
 
 def finite(maps: Tensor) -> Tensor:

@@ -9,9 +9,10 @@ A protocol is a frozen object; five have names. Take one and change a field for 
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from numbers import Integral
 from typing import Any, Literal
@@ -20,8 +21,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from samp.baselines import Blurred, black
+from samp.baselines import Blurred, Given, black
 from samp.groups import Elements, Groups
+from samp.methods.path_settings import labelled, wrapped
+from samp.metrics.judge import Imputer
 from samp.metrics.score_spaces import Space
 from samp.metrics.score_spaces import named as space_named
 from samp.names import look_up
@@ -29,7 +32,7 @@ from samp.names import look_up
 AUC = Literal["mean", "trapezoid"] | Callable[[Tensor], Tensor]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Protocol:
     """How Deletion and Insertion are measured. Deletion hides the features of most credit first; Insertion shows them.
 
@@ -41,7 +44,8 @@ class Protocol:
     - `score`: "logit", "probability", "log-probability", "accuracy", or a callable on the model's output.
     - `normalise`: "image" divides each series by the score of the image, "change" maps f(fill) … f(image) to 0 … 1,
       `None` leaves it. A sample whose divisor is not above 0 cannot be normalised; its numbers are NaN.
-    - `auc`: the plain "mean" of the points, "trapezoid" (points taken as evenly spaced), or a callable b k → b.
+    - `auc`: the plain "mean" of the points, "trapezoid" (a smaller last step counts as a whole one, as RISE has it), or
+      a callable b k → b.
     - `absolute`: rank features by the size of their credit instead of its value.
 
     >>> Protocol(step=2, fill="black", start="blurred").counts(5).tolist()
@@ -63,6 +67,10 @@ class Protocol:
     def __post_init__(self) -> None:
         _check_step(self.step)
         space_named(self.score)
+        for name in ("fill", "start"):
+            object.__setattr__(self, name, _fill(getattr(self, name)))
+        if self.absolute not in (True, False):
+            raise ValueError(f"absolute is True or False, not {self.absolute!r}.")
         if self.normalise not in ("image", "change", None):
             raise ValueError(f"normalise is 'image', 'change' or None, not {self.normalise!r}.")
         if self.auc not in ("mean", "trapezoid") and not callable(self.auc):
@@ -76,17 +84,67 @@ class Protocol:
         return (torch.arange(points) * self.step).clamp(max=groups)
 
     def area(self, curve: Tensor) -> Tensor:
-        """b: the area under b k curves whose points are evenly spaced over a length of 1."""
+        """b: the area under b k curves over a length of 1."""
         if callable(self.auc):
-            return self.auc(curve)
+            return self._own_area(self.auc, curve)
         if self.auc == "mean" or curve.shape[1] == 1:
             return curve.mean(1)
+        if isinstance(self.step, tuple):
+            shares = torch.tensor(self.step, dtype=curve.dtype, device=curve.device)
+            return torch.trapezoid(curve, shares, dim=1) / (shares[-1] - shares[0])
         return (curve.sum(1) - (curve[:, 0] + curve[:, -1]) / 2) / (curve.shape[1] - 1)
+
+    def _own_area(self, auc: Callable[[Tensor], Tensor], curve: Tensor) -> Tensor:
+        areas = auc(curve)
+        if not isinstance(areas, Tensor) or areas.shape != curve.shape[:1]:
+            came = f"shape {tuple(areas.shape)}" if isinstance(areas, Tensor) else type(areas).__name__
+            raise ValueError(f"auc gave {came} for curves of shape {tuple(curve.shape)}: return one area for each.")
+        return areas
+
+    @property
+    def label(self) -> str:
+        """The name, with what was changed of a published one: `rise with score='logit'`."""
+        published = PROTOCOLS.get(self.name, Protocol())
+        changed = [f"{key}={shown}" for key, shown in self._shown().items() if shown != published._shown()[key]]
+        return self.name + (f" with {', '.join(changed)}" if changed else "")
+
+    def _shown(self) -> dict[str, str]:
+        """Each field but the name in words; tensors by what decides whether two are the same."""
+        values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "name"}
+        return {name: _in_words(value) for name, value in values.items()}
+
+    def __repr__(self) -> str:
+        return f"Protocol({self.label})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Protocol) and (self.name, self._shown()) == (other.name, other._shown())
+
+    def __hash__(self) -> int:
+        return hash((self.name, *self._shown().values()))
+
+
+def _fill(given: Any) -> Any:
+    """An imputer as it is, anything else as a baseline."""
+    if isinstance(given, type):
+        raise TypeError(f"a fill is an object, and {given.__name__} is a class: pass {given.__name__}().")
+    return given if isinstance(given, Imputer) else labelled(wrapped(given))
+
+
+def _in_words(value: Any) -> str:
+    """A field's value; a tensor, also inside a baseline, by its shape and a sum of its bytes."""
+    tensor = value.tensor if isinstance(value, Given) else value
+    if isinstance(tensor, Tensor):
+        content = hashlib.sha256(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes()).hexdigest()[:8]
+        return f"tensor of shape {tuple(tensor.shape)}, {tensor.dtype}, sha256 {content}"
+    if isinstance(value, list):
+        return repr([_in_words(one) for one in value])
+    return repr(value)
 
 
 def _check_step(step: Any) -> None:
     if isinstance(step, tuple):
-        if not step or any(not 0 <= share <= 1 for share in step) or any(b <= a for a, b in pairwise(step)):
+        numbers = all(isinstance(share, int | float) and 0 <= share <= 1 for share in step)
+        if not step or not numbers or any(b <= a for a, b in pairwise(step)):
             raise ValueError(f"step as a tuple holds rising shares from 0 to 1, not {step}.")
     elif isinstance(step, bool) or not isinstance(step, Integral) or step < 1:
         raise ValueError(f"step is a whole number of at least 1 or a tuple of shares, not {step!r}.")
@@ -121,13 +179,23 @@ class RISEBlur:
     kernel: int = 11
     sigma: float = 5.0
 
+    def __post_init__(self) -> None:
+        Blurred(self.kernel, self.sigma)  # the same checks
+
     def __call__(self, x: Tensor) -> Tensor:
         if x.ndim != 4:
             raise ValueError(f"only b c h w images can be blurred, but the input has shape {tuple(x.shape)}.")
-        line = self._line().to(x)
-        channels, reach = x.shape[1], self.kernel // 2
-        down = F.conv2d(x, line.view(1, 1, -1, 1).expand(channels, 1, -1, 1), padding=(reach, 0), groups=channels)
-        return F.conv2d(down, line.view(1, 1, 1, -1).expand(channels, 1, 1, -1), padding=(0, reach), groups=channels)
+        wide = x.to(torch.promote_types(x.dtype, torch.float32))
+        return self._along(self._along(wide, 2), 3).to(x.dtype)
+
+    def _along(self, x: Tensor, axis: int) -> Tensor:
+        """A weighted sum of shifted images, added in a fixed order: the same bits for a sample alone and in a batch."""
+        reach, size = self.kernel // 2, x.shape[axis]
+        padded = F.pad(x, (0, 0, reach, reach) if axis == 2 else (reach, reach))
+        blurred = torch.zeros_like(x)
+        for shift, weight in enumerate(self._line().tolist()):
+            blurred.add_(padded.narrow(axis, shift, size), alpha=weight)
+        return blurred
 
     def _line(self) -> Tensor:
         """The kernel along one axis: a Gaussian cut at 4 σ, folded back into the window as often as it takes."""
@@ -166,8 +234,11 @@ PROTOCOLS: dict[str, Protocol] = {
 def protocol(given: str | Protocol | None, shapes: Sequence[Sequence[int]]) -> Protocol:
     """The protocol of this name, or itself; `None` takes the paper's for images of this size.
 
-    >>> protocol(None, [(1, 3, 224, 224)]).name, protocol(None, [(1, 1, 28, 28)]).name
-    ('imagenet', 'cifar10')
+    That is "cifar10" up to 32 pixels and "imagenet" at 224 × 224. The paper has no others; at any other size it is as
+    many steps as there are at 224 (28), from the blur that `samp.baselines.Blurred` takes for that size.
+
+    >>> [protocol(None, [(1, 3, size, size)]).name for size in (28, 64, 224)]
+    ['cifar10', '28 steps', 'imagenet']
     """
     if isinstance(given, Protocol):
         return given
@@ -177,4 +248,10 @@ def protocol(given: str | Protocol | None, shapes: Sequence[Sequence[int]]) -> P
         raise TypeError(f"a protocol is a name or a samp.metrics.Protocol, not {type(given).__name__}.")
     if len(shapes) != 1 or len(shapes[0]) != 4:
         raise ValueError("the paper's protocols are for b c h w images: pass a Protocol(step=…, fill=…, start=…).")
-    return PROTOCOLS["cifar10" if max(shapes[0][2:]) <= 32 else "imagenet"]
+    height, width = shapes[0][2:]
+    if max(height, width) <= 32:
+        return PROTOCOLS["cifar10"]
+    if (height, width) == (224, 224):
+        return PROTOCOLS["imagenet"]
+    step, start = math.ceil(height * width / 28), Blurred.for_image(height, width)
+    return Protocol(step=step, fill=black, start=start, normalise="image", name="28 steps")

@@ -6,7 +6,7 @@ merged in any order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from samp.metrics.moments import Described, Moments
 from samp.metrics.pointing_game import PointingGame
+from samp.names import look_up
 
 
 class Running:
@@ -22,7 +23,8 @@ class Running:
 
     What the function needs in every call (a model, a protocol) is given once; `update` takes the rest. A function of
     your own may return b scores, b × k curves, or a mapping of such. With `keep`, each sample's scores are kept as
-    well (`scores`), for intervals and paired tests; memory then grows by a number per sample and score.
+    well (`scores`), for intervals and paired tests; memory then grows with the data. `only` names the scores to take,
+    where the others (curves of photos of several sizes) would not fit together.
 
     >>> from samp.metrics import deletion_insertion
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 2)).eval()
@@ -33,9 +35,21 @@ class Running:
     6
     """
 
-    def __init__(self, measure: Callable[..., Any], *fixed: Any, keep: bool = False, **settings: Any) -> None:
+    def __init__(
+        self,
+        measure: Callable[..., Any],
+        *fixed: Any,
+        keep: bool = False,
+        only: Sequence[str] | None = None,
+        **settings: Any,
+    ) -> None:
         self.measure, self.fixed, self.settings, self.keep = measure, fixed, settings, keep
+        self.only = None if only is None else tuple(only)
         self.reset()
+
+    def __repr__(self) -> str:
+        means = [f"{name} {float(m.mean):.4g}" for name, m in self.compute().items() if m.mean.ndim == 0]
+        return f"Running({getattr(self.measure, '__name__', self.measure)}: {', '.join(means) or 'nothing yet'})"
 
     def reset(self) -> None:
         """Forget all samples."""
@@ -44,14 +58,14 @@ class Running:
 
     def update(self, *given: Any, **settings: Any) -> None:
         """Measure a batch; if that fails, nothing of it is taken in."""
-        scores = per_sample(self.measure(*self.fixed, *given, **{**self.settings, **settings}))
-        self._take({name: _of(values) for name, values in scores.items()})
+        scores = self._chosen(per_sample(self.measure(*self.fixed, *given, **{**self.settings, **settings})))
+        self._take({name: _moments(values) for name, values in scores.items()})
         if self.keep:
             for name, values in scores.items():
                 self.kept.setdefault(name, []).append(values.detach().cpu())
 
     def compute(self) -> dict[str, Described]:
-        """Count, mean, standard deviation and range of each score; NaN is left out and counted."""
+        """Count, mean, standard deviation and range of each score; NaN and Inf are left out and counted."""
         return {name: moments.compute() for name, moments in self.moments.items()}
 
     def scores(self) -> dict[str, Tensor]:
@@ -61,9 +75,9 @@ class Running:
         return {name: torch.cat(parts) for name, parts in self.kept.items()}
 
     def merge(self, other: Running) -> None:
-        """Take in what another one, of another worker, has seen."""
-        if not isinstance(other, Running) or other.measure != self.measure or other.keep != self.keep:
-            raise TypeError("merge joins running metrics of one and the same kind.")
+        """Take in what another one, of another worker, has seen; kept scores stand in the order of the merges."""
+        if not isinstance(other, Running) or self._kind() != other._kind():
+            raise TypeError("merge joins running metrics of one and the same function and settings.")
         self._take(other.moments)
         for name, parts in other.kept.items():
             self.kept.setdefault(name, []).extend(parts)
@@ -74,14 +88,26 @@ class Running:
         return state | {f"{name}/scores": torch.cat(parts) for name, parts in self.kept.items()}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Go on from a state of `state_dict`."""
-        self.reset()
-        for name in dict.fromkeys(key.rsplit("/", 1)[0] for key in state):
-            own = {key.rsplit("/", 1)[1]: t for key, t in state.items() if key.rsplit("/", 1)[0] == name}
+        """Go on from a state of `state_dict`; a state that does not fit changes nothing."""
+        moments, kept = {}, {}
+        for name in dict.fromkeys(key.rpartition("/")[0] for key in state):
+            own = {key.rpartition("/")[2]: t for key, t in state.items() if key.rpartition("/")[0] == name}
             if "scores" in own:
-                self.kept[name] = [own.pop("scores")]
-            self.moments[name] = Moments()
-            self.moments[name].load_state_dict(own)
+                kept[name] = [own.pop("scores")]
+            moments[name] = Moments()
+            moments[name].load_state_dict(own)
+        if self.keep and set(kept) != set(moments):
+            raise ValueError("the state holds no scores of single samples: it was made without keep=True.")
+        self.moments, self.kept = moments, kept if self.keep else {}
+
+    def _kind(self) -> tuple[object, ...]:
+        """What must be the same for two to be merged; the model is not looked at, since each worker has its own."""
+        return self.measure, self.keep, self.only, self.settings
+
+    def _chosen(self, scores: dict[str, Tensor]) -> dict[str, Tensor]:
+        if self.only is None:
+            return scores
+        return {name: look_up(name, scores, "score") for name in self.only}
 
     def _take(self, parts: Mapping[str, Moments]) -> None:
         """Join all or, where one does not fit, none."""
@@ -118,28 +144,47 @@ class RunningGame:
         """Forget all samples."""
         self.all: dict[Hashable, Tally] = {}
         self.difficult: dict[Hashable, Tally] = {}
+        self.unknown = 0
+        """Samples of which it is not known whether they are difficult."""
+        self.tolerance: float | None = None
 
     def update(self, game: PointingGame) -> None:
         """Take in the hits and misses of a batch."""
+        if not isinstance(game, PointingGame):
+            raise TypeError(f"update takes what samp.metrics.pointing_game returned, not {type(game).__name__}.")
+        self._check_tolerance(game.tolerance)
         _count(self.all, game)
         if game.difficult is not None:
             _count(self.difficult, game.difficult_subset)
+        else:
+            self.unknown += int(game.played.sum())
 
     def merge(self, other: RunningGame) -> None:
         """Take in what another one, of another worker, has seen."""
+        self._check_tolerance(other.tolerance)
+        self.unknown += other.unknown
         for mine, theirs in ((self.all, other.all), (self.difficult, other.difficult)):
             for label, tally in theirs.items():
                 own = mine.setdefault(label, Tally())
                 own.hits, own.played = own.hits + tally.hits, own.played + tally.played
 
     def compute(self) -> dict[str, float]:
-        """The mean over classes ("all", "difficult", as in tables) and over samples ("… overall"); NaN if none."""
+        """The mean over classes ("all", "difficult", as in tables) and over samples ("… overall").
+
+        NaN if there are none, or, for the difficult ones, if it is not known of every sample whether it is one.
+        """
+        difficult = {} if self.unknown else self.difficult
         return {
             "all": _over_classes(self.all),
             "overall": _over_samples(self.all),
-            "difficult": _over_classes(self.difficult),
-            "difficult overall": _over_samples(self.difficult),
+            "difficult": _over_classes(difficult),
+            "difficult overall": _over_samples(difficult),
         }
+
+    def _check_tolerance(self, tolerance: float | None) -> None:
+        if None not in (self.tolerance, tolerance) and self.tolerance != tolerance:
+            raise ValueError(f"games of tolerance {self.tolerance:g} and {tolerance:g} pixels do not go together.")
+        self.tolerance = tolerance if self.tolerance is None else self.tolerance
 
 
 def per_sample(result: Any) -> dict[str, Tensor]:
@@ -153,6 +198,8 @@ def per_sample(result: Any) -> dict[str, Tensor]:
     if isinstance(result, Mapping):
         parts = {name: per_sample(part) for name, part in result.items()}
         return {_joined(name, inner): t for name, part in parts.items() for inner, t in part.items()}
+    if isinstance(result, PointingGame):
+        raise TypeError("a pointing game is counted by class: use RunningGame.")
     names = getattr(result, "PER_SAMPLE", [field.name for field in fields(result)] if is_dataclass(result) else ())
     found = {name: getattr(result, name) for name in names}
     if not found or not all(isinstance(values, Tensor) for values in found.values()):
@@ -164,9 +211,9 @@ def _joined(name: str, inner: str) -> str:
     return name if inner == "score" else f"{name} {inner}"
 
 
-def _of(values: Tensor) -> Moments:
+def _moments(values: Tensor) -> Moments:
     moments = Moments()
-    moments.update(values)
+    moments.update(torch.where(values.isfinite(), values, torch.nan) if values.is_floating_point() else values)
     return moments
 
 

@@ -68,6 +68,8 @@ def named(score: str | Space) -> Space:
     """
     if callable(score):
         return score
+    if not isinstance(score, str):
+        raise TypeError(f"a score space is a name or a callable output → output, not {type(score).__name__}.")
     return look_up(score, SPACES, "score space")
 
 

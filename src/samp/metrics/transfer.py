@@ -13,9 +13,9 @@ from samp.problem import Inputs
 
 
 def transfer(
-    maps: Maps | Mapping[str, Maps],
     judges: Callable[..., Any] | Mapping[str, Callable[..., Any]],
     inputs: Inputs | Mapping[str, Inputs],
+    maps: Maps | Mapping[str, Maps],
     target: Target | Mapping[str, Target] = None,
     protocol: GivenProtocol = None,
     **settings: Any,
@@ -33,7 +33,7 @@ def transfer(
     >>> finder, judge = (torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 3)).eval() for _ in range(2))
     >>> x = torch.rand(2, 1, 4, 4)
     >>> found = samp.explain(finder, x)
-    >>> curves = transfer(found, {"own": finder, "other": judge}, x, protocol="rise")
+    >>> curves = transfer({"own": finder, "other": judge}, x, found, protocol="rise")
     >>> list(curves), curves["other"].difference.shape
     (['own', 'other'], torch.Size([2]))
     """
@@ -46,12 +46,13 @@ def transfer(
 
 
 def _judged(name: str, judge: Callable[..., Any], asked: tuple[Any, ...], settings: Mapping[str, Any]) -> Curves:
-    maps, inputs, target = (_of(name, given) for given in asked[:3])
-    explained = _explained(maps) if target is None else target
-    return deletion_insertion(judge, inputs, maps, explained, asked[3], **settings)
+    maps, inputs, target = (_for(name, given) for given in asked[:3])
+    if target is None and not isinstance(maps, Attribution):
+        raise ValueError("the maps do not say which class they explain: pass target=…, the same for every judge.")
+    return deletion_insertion(judge, inputs, maps, target, asked[3], **settings)
 
 
-def _of(name: str, given: Any) -> Any:
+def _for(name: str, given: Any) -> Any:
     """What is given for this judge, or for all."""
     return given[name] if isinstance(given, Mapping) else given
 
@@ -60,11 +61,3 @@ def _check_names(what: str, given: Any, judges: Mapping[str, Any]) -> None:
     missing = [name for name in judges if name not in given] if isinstance(given, Mapping) else []
     if missing:
         raise ValueError(f"{what} has no entry for {', '.join(missing)}: give one for each judge, or one for all.")
-
-
-def _explained(maps: Any) -> Target:
-    """The classes that an attribution explains."""
-    known = maps.details.get("target") if isinstance(maps, Attribution) else None
-    if not isinstance(known, list):
-        raise ValueError("the maps do not say which class they explain: pass target=…, the same for every judge.")
-    return [tuple(one) if isinstance(one, list) else one for one in known]

@@ -166,4 +166,5 @@ def packed(blocks: Sequence[tuple[Bytes, int]]) -> str:
 
 def _differences(block: Bytes, stride: int) -> bytes:
     flat = block.ravel()
-    return np.concatenate([flat[:stride], flat[stride:] - flat[:-stride]]).tobytes()
+    differences: Bytes = np.concatenate([flat[:stride], flat[stride:] - flat[:-stride]])
+    return differences.tobytes()

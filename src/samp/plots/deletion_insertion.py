@@ -123,11 +123,9 @@ def measured_curves(measured: Mapping[str, MeasuredCurves], *, sample: int | Non
     ]
     rule = protocol.auc if isinstance(protocol.auc, str) else "its own rule"
     whose = "mean over the samples" if sample is None else f"sample {sample}"
-    words = (
-        f"area by the protocol {protocol.name!r} ({rule}{', ÷ f(image)' * (protocol.normalise == 'image')}), {whose}"
-    )
+    scale = {"image": ", over the image's score", "change": ", from 0 to 1", None: ""}[protocol.normalise]
     score = protocol.score if isinstance(protocol.score, str) else "score"
-    return _figure(halves, words, score, title)
+    return _figure(halves, f"area by the protocol {protocol.label} ({rule}), {whose}", score + scale, title)
 
 
 def _figure(halves: Sequence[Half], areas: str, score: str, title: str) -> Figure:
