@@ -31,20 +31,25 @@ SECTIONS: tuple[tuple[str, str, str], ...] = (
     (
         "Metrics",
         "samp.metrics",
-        "deletion_insertion Curves Protocol RISEBlur ChannelMeans NoisyLinear transfer sensitivity_n "
-        "completeness_check completeness_correlation mu_fidelity infidelity completeness completeness_of concentration",
+        "deletion_insertion Curves Protocol RISEBlur ChannelMeans NoisyLinear transfer sensitivity_n SensitivityN "
+        "completeness_check CompletenessCheck completeness_correlation mu_fidelity MuFidelity grid infidelity "
+        "Infidelity Hidden Noise completeness completeness_of Completeness concentration Concentration variance gini "
+        "top_share",
     ),
     (
         "Metrics that know where the object is",
         "samp.metrics.boxes",
-        "samp.metrics.pointing_game samp.metrics.PointingGame samp.metrics.segmentation samp.metrics.localisation "
-        "samp.metrics.Box samp.metrics.Annotation samp.metrics.cropped samp.metrics.read_voc samp.metrics.read_yolo "
-        "samp.metrics.read_coco",
+        "samp.metrics.pointing_game samp.metrics.PointingGame samp.metrics.is_difficult samp.metrics.joined_games "
+        "samp.metrics.segmentation samp.metrics.Segmentation samp.metrics.localisation samp.metrics.Localisation "
+        "samp.metrics.OfMaximum samp.metrics.TopPixels samp.metrics.Otsu samp.metrics.Box samp.metrics.Annotation "
+        "samp.metrics.cropped samp.metrics.read_voc samp.metrics.read_yolo samp.metrics.read_coco",
     ),
     (
         "Comparing methods",
         "samp.metrics.statistics",
-        "summarise paired table Bootstrap samp.metrics.Running samp.metrics.RunningGame samp.metrics.Moments",
+        "samp.metrics.summarise samp.metrics.Summary samp.metrics.paired samp.metrics.Comparison samp.metrics.table "
+        "samp.metrics.holm samp.metrics.Bootstrap samp.metrics.Running samp.metrics.RunningGame samp.metrics.Moments "
+        "samp.metrics.Correlation",
     ),
     (
         "Figures",

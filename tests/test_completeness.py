@@ -80,6 +80,25 @@ def test_an_exact_credit_is_complete() -> None:
         assert float(errors.relative.max()) < 1e-9
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_both_ways_to_ask_give_the_same_in_double(dtype: torch.dtype) -> None:
+    x = laws.images(3, 3, 12).to(dtype)
+    result = samp.explain(laws.net().to(dtype), x, target=0, method=samp.IG(steps=5))
+    found = completeness_of(result)["to_image"]
+    by_map = completeness(result, result.score_change["to_image"])
+    for name in ("absolute", "relative"):
+        assert getattr(found, name).dtype == getattr(by_map, name).dtype == torch.float64
+        torch.testing.assert_close(getattr(found, name), getattr(by_map, name), rtol=1e-4, atol=1e-6)
+    assert all(errors.relative.dtype == torch.float64 for errors in completeness_of(result).values())
+    none = completeness_of(samp.explain(laws.net().to(dtype), x, target=0, method="random"))
+    assert none["both"].absolute.dtype == torch.float64
+
+
+def test_maps_alone_have_no_change_to_compare_with() -> None:
+    with pytest.raises(TypeError, match=r"reads an Attribution, not Tensor: for maps alone, take completeness\(maps"):
+        completeness_of(torch.ones(2, 4))  # type: ignore[arg-type]  # that is the point
+
+
 def test_ig_errs_less_with_more_steps() -> None:
     x = laws.images(5, 3, 12)
     errors = [

@@ -120,8 +120,14 @@ def test_every_precision_is_computed_wide(dtype: torch.dtype) -> None:
     found, exact = concentration(maps), concentration(maps.double())
     for name in ("variance", "gini", "top_share"):
         value = getattr(found, name)
-        assert value.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
-        assert torch.equal(value, getattr(exact, name).to(value.dtype))  # float64 inside, rounded once
+        assert value.dtype == torch.float64
+        assert torch.equal(value, getattr(exact, name))
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_the_variance_of_single_precision_leaves_its_range(scale: float) -> None:
+    maps = random(3, 2, 50).float()
+    torch.testing.assert_close(variance(scale * maps), scale**2 * variance(maps), rtol=1e-6, atol=0)
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e300])
@@ -147,6 +153,38 @@ def test_an_attribution_is_judged_by_its_own_features() -> None:
     patches = samp.explain(net, x, target=0, method="ig", groups=samp.Patches(2))
     assert features(patches).shape == (2, 4)
     torch.testing.assert_close(variance(patches), variance(patches.group_values))
+
+
+def with_groups(mask: Tensor, counts: list[int]) -> samp.Attribution:
+    """The result of a net on two samples in these groups, saying how many of them each sample has."""
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(6, 2)).double().eval()
+    result = samp.explain(net, random(5, 2, 6), target=0, method="ig", groups=mask)
+    assert result.details["features"] == counts
+    return result
+
+
+def test_group_numbers_that_no_element_has_are_no_features() -> None:
+    dense, gaps = torch.tensor([0, 0, 1, 1, 2, 2]), torch.tensor([0, 0, 3, 3, 5, 5])
+    torch.manual_seed(0)
+    expected = concentration(with_groups(dense, [3]))
+    torch.manual_seed(0)
+    found = concentration(with_groups(gaps, [3]))
+    torch.manual_seed(0)
+    beside = concentration(with_groups(torch.stack([torch.arange(6), gaps]), [6, 3]))
+    torch.manual_seed(0)
+    single = concentration(with_groups(torch.arange(6), [6]))
+    for name in ("variance", "gini", "top_share"):
+        torch.testing.assert_close(getattr(found, name), getattr(expected, name))
+        torch.testing.assert_close(getattr(beside, name)[1], getattr(expected, name)[1])
+        torch.testing.assert_close(getattr(beside, name)[0], getattr(single, name)[0])
+
+
+def test_features_without_credit_are_features() -> None:
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(6, 2)).double().eval()
+    x = torch.tensor([[1.0, 2.0, 0.0, 0.0, 0.0, 0.0]], dtype=torch.float64)
+    result = samp.explain(net, x, target=0, method="ig", groups=torch.arange(6))
+    assert torch.equal(gini(result), gini(result.group_values))
+    assert gini(result).item() > 0.6
 
 
 def test_arrays_and_gradients_are_taken_as_they_are() -> None:

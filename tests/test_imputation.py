@@ -201,6 +201,8 @@ def test_noise_is_of_the_stated_size_on_missing_pixels_alone_and_shared_by_the_b
         # 5000 draws: the mean's own deviation is 0.003, that of the standard deviation 0.002
         assert drawn.std().item() == pytest.approx(0.2, abs=0.01)
         assert drawn.mean().item() == pytest.approx(0, abs=0.015)
+    published = NoisyLinear().impute(x, missing) - NoisyLinear(noise=0).impute(x, missing)
+    assert published[0][:, missing[0]].std().item() == pytest.approx(0.01, rel=0.05)
 
 
 def test_every_field_changes_the_result_or_what_is_allowed() -> None:
@@ -283,7 +285,7 @@ X, MISSING = torch.rand(2, 3, 4, 5), torch.zeros(2, 4, 5, dtype=torch.bool)
         (lambda: NoisyLinear(noise=-1), "noise is a standard deviation of at least 0, not -1"),
         (lambda: NoisyLinear(noise=math.nan), "noise is a standard deviation"),
         (lambda: NoisyLinear(tolerance=0), "tolerance is a number above 0, not 0"),
-        (lambda: NoisyLinear(iterations=0), "iterations is a whole number of at least 1, not 0"),
+        (lambda: NoisyLinear(iterations=True), "iterations is a whole number of at least 1, not True"),
         (lambda: NoisyLinear().impute(X[0], MISSING), r"images are r c h w floats, not \(3, 4, 5\)"),
         (lambda: NoisyLinear().impute(X.long(), MISSING), "torch.int64"),
         (lambda: NoisyLinear().impute(X[..., :0], MISSING[..., :0]), "have no pixels"),

@@ -12,6 +12,7 @@ from torch import Tensor
 
 import samp
 from laws import CLOSE, Counted, images, linear, net
+from samp.metrics.imputation import NoisyLinear
 from samp.metrics.infidelity import Hidden, Noise, Perturbation, infidelity
 from samp.metrics.subsets import Subsets
 from samp.problem import pose
@@ -40,7 +41,7 @@ def test_hidden_equals_brute_force_on_four_features() -> None:
         assert found.infidelity[i].item() == pytest.approx(np.mean(errors), rel=1e-9)
 
 
-@pytest.mark.parametrize("fill", [None, -0.5])
+@pytest.mark.parametrize("fill", [None, -0.5, 0.5, 2.0])  # below all elements, among them, above all
 def test_noise_equals_brute_force_on_four_features(fill: float | None) -> None:
     x, values = images(0, 3, 4), images(1, 3, 4) - 0.5
     found = infidelity(bent, x, values, perturbation=Noise(0.3, fill), perturbations=30, seed=4)
@@ -155,6 +156,16 @@ def test_elements_equal_to_the_fill_count_nothing() -> None:
     torch.testing.assert_close(found.infidelity, torch.zeros(1, dtype=torch.float64), **CLOSE)
 
 
+def test_defaults_are_a_hundred_times_a_fifth_hidden_and_noise_of_a_fifth() -> None:
+    assert (Hidden(), Noise()) == (Hidden(share=0.2, fill=samp.baselines.black), Noise(sigma=0.2, fill=None))
+    x, maps = images(9, 2, 2, 4, 4), images(10, 2, 4, 4)
+    found = infidelity(PIXELS, x, maps, 1)
+    told = {"perturbations": 100, "perturbation": repr(Hidden()), "normalise": False, "score": "logit", "seed": 0}
+    assert found.details.items() >= told.items()
+    spelt = infidelity(PIXELS, x, maps, 1, perturbation=Hidden(0.2, 0.0), perturbations=100)
+    assert torch.equal(found.infidelity, spelt.infidelity)
+
+
 def test_costs_one_forward_per_perturbation_and_one_for_the_sample() -> None:
     for batch_size in (1, 6, 64):
         model = Counted(PIXELS)
@@ -181,8 +192,10 @@ def test_bad_arguments_get_a_sentence() -> None:
     for sigma in (0, -1, float("nan"), float("inf"), "much"):
         with pytest.raises(ValueError, match="sigma is a standard deviation above 0, not"):
             Noise(sigma)  # type: ignore[arg-type]  # that is the point
-    with pytest.raises(ValueError, match="share is a part of the features"):
+    with pytest.raises(ValueError, match="the share of the features is above 0 and at most 1, not 2"):
         Hidden(share=2)
+    with pytest.raises(ValueError, match=r"fill of Noise is a baseline .* and NoisyLinear\(.*Take Hidden\(fill=…\)"):
+        Noise(fill=NoisyLinear())
 
 
 def test_without_captum_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

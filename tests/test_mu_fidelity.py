@@ -112,6 +112,22 @@ def test_images_are_judged_in_a_nine_by_nine_grid_with_a_fifth_of_it_hidden() ->
         assert whole.sum() == 16
 
 
+def test_defaults_are_those_of_the_cited_measurement() -> None:
+    """Novello et al., by Xplique: 200 subsets of a fifth of a 9 × 9 grid, which turn black, and Spearman's."""
+    model = Counted(PIXELS)
+    x, maps = images(9, 1, 2, 12, 12), images(10, 1, 12, 12)
+    found = mu_fidelity(model, x, maps, 0)
+    told = {"subsets": 200, "fill": "Constant(value=0.0)", "correlation": "spearman", "score": "logit", "seed": 0}
+    assert found.details.items() >= told.items()
+    assert found.details["groups"] == "grid of 81 cells"
+    assert found.sizes.tolist() == [16]
+    assert model.rows == 200
+    spelt = mu_fidelity(
+        PIXELS, x, maps, 0, size=16, subsets=200, correlation="spearman", fill=0.0, groups=grid(12, 12, 9)
+    )
+    assert torch.equal(found.correlation, spelt.correlation)
+
+
 def test_grid_cells_are_as_equal_as_can_be() -> None:
     sizes = torch.bincount(grid(28, 224).flatten())
     assert len(sizes) == 81
@@ -181,8 +197,8 @@ def test_several_inputs_are_judged_together() -> None:
         ({"subsets": 1}, "subsets is a whole number of at least 2, not 1"),
         ({"size": 0}, "the size of a subset is a whole number of at least 1, not 0"),
         ({"size": 5}, "a subset of 5 features is larger than a sample with 4"),
-        ({"share": 0}, "share is a part of the features, above 0 and at most 1, not 0"),
-        ({"share": 1.2}, "share is a part of the features, above 0 and at most 1, not 1.2"),
+        ({"share": 0}, "the share of the features is above 0 and at most 1, not 0"),
+        ({"share": 1.2}, "the share of the features is above 0 and at most 1, not 1.2"),
         ({"correlation": "kendall"}, "unknown correlation 'kendall'"),
         ({"maps": torch.full((1, 4), torch.nan)}, "the map of sample 0 holds NaN or Inf"),
         ({"maps": torch.ones(1, 5)}, r"the maps have shape \(1, 5\) but the input has \(1, 4\)"),

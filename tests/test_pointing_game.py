@@ -107,7 +107,18 @@ def test_what_holds_no_object_is_not_played() -> None:
     hard = Annotation((Box("dog", 0, 0, 2, 2, difficult=True), Box("cat", 0, 0, 1, 1)), (3, 3))
     game = pointing_game(random(0, 3, 3, 3), [hard] * 3, ["dog", "cat", "cow"])
     assert game.played.tolist() == [False, True, False]
-    assert "2 not played" in repr(game)
+    assert "2 not played (dog, cow)" in repr(game)
+    assert game.unplayed == {"dog": 1, "cow": 1}
+
+
+def test_labels_written_otherwise_than_in_the_annotation_are_counted_by_name() -> None:
+    dog = Annotation((Box("dog", 0, 0, 2, 2),), (3, 3))
+    game = pointing_game(random(0, 4, 3, 3), [dog] * 4, ["Dog", "dog", "Dog", "a dog"])
+    assert game.unplayed == {"Dog": 2, "a dog": 1}
+    assert repr(game).endswith("3 not played (Dog, a dog))")
+    many = pointing_game(random(0, 8, 3, 3), [dog] * 8, list("abcdefgh"))
+    assert repr(many).endswith("8 not played (a, b, c, d, e, …))")
+    assert pointing_game(random(0, 1, 3, 3), [dog]).unplayed == {}
 
 
 def test_difficult_objects_count_where_the_class_has_others_too() -> None:
@@ -222,12 +233,18 @@ def test_the_difficult_subset_is_the_published_one(data: Path, name: str) -> Non
         (ValueError, r"mask of sample 0 is 2 × 1 but the map 1 × 2: cut the boxes", {"truth": torch.ones(2, 2, 1) > 0}),
         (ValueError, "annotation of sample 0 is 5 × 5 but the map 1 × 2", {"truth": [Annotation((), (5, 5))] * 2}),
         (TypeError, "mask of sample 0 has dtype torch.float32: make it boolean", {"truth": torch.ones(2, 1, 2)}),
-        (TypeError, "truth of sample 0 is str", {"truth": "ab"}),
+        (TypeError, "truth of sample 0 is str", {"truth": ["a", "b"]}),
+        (TypeError, "the truth is a list with one mask, .* per sample, not str", {"truth": "ab"}),
+        (TypeError, "the truth is a list with one mask, .* per sample, not NoneType", {"truth": None}),
+        (TypeError, "the truth is a list with one mask, .* per sample, not Tensor", {"truth": torch.tensor(True)}),
         (TypeError, r"give \[annotation\]", {"truth": Annotation((), (1, 2))}),
         (ValueError, "2 maps but 1 labels", {"labels": ["dog"]}),
-        (ValueError, "give a list with one for each", {"labels": "ab"}),
+        (TypeError, "labels is 'ab': give a list with one label for each of the 2 maps", {"labels": "ab"}),
+        (TypeError, "labels is 5: give a list with one label for each", {"labels": 5}),
+        (TypeError, "give a list with one label for each", {"labels": torch.tensor([[1], [2]])}),
         (ValueError, "at least 0, not -1", {"tolerance": -1}),
         (ValueError, "at least 0, not nan", {"tolerance": math.nan}),
+        (ValueError, "a number of pixels of at least 0, not '15'", {"tolerance": "15"}),
         (ValueError, r"2 maps but `difficult` has shape \(1,\)", {"difficult": [True]}),
         (
             ValueError,

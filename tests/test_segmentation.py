@@ -229,6 +229,31 @@ def test_a_mask_stands_for_the_box_around_it() -> None:
     assert not found.correct()[1]
 
 
+def as_floats(maps: Tensor) -> Tensor:
+    return (maps > 0).float()
+
+
+def the_first(maps: Tensor) -> Tensor:
+    return maps[:1] > 0
+
+
+@pytest.mark.parametrize(
+    ("threshold", "sentence"),
+    [
+        ("otsu", r"a threshold is an object such as OfMaximum\(0.2\) or Otsu\(\), not 'otsu'"),
+        (0.5, "a threshold is an object such as .*, not 0.5"),
+        (Otsu, "a threshold is an object such as .*, not <class"),
+        (as_floats, r"as_floats.* gave torch.float32 of shape \(2, 3, 3\): a threshold gives booleans"),
+        (the_first, r"the_first.* gave torch.bool of shape \(1, 3, 3\): .* of the maps' shape \(2, 3, 3\)"),
+        (len, "gave int: a threshold gives booleans"),
+    ],
+)
+def test_what_is_no_threshold_gets_a_sentence(threshold: Any, sentence: str) -> None:
+    for measure in (segmentation, localisation):
+        with pytest.raises(TypeError, match=sentence):
+            measure(torch.ones(2, 3, 3), torch.ones(2, 3, 3).bool(), threshold=threshold)
+
+
 def test_without_scipy_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy.ndimage", None)
     with pytest.raises(ImportError, match=r"pip install samp\[metrics\]"):
@@ -242,3 +267,6 @@ def test_results_say_how_they_were_made() -> None:
         measure(one, one.bool(), threshold=TopPixels(0.5)) for measure in (segmentation, localisation)
     ]
     assert {result.threshold for result in results} == {"TopPixels(share=0.5)"}
+    assert segmentation(one, one.bool()).threshold == localisation(one, one.bool()).threshold == "OfMaximum(share=0.2)"
+    assert (TopPixels(), Otsu()) == (TopPixels(share=0.25), Otsu())
+    assert Localisation((), torch.tensor([0.5, 0.49]), "").correct().tolist() == [True, False]

@@ -13,6 +13,7 @@ from torch import Tensor
 import samp
 from laws import CLOSE, Counted, images, linear, net
 from samp.metrics.sensitivity_n import (
+    BETAS,
     completeness_check,
     completeness_correlation,
     default_sizes,
@@ -152,6 +153,17 @@ def test_costs_what_it_says_and_says_how_it_was_made() -> None:
     assert found.details["fill"] == "Constant(value=0.0)"
 
 
+def test_defaults_are_those_published() -> None:
+    """Ancona et al.: 100 random subsets of each size, from 1 to 80 % of the features, which turn black."""
+    model = Counted(PIXELS)
+    found = sensitivity_n(model, images(9, 1, 2, 4, 4) + 1, images(10, 1, 4, 4), 1)
+    assert (found.details["subsets"], found.details["fill"]) == (100, "Constant(value=0.0)")
+    assert (found.details["score"], found.details["correlation"]) == ("logit", "pearson")
+    assert model.rows == 100 * len(found.sizes)
+    assert found.sizes[-1] == 13  # of 16
+    assert BETAS == (1, 2, 5, 10, 20, 50, 100, 200)
+
+
 def test_default_sizes_run_from_one_to_four_fifths() -> None:
     for features, sizes in ((1, [1]), (2, [1, 2]), (4, [1, 2, 3]), (10, [1, 2, 3, 4, 5, 6, 7, 8])):
         assert default_sizes(pose(linear(torch.ones(1)), torch.rand(1, features))) == sizes
@@ -173,6 +185,11 @@ def test_default_sizes_run_from_one_to_four_fifths() -> None:
 def test_bad_arguments_get_a_sentence(bad: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         sensitivity_n(linear(WEIGHTS), images(0, 1, 4), torch.ones(1, 4), **bad)
+
+
+def test_one_size_alone_is_no_list() -> None:
+    with pytest.raises(TypeError, match=r"sizes is a list of numbers, such as \[1, 2\], not 5"):
+        sensitivity_n(linear(WEIGHTS), images(0, 1, 4), torch.ones(1, 4), sizes=5)  # type: ignore[arg-type]  # that is the point
 
 
 # ---- the paper's, over images ----
@@ -237,6 +254,15 @@ def test_default_is_samp_plus_plus_and_other_settings_stay() -> None:
 PIXELS_OF_FOUR = net(4, 4)
 
 
+@pytest.mark.parametrize("betas", [(1, 4), iter([1, 4]), torch.tensor([1, 4]), np.array([1.0, 4.0])])
+def test_betas_may_come_as_any_list(betas: Any) -> None:
+    check = completeness_check(PIXELS_OF_FOUR, images(3, 3, 4), betas=betas, target=1)
+    assert check.betas == (1, 4)
+    assert [f"eta={eta}" in method for eta, method in zip((1.0, 0.25), check.details["methods"], strict=True)] == [
+        True
+    ] * 2
+
+
 def test_equal_images_have_no_correlation() -> None:
     x = images(3, 1, 4).expand(3, 4)
     assert completeness_check(PIXELS_OF_FOUR, x, betas=[1], target=0).correlation["to_image"].isnan().all()
@@ -244,9 +270,14 @@ def test_equal_images_have_no_correlation() -> None:
 
 def test_bad_questions_of_completeness_get_a_sentence() -> None:
     x = images(0, 2, 1, 2, 2)
-    for betas in ([], [0], [-1], [True], ["ten"], [float("nan")]):
+    for betas in ([], [0], [-1], [True], ["ten"], [float("nan")], [float("inf")], torch.ones(2, 2)):
         with pytest.raises(ValueError, match="betas are numbers above 0"):
-            completeness_check(PIXELS_OF_FOUR, x, betas=betas)
+            completeness_check(PIXELS_OF_FOUR, x, betas=betas)  # type: ignore[arg-type]  # that is the point
+    with pytest.raises(TypeError, match="betas is a list of numbers"):
+        completeness_check(PIXELS_OF_FOUR, x, betas=5)  # type: ignore[arg-type]  # that is the point
+    for results in (torch.ones(2), [torch.ones(2)], 5):
+        with pytest.raises(TypeError, match=r"the results are what samp.explain returned, not (Tensor|int)"):
+            completeness_correlation(results)  # type: ignore[arg-type]  # that is the point
     with pytest.raises(ValueError, match=r"RandomMap\(\) has no eta to change"):
         completeness_check(PIXELS_OF_FOUR, x, method="random")
     with pytest.raises(ValueError, match="needs at least 2 of them, but there is 1"):
@@ -254,6 +285,6 @@ def test_bad_questions_of_completeness_get_a_sentence() -> None:
     with pytest.raises(ValueError, match="is not meant to sum to a change of the score"):
         completeness_correlation(samp.explain(PIXELS_OF_FOUR, x, method="random"))
     mixed = [samp.explain(PIXELS_OF_FOUR, x, method=method) for method in ("samp", "ig")]
-    for results in (mixed, []):
+    for none in (mixed, []):
         with pytest.raises(ValueError, match="walks in the same directions"):
-            completeness_correlation(results)
+            completeness_correlation(none)

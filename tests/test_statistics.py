@@ -6,7 +6,7 @@ import itertools
 import math
 import sys
 from dataclasses import astuple
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laws import seeds
-from samp.metrics import statistics
-from samp.metrics.statistics import Bootstrap, Summary, holm, mean_interval, paired, summarise, table
+from samp.metrics.statistics import Bootstrap, Summary, holm, paired, summarise, table
 
 stats = pytest.importorskip("scipy.stats")
 QUICK = Bootstrap(resamples=200)
@@ -58,66 +57,6 @@ def test_scores_may_come_as_anything(as_given: Any) -> None:
 )
 def test_few_or_equal_scores_have_defined_answers(scores: list[float], expected: tuple[Any, ...]) -> None:
     assert same(summarise(scores), Summary(*expected))
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_interval_equals_scipys_bca(seed: int) -> None:
-    values = np.random.default_rng(seed).exponential(size=60) ** 1.5
-    found = mean_interval(values, Bootstrap(0.9, 4000, seed))
-    peer = stats.bootstrap(
-        (values,), np.mean, n_resamples=4000, confidence_level=0.9, method="BCa", rng=np.random.default_rng(seed)
-    ).confidence_interval
-    # so close because both take the same draws from the generator
-    np.testing.assert_allclose(found, [peer.low, peer.high], rtol=1e-9)
-
-
-def test_interval_leans_to_the_long_side_of_skewed_scores() -> None:
-    values = np.random.default_rng(0).exponential(size=40)
-    low, high = mean_interval(values, Bootstrap())
-    assert high - values.mean() > 1.1 * (values.mean() - low)
-    flipped = mean_interval(-values, Bootstrap())
-    np.testing.assert_allclose(flipped, (-high, -low), atol=0.02)  # up to the draws
-
-
-def test_interval_of_symmetric_scores_is_symmetric_where_resamples_tie_with_the_mean() -> None:
-    np.testing.assert_allclose(mean_interval(np.array([0.1, 0.3, 0.2]), Bootstrap()), (0.1, 0.3), atol=1e-12)
-
-
-def test_interval_covers_the_mean_as_often_as_it_says() -> None:
-    """500 normal samples of 40: the share covered has a standard deviation of 0.012 about 0.9."""
-    random = np.random.default_rng(0)
-    covered = 0
-    for seed in range(500):
-        low, high = mean_interval(random.normal(3.0, 2.0, 40), Bootstrap(0.9, 500, seed))
-        covered += low <= 3.0 <= high
-    assert covered / 500 == pytest.approx(0.9, abs=0.04)
-
-
-def test_interval_follows_shift_and_scale_also_far_from_zero() -> None:
-    values = np.random.default_rng(0).normal(size=30)
-    low, high = mean_interval(values, QUICK)
-    moved = mean_interval(values / 8 + 2.0**30, QUICK)
-    np.testing.assert_allclose(np.array(moved) - 2.0**30, (low / 8, high / 8), atol=1e-6)
-
-
-def test_the_seed_decides_the_draws_and_the_confidence_the_width() -> None:
-    values = np.random.default_rng(0).normal(size=30)
-    assert mean_interval(values, Bootstrap()) == mean_interval(values, Bootstrap())
-    assert mean_interval(values, Bootstrap()) != mean_interval(values, Bootstrap(seed=1))
-    widths = [high - low for low, high in (mean_interval(values, Bootstrap(c)) for c in (0.5, 0.9, 0.99))]
-    assert widths == sorted(widths)
-
-
-def test_extreme_skew_and_confidence_still_give_an_interval() -> None:
-    low, high = mean_interval(np.array([0.0] * 50 + [1.0]), Bootstrap(1 - 1e-13, 500))
-    assert 0 <= low <= 1 / 51 <= high <= 1
-
-
-def test_large_samples_are_drawn_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    values = np.random.default_rng(0).normal(size=100)
-    whole = mean_interval(values, Bootstrap(resamples=2000))
-    monkeypatch.setattr(statistics, "DRAWS_AT_ONCE", 1000)
-    np.testing.assert_allclose(mean_interval(values, Bootstrap(resamples=2000)), whole, rtol=1e-12)
 
 
 # ---- two methods ----
@@ -215,6 +154,30 @@ def test_the_same_difference_everywhere_has_no_spread(gap: float) -> None:
     assert found.rank_biserial == math.copysign(1, gap)
 
 
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_differences_of_rounding_are_none(scale: float) -> None:
+    a = scale * np.array([0.1 + 0.2, 0.3, 1.0, 2.0])
+    b = scale * np.array([0.3, 0.1 + 0.2, 1.0, 2.0 * (1 + 9e-13)])
+    found = paired(a, b, "higher", QUICK)
+    assert (found.wins, found.losses, found.p, found.rank_biserial, found.difference) == (0, 0, 1, 0, 0)
+    more = paired(a, scale * np.array([0.3, 0.3, 1.0, 2.0 * (1 + 4e-12)]), "higher", QUICK)
+    assert (more.wins, more.losses) == (0, 1)
+
+
+def test_what_is_small_beside_the_other_scores_alone_is_still_a_difference() -> None:
+    assert paired([1e-17, 0.5], [0.0, 0.5], "higher", QUICK).wins == 0  # the last digit of the largest
+    assert paired([1e-17, 0.0], [0.0, 0.0], "higher", QUICK).wins == 1  # all there is of these scores
+    assert paired([2e-9, 1e6], [1e-9, 1e6], "higher", QUICK).wins == 1
+
+
+@pytest.mark.parametrize("better", ["higher", "lower"])
+def test_no_effect_has_no_sign(better: Literal["higher", "lower"]) -> None:
+    equal = paired([1.0, 2.0], [1.0, 2.0], better, QUICK)
+    balanced = paired([1.0, -1.0], [0.0, 0.0], better, QUICK)
+    for effect in (equal.rank_biserial, balanced.rank_biserial, balanced.dz):
+        assert (effect, math.copysign(1, effect)) == (0, 1)
+
+
 def test_no_pair_and_one_pair_have_defined_answers() -> None:
     none = paired([1.0, NAN], [NAN, 1.0], "higher")
     assert (none.pairs, none.left_out, none.wins) == (0, 2, 0)
@@ -287,11 +250,18 @@ def test_table_without_a_reference_needs_no_scipy(monkeypatch: pytest.MonkeyPatc
         (lambda: paired([1.0], [2.0], "best"), "better is 'higher' or 'lower', not 'best'"),  # type: ignore[arg-type]  # wrong on purpose
         (lambda: summarise([[1.0, 2.0]]), r"one number per sample, not of shape \(1, 2\)"),
         (lambda: summarise([1.0, math.inf]), "hold Inf"),
-        (lambda: Bootstrap(confidence=1.0), "between 0 and 1, not at 1.0"),
-        (lambda: Bootstrap(resamples=0), "at least 1, not 0"),
         (lambda: table({"a": [1.0]}, "higher", against="b"), "against is 'b', but the methods are a"),
+        (
+            lambda: table({"ig": [1.0], "samp": [1.0, 2.0]}, "higher", against="samp"),
+            "ig has 1 scores but samp 2: give both for the same samples",
+        ),
     ],
 )
 def test_what_does_not_fit_gets_a_sentence(do: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         do()
+
+
+def test_methods_without_a_name_get_a_sentence() -> None:
+    with pytest.raises(TypeError, match="methods are named by strings, not by 1"):
+        table({1: [1.0, 2.0]}, "higher")  # type: ignore[dict-item]  # that is the point

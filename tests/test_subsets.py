@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -12,7 +13,7 @@ from laws import images, linear
 from samp.groups import Groups
 from samp.metrics import subsets
 from samp.metrics.judge import Settings, judging
-from samp.metrics.subsets import Subsets, check_count, check_share, check_sizes, losses, own_counts, shares_of, shown
+from samp.metrics.subsets import Subsets, losses, own_counts, shares_of, sizes_of
 from samp.problem import Problem, pose
 
 GAPS = torch.tensor([[0, 0, 2, 5, 5, 2], [0, 1, 2, 3, 4, 5]])  # 3 of 6 numbers used, then all
@@ -135,22 +136,22 @@ def test_memory_stays_bounded_for_hundreds_of_subsets_of_a_large_image(monkeypat
     assert max(drawn) <= 2**24
 
 
-def test_bad_numbers_get_a_sentence_each() -> None:
-    for bad in (0, 2.5, True, "3"):
-        with pytest.raises(ValueError, match="subsets is a whole number of at least 1, not"):
-            check_count("subsets", bad, 1)
-    for share in (0, -0.1, 1.01, float("nan"), True, "half"):
-        with pytest.raises(ValueError, match="share is a part of the features, above 0 and at most 1, not"):
-            check_share(share)
-    asked = problem(groups=GAPS)
-    with pytest.raises(ValueError, match="a subset of 4 features is larger than a sample with 3"):
-        check_sizes(asked, [1, 4])
-    with pytest.raises(ValueError, match="the size of a subset is a whole number of at least 1, not 0"):
-        check_sizes(asked, [0])
-    with pytest.raises(ValueError, match="sizes is empty"):
-        check_sizes(asked, [])
+@pytest.mark.parametrize("sizes", [[1, 3], (1, 3), iter([1, 3]), torch.tensor([1, 3]), np.array([1, 3])])
+def test_sizes_may_come_as_any_list(sizes: Any) -> None:
+    assert sizes_of(problem(), sizes).tolist() == [[1, 3], [1, 3]]
 
 
-def test_fills_are_named_as_results_show_them() -> None:
-    assert shown("black") == shown(0.0) == "Constant(value=0.0)"
-    assert shown([0, torch.zeros(2, 3)]) == "[Constant(value=0.0), tensor of shape (2, 3)]"
+@pytest.mark.parametrize(
+    ("sizes", "error", "sentence"),
+    [
+        ([1, 4], ValueError, "a subset of 4 features is larger than a sample with 3"),
+        ([0], ValueError, "the size of a subset is a whole number of at least 1, not 0"),
+        ([], ValueError, "sizes is empty"),
+        (5, TypeError, r"sizes is a list of numbers, such as \[1, 2\], not 5"),
+        (torch.tensor(5), TypeError, "sizes is a list of numbers"),
+        ("12", TypeError, "sizes is a list of numbers"),
+    ],
+)
+def test_bad_sizes_get_a_sentence(sizes: Any, error: type[Exception], sentence: str) -> None:
+    with pytest.raises(error, match=sentence):
+        sizes_of(problem(groups=GAPS), sizes)

@@ -79,6 +79,11 @@ class Channels:
     count: int
     label: str
 
+    @property
+    def own_counts(self) -> list[int]:
+        """How many groups every sample has."""
+        return [self.count]
+
     def share(self, parts: int) -> int:
         """The groups in this many parts, rounded up."""
         return math.ceil(self.count / parts)
@@ -122,6 +127,12 @@ class Segments:
     @property
     def count(self) -> int:
         return self.sizes.shape[1]
+
+    @property
+    def own_counts(self) -> list[int]:
+        """How many groups the samples have, one number if all share them; numbers that no element has do not count."""
+        counts: list[int] = (self.sizes > 0).sum(1).tolist()
+        return counts
 
     def share(self, parts: int) -> Tensor:
         """1 1 or r 1: a row's own groups in this many parts, rounded up; numbers that no element has do not count."""

@@ -107,6 +107,7 @@ class Problem:
             if isinstance(self.objective, Index)
             else repr(self.objective),
             "groups": self.features.label,
+            "features": self.features.own_counts,
             "device": str(self.x.device),
             "dtype": ", ".join(sorted({str(t.dtype) for t in self.inputs})),
             "versions": {"samp": __version__, "torch": torch.__version__},

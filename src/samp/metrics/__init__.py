@@ -16,12 +16,14 @@ from samp.metrics.concentration import Concentration, concentration, gini, top_s
 from samp.metrics.deletion_insertion import Curves, deletion_insertion
 from samp.metrics.imputation import NoisyLinear
 from samp.metrics.infidelity import Hidden, Infidelity, Noise, infidelity
+from samp.metrics.intervals import Bootstrap
 from samp.metrics.moments import Correlation, Moments
 from samp.metrics.mu_fidelity import MuFidelity, grid, mu_fidelity
-from samp.metrics.pointing_game import PointingGame, pointing_game
+from samp.metrics.pointing_game import PointingGame, is_difficult, pointing_game
+from samp.metrics.pointing_game import joined as joined_games
 from samp.metrics.protocols import PROTOCOLS, ChannelMeans, Protocol, RISEBlur
 from samp.metrics.running import Running, RunningGame
-from samp.metrics.segmentation import OfMaximum, Otsu, TopPixels, localisation, segmentation
+from samp.metrics.segmentation import Localisation, OfMaximum, Otsu, Segmentation, TopPixels, localisation, segmentation
 from samp.metrics.sensitivity_n import (
     CompletenessCheck,
     SensitivityN,
@@ -29,7 +31,7 @@ from samp.metrics.sensitivity_n import (
     completeness_correlation,
     sensitivity_n,
 )
-from samp.metrics.statistics import Bootstrap, Comparison, Summary, holm, paired, summarise, table
+from samp.metrics.statistics import Comparison, Summary, holm, paired, summarise, table
 from samp.metrics.transfer import transfer
 
 __all__ = [
@@ -46,6 +48,7 @@ __all__ = [
     "Curves",
     "Hidden",
     "Infidelity",
+    "Localisation",
     "Moments",
     "MuFidelity",
     "Noise",
@@ -57,6 +60,7 @@ __all__ = [
     "RISEBlur",
     "Running",
     "RunningGame",
+    "Segmentation",
     "SensitivityN",
     "Summary",
     "TopPixels",
@@ -71,6 +75,8 @@ __all__ = [
     "grid",
     "holm",
     "infidelity",
+    "is_difficult",
+    "joined_games",
     "localisation",
     "mu_fidelity",
     "paired",

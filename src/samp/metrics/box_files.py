@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from samp.metrics.boxes import Annotation, Box, Edges, Size, clipped
+from samp.metrics.boxes import Annotation, Box, Edges, Size, check_size, clipped
 
 ROUNDING = 1e-3  # YOLO files are written with few digits, so that a share may come out a little beyond 0 or 1
 Labelled = tuple[str, str, Edges, bool]  # where it stands, label, edges, difficult
@@ -60,6 +60,7 @@ def read_yolo(
     ...     read_yolo(path, (100, 200), {16: "dog"}).boxes
     (Box(label='dog', left=50.0, top=0.0, right=150.0, bottom=100.0, difficult=False),)
     """
+    size = check_size(size)
     lines = enumerate(_text(path).splitlines(), 1)
     found = [_yolo_line(line, size, names, f"{path}, line {number}") for number, line in lines if line.strip()]
     return Annotation(_inside(found, size, path), size)
@@ -80,8 +81,10 @@ def read_coco(path: str | os.PathLike[str]) -> dict[str, Annotation]:
     (Box(label='dog', left=1.0, top=2.0, right=4.0, bottom=6.0, difficult=False),)
     """
     table = _json(path)
-    names = {one["id"]: str(one["name"]) for one in _rows(table, "categories", ("id", "name"), path)}
-    photos = {one["id"]: one for one in _rows(table, "images", ("id", "file_name", "height", "width"), path)}
+    classes = _by(table, "categories", ("id", "name"), path)
+    names = {number: str(one["name"]) for number, one in classes.items()}
+    photos = _by(table, "images", ("id", "file_name", "height", "width"), path)
+    _once((one["file_name"] for one in photos.values()), f"{path}: file_name of 'images'")
     found: dict[Any, list[Labelled]] = {photo: [] for photo in photos}
     for row in _rows(table, "annotations", ("image_id", "category_id", "bbox"), path):
         if row["image_id"] not in found or row["category_id"] not in names:
@@ -220,6 +223,23 @@ def _json(path: str | os.PathLike[str]) -> dict[str, Any]:
             f"{path} holds a {type(table).__name__}: a COCO file holds images, annotations and categories."
         )
     return table
+
+
+def _by(
+    table: Mapping[str, Any], part: str, keys: Sequence[str], path: str | os.PathLike[str]
+) -> dict[Any, Mapping[str, Any]]:
+    """The rows of a part of the file by their id, which no two share."""
+    rows = list(_rows(table, part, keys, path))
+    _once((row["id"] for row in rows), f"{path}: id of {part!r}")
+    return {row["id"]: row for row in rows}
+
+
+def _once(values: Iterable[Any], what: str) -> None:
+    seen = set()
+    for value in map(str, values):
+        if value in seen:
+            raise ValueError(f"{what}: {value} stands there twice, and only one could be kept: rename or remove one.")
+        seen.add(value)
 
 
 def _rows(

@@ -10,9 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
 
 import torch
 from torch import Tensor
+
+from samp.metrics.checks import check_count, is_number
 
 Size = tuple[int, int]  # height, width
 Edges = tuple[float, float, float, float]  # left, top, right, bottom
@@ -36,12 +40,16 @@ class Box:
     difficult: bool = False
 
     def __post_init__(self) -> None:
-        edges = (self.left, self.top, self.right, self.bottom)
-        if not all(map(math.isfinite, edges)) or self.right <= self.left or self.bottom <= self.top:
+        if not all(map(is_number, self.edges)) or self.right <= self.left or self.bottom <= self.top:
             raise ValueError(
-                f"the box of {self.label!r} from x {self.left} to {self.right} and y {self.top} to {self.bottom} "
-                "has no area: its edges are finite, left before right and top before bottom."
+                f"the box of {self.label!r} from x {self.left!r} to {self.right!r} and y {self.top!r} to "
+                f"{self.bottom!r} is none: its edges are finite numbers, left before right and top before bottom."
             )
+
+    @property
+    def edges(self) -> Edges:
+        """Left, top, right, bottom."""
+        return self.left, self.top, self.right, self.bottom
 
     @property
     def area(self) -> float:
@@ -62,8 +70,10 @@ class Annotation:
     size: Size
 
     def __post_init__(self) -> None:
-        if min(self.size) < 1:
-            raise ValueError(f"a photo is at least 1 × 1 pixels (height, width), not {self.size[0]} × {self.size[1]}.")
+        object.__setattr__(self, "size", check_size(self.size))
+        if not isinstance(self.boxes, list | tuple) or not all(isinstance(box, Box) for box in self.boxes):
+            raise TypeError(f"the boxes of a photo are a tuple of Box, not {self.boxes!r}.")
+        object.__setattr__(self, "boxes", tuple(self.boxes))
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -84,7 +94,11 @@ def cropped(annotation: Annotation, size: int | Size, margin: float | None = 0.8
     >>> cropped(street, 50, margin=1.0).boxes
     (Box(label='car', left=0.0, top=20.0, right=25.0, bottom=40.0, difficult=False),)
     """
-    height, width = (size, size) if isinstance(size, int) else size
+    height, width = check_size((size, size) if isinstance(size, Integral) else size)
+    if margin is not None and not (is_number(margin) and 0 < margin <= 1):
+        raise ValueError(
+            f"margin is a share of the photo above 0 and at most 1, or None to stretch it, not {margin!r}."
+        )
     tall, wide = annotation.size
     across, down = wide / width, tall / height  # pixels of the photo in one of the picture
     if margin is not None:
@@ -96,6 +110,18 @@ def cropped(annotation: Annotation, size: int | Size, margin: float | None = 0.8
         if edges := clipped(moved, (height, width)):
             kept.append(Box(box.label, *edges, box.difficult))
     return Annotation(tuple(kept), (height, width))
+
+
+def check_size(size: Any) -> Size:
+    """Height and width of a picture as two whole numbers, or a sentence.
+
+    >>> check_size([224, 320])
+    (224, 320)
+    """
+    if not isinstance(size, list | tuple) or len(size) != 2:
+        raise ValueError(f"the size of a picture is (height, width) in pixels, not {size!r}.")
+    height, width = size
+    return check_count("the height of a picture", height, 1), check_count("the width of a picture", width, 1)
 
 
 def clipped(edges: Edges, size: Size) -> Edges | None:

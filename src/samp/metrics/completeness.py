@@ -1,7 +1,8 @@
 """Completeness (Eq. 2): does the credit sum to the change of the score?
 
 The error of a map is |Σa − Δ|, Δ being f(image) − f(baseline), and the relative error is that over |Δ|. Where Δ is 0,
-it is 0 if the credit sums to 0 too, else infinite.
+it is 0 if the credit sums to 0 too, else infinite. Errors are float64 where the device has it; those of an
+`Attribution` are as exact as the dtype it was walked in.
 """
 
 from __future__ import annotations
@@ -57,13 +58,22 @@ def completeness_of(result: Attribution) -> dict[Direction | Literal["both"], Co
     >>> list(found), bool((found["both"].absolute < 1e-5).all())
     (['to_image', 'both'], True)
     """
+    if not isinstance(result, Attribution):
+        raise TypeError(
+            f"completeness_of reads an Attribution, not {type(result).__name__}: for maps alone, take "
+            "completeness(maps, change) with f(image) − f(baseline) of each sample."
+        )
     found: dict[Direction | Literal["both"], Completeness] = {}
-    change = torch.zeros_like(result.residual)
+    change = torch.zeros_like(_wide(result.residual))
     for direction, residual in result.residual_by_direction.items():
-        found[direction] = _errors(residual, result.score_change[direction])
+        found[direction] = _errors(_wide(residual), _wide(result.score_change[direction]))
         change = change + result.score_change[direction]
-    found["both"] = _errors(result.residual, change)
+    found["both"] = _errors(_wide(result.residual), change)
     return found
+
+
+def _wide(values: Tensor) -> Tensor:
+    return values if values.device.type == "mps" else values.double()  # Apple's GPUs have no float64
 
 
 def _errors(residual: Tensor, change: Tensor) -> Completeness:

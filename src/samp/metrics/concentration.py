@@ -1,7 +1,9 @@
 """Concentration: on how few features does an attribution lie?
 
 A feature is a pixel for b h w and b c h w maps (channels summed), an element for any other b *d, and a group of its own
-grouping for an `Attribution`. Computed in float64 where the device has it; all three depend on one sample alone.
+grouping for an `Attribution`; group numbers that none of a sample's elements has are no features of it, where the
+attribution says how many there are. Results are float64 where the device has it, since a variance of large credit
+leaves float32's range; all three depend on one sample alone.
 
 | map of d features | variance | Gini | top share p |
 |---|---|---|---|
@@ -14,12 +16,14 @@ grouping for an `Attribution`. Computed in float64 where the device has it; all 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
+from samp.metrics.checks import check_share
 from samp.metrics.maps import Maps, finite, numbers
 
 
@@ -28,7 +32,7 @@ class Concentration:
     """How concentrated each map is (b each), by three measures.
 
     >>> concentration(torch.tensor([[0.7, 0.2, 0.1], [0.4, 0.3, 0.3]])).gini
-    tensor([0.4000, 0.0667])
+    tensor([0.4000, 0.0667], dtype=torch.float64)
     """
 
     variance: Tensor
@@ -41,7 +45,7 @@ def concentration(maps: Maps) -> Concentration:
     """Variance (Def. 1), Gini coefficient and share of the top 10 %, of each map.
 
     >>> concentration(torch.eye(10)).top_share[0]
-    tensor(1.)
+    tensor(1., dtype=torch.float64)
     """
     return Concentration(variance(maps), gini(maps), top_share(maps))
 
@@ -53,10 +57,9 @@ def variance(maps: Maps) -> Tensor:
     were divided by their sum.
 
     >>> variance(torch.tensor([[0.7, 0.2, 0.1], [0.4, 0.3, 0.3]]))  # Def. 1's own example
-    tensor([0.0689, 0.0022])
+    tensor([0.0689, 0.0022], dtype=torch.float64)
     """
-    values = features(maps)
-    return _narrow(_wide(values).var(1, correction=0), values)
+    return _each(maps, lambda values: _wide(values).var(1, correction=0))
 
 
 def gini(maps: Maps) -> Tensor:
@@ -66,14 +69,9 @@ def gini(maps: Maps) -> Tensor:
     counts by its size, so that a map and its negative are equally concentrated. 0 for a map of zeros.
 
     >>> gini(torch.tensor([[0.0, 0.0, 0.0, -2.0], [1.0, -1.0, 1.0, 1.0]]))
-    tensor([0.7500, 0.0000])
+    tensor([0.7500, 0.0000], dtype=torch.float64)
     """
-    values = features(maps)
-    sizes = _scaled(values).sort(1).values  # b d
-    d = sizes.shape[1]
-    weights = 2 * torch.arange(1, d + 1, device=sizes.device) - d - 1
-    whole = sizes.sum(1)
-    return _narrow((weights * sizes).sum(1) / (d * whole).where(whole > 0, 1), values).clamp(min=0)
+    return _each(maps, _gini)
 
 
 def top_share(maps: Maps, share: float = 0.1) -> Tensor:
@@ -82,16 +80,10 @@ def top_share(maps: Maps, share: float = 0.1) -> Tensor:
     A map of zeros is taken for the constant map that it is.
 
     >>> top_share(torch.tensor([[4.0, -4.0, 1.0, 1.0]]), 0.5)
-    tensor([0.8000])
+    tensor([0.8000], dtype=torch.float64)
     """
-    if not 0 < share <= 1:
-        raise ValueError(f"the share of the features is above 0 and at most 1, not {share!r}.")
-    values = features(maps)
-    sizes = _scaled(values)
-    count = math.ceil(share * sizes.shape[1])
-    whole = sizes.sum(1)
-    held = sizes.topk(count, 1).values.sum(1)
-    return _narrow(torch.where(whole > 0, held / whole, count / sizes.shape[1]), values)
+    part = check_share(share)
+    return _each(maps, lambda values: _top_share(values, part))
 
 
 def features(maps: Maps) -> Tensor:
@@ -107,6 +99,39 @@ def features(maps: Maps) -> Tensor:
     return finite(values.flatten(1))
 
 
+def _each(maps: Maps, measure: Callable[[Tensor], Tensor]) -> Tensor:
+    """b: what b d → b says of the features that each sample has."""
+    values = features(maps)
+    counts = _counts(maps, values)
+    if min(counts) == values.shape[1]:
+        return measure(values)
+    ordered = values.gather(1, values.abs().argsort(1, descending=True))  # numbers without an element hold 0: last
+    return torch.cat([measure(row[None, :count]) for row, count in zip(ordered, counts, strict=True)])
+
+
+def _counts(maps: Maps, values: Tensor) -> list[int]:
+    """How many features each sample has, where the attribution says it; else as many as there are values."""
+    known = maps.details.get("features") if isinstance(maps, Attribution) else None
+    counts: list[int] = known or [values.shape[1]]
+    return counts * len(values) if len(counts) == 1 else counts
+
+
+def _gini(values: Tensor) -> Tensor:
+    sizes = _scaled(values).sort(1).values  # b d
+    d = sizes.shape[1]
+    weights = 2 * torch.arange(1, d + 1, device=sizes.device) - d - 1
+    whole = sizes.sum(1)
+    return ((weights * sizes).sum(1) / (d * whole).where(whole > 0, 1)).clamp(min=0)
+
+
+def _top_share(values: Tensor, share: float) -> Tensor:
+    sizes = _scaled(values)
+    count = math.ceil(round(share * sizes.shape[1], 6))
+    whole = sizes.sum(1)
+    held = sizes.topk(count, 1).values.sum(1)
+    return torch.where(whole > 0, held / whole, count / sizes.shape[1])
+
+
 def _scaled(values: Tensor) -> Tensor:
     """b d: |a| with its largest at 1, so that no sum overflows or vanishes."""
     sizes = _wide(values).abs()
@@ -116,7 +141,3 @@ def _scaled(values: Tensor) -> Tensor:
 
 def _wide(values: Tensor) -> Tensor:
     return values if values.device.type == "mps" else values.double()
-
-
-def _narrow(result: Tensor, values: Tensor) -> Tensor:
-    return result.to(values.dtype)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Integral
 from typing import NamedTuple
 
 import torch
@@ -22,6 +21,7 @@ from torch import Tensor
 from torch.nn.functional import max_pool2d, pad
 
 from samp.batches import Batches
+from samp.metrics.checks import check_count, is_number
 
 LOOK_EVERY = 16  # iterations between looks at an accelerator's progress: each look waits for it
 
@@ -51,12 +51,11 @@ class NoisyLinear:
     iterations: int = 256
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.noise) and self.noise >= 0):
+        if not is_number(self.noise) or self.noise < 0:
             raise ValueError(f"noise is a standard deviation of at least 0, not {self.noise!r}.")
-        if not (math.isfinite(self.tolerance) and self.tolerance > 0):
+        if not is_number(self.tolerance) or self.tolerance <= 0:
             raise ValueError(f"tolerance is a number above 0, not {self.tolerance!r}.")
-        if not (isinstance(self.iterations, Integral) and self.iterations >= 1):
-            raise ValueError(f"iterations is a whole number of at least 1, not {self.iterations!r}.")
+        check_count("iterations", self.iterations, 1)
 
     @torch.no_grad()
     def impute(self, images: Tensor, missing: Tensor) -> Tensor:

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import islice
-from numbers import Real
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
@@ -20,10 +19,12 @@ from samp.baselines import black, make
 from samp.batches import BatchSize
 from samp.groups import Elements, Groups
 from samp.methods.path_settings import wrapped
-from samp.metrics.judge import Judge, Settings, judging
-from samp.metrics.maps import Maps, group_values
+from samp.metrics.checks import check_count, check_share, is_number
+from samp.metrics.details import told
+from samp.metrics.judge import Imputer, Judge, Settings, judging
+from samp.metrics.maps import Maps, explained, group_values
 from samp.metrics.score_spaces import Space
-from samp.metrics.subsets import Subsets, check_count, check_share, shares_of, told
+from samp.metrics.subsets import Subsets, shares_of
 from samp.objectives import Target
 from samp.problem import Inputs
 
@@ -113,8 +114,13 @@ class Noise:
     fill: Any = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.sigma, bool) or not isinstance(self.sigma, Real) or not 0 < float(self.sigma) < torch.inf:
+        if not is_number(self.sigma) or self.sigma <= 0:
             raise ValueError(f"sigma is a standard deviation above 0, not {self.sigma!r}.")
+        if isinstance(self.fill, Imputer):
+            raise ValueError(
+                f"the fill of Noise is a baseline to take the difference to, such as 0.0, and {self.fill!r} is none: "
+                "it fills hidden pixels. Take Hidden(fill=…)."
+            )
         object.__setattr__(self, "fill", wrapped(self.fill))
 
     def groups(self, given: Groups | None) -> Groups | None:
@@ -148,6 +154,8 @@ class Infidelity:
     >>> infidelity(net, x, torch.zeros(2, 3)).infidelity.shape
     torch.Size([2])
     """
+
+    PER_SAMPLE: ClassVar = ("infidelity",)
 
     infidelity: Tensor
     """b: the mean squared error of each sample, in the score's unit squared; lower is better."""
@@ -196,7 +204,7 @@ def infidelity(
     if not callable(getattr(chosen, "drawing", None)) or isinstance(chosen, type):
         raise TypeError(f"a perturbation is an object such as Hidden() or Noise(), not {chosen!r}.")
     settings = Settings(forward_args, batch_size, progress, seed)
-    with judging(model, inputs, target, chosen.groups(groups), score, settings) as judge:
+    with judging(model, inputs, explained(maps, target), chosen.groups(groups), score, settings) as judge:
         values = group_values(judge.problem, maps)
         error = _by_captum(judge, chosen.drawing(judge), values, number, normalise)
         made = {"perturbation": repr(chosen), "perturbations": number, "normalise": normalise}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -13,10 +13,12 @@ from samp.baselines import black
 from samp.batches import BatchSize
 from samp.groups import Groups
 from samp.metrics import correlations
+from samp.metrics.checks import check_count, check_share
+from samp.metrics.details import shown, told
 from samp.metrics.judge import Settings, judging
-from samp.metrics.maps import Maps, group_values
+from samp.metrics.maps import Maps, explained, group_values
 from samp.metrics.score_spaces import Space
-from samp.metrics.subsets import check_count, check_share, check_sizes, losses, shares_of, shown, told
+from samp.metrics.subsets import losses, shares_of, sizes_of
 from samp.objectives import Target
 from samp.problem import Inputs, Problem
 
@@ -32,6 +34,8 @@ class MuFidelity:
     >>> result.correlation.tolist(), result.undefined  # a constant map correlates with nothing
     ([nan, nan], 2)
     """
+
+    PER_SAMPLE: ClassVar = ("correlation",)
 
     correlation: Tensor
     """b: each sample's; higher is better. NaN where its map or its score does not vary over the subsets."""
@@ -98,7 +102,7 @@ def mu_fidelity(
     correlate = correlations.named(correlation)
     settings = Settings(forward_args, batch_size, progress, seed)
     cells = _cells(inputs) if groups is None else groups
-    with judging(model, inputs, target, cells, score, settings) as judge:
+    with judging(model, inputs, explained(maps, target), cells, score, settings) as judge:
         values = group_values(judge.problem, maps)
         sizes = _sizes(judge.problem, part, size)  # b 1
         credit, scores = losses(judge, judge.hiding(fill), values, sizes, count)
@@ -131,4 +135,4 @@ def _cells(inputs: Any) -> Tensor | None:
 
 
 def _sizes(problem: Problem, share: float, size: int | None) -> Tensor:
-    return shares_of(problem, share)[:, None] if size is None else check_sizes(problem, [size])
+    return shares_of(problem, share)[:, None] if size is None else sizes_of(problem, [size])

@@ -11,6 +11,7 @@ marked "difficult" in VOC count as others do, but a class that has no other obje
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -18,11 +19,13 @@ import torch
 from torch import Tensor
 
 from samp.metrics.boxes import Annotation
+from samp.metrics.checks import is_number
 from samp.metrics.maps import Maps
 from samp.metrics.truth import Aim, Labels, Truth, aims, masks_of, pixel_maps
 
 TOLERANCE = 15.0  # pixels, as published
 SMALL = 0.25  # of the photo: what objects of the "difficult" subset stay below
+NAMED = 5  # how many of the classes that were not played `repr` names
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,7 +42,8 @@ class PointingGame:
     hits: Tensor
     """b: whether it hit."""
     played: Tensor
-    """b: False where there is nothing to point at: no object of the class, or only VOC-difficult ones."""
+    """b: False where there is nothing to point at: no object of the class, or only VOC-difficult ones. `unplayed`
+    counts them by class."""
     labels: tuple[Hashable, ...]
     difficult: Tensor | None = None
     """b: which samples are in the difficult subset; None if that is not known."""
@@ -67,6 +71,16 @@ class PointingGame:
         return int((self.hits & self.played).sum()) / count if count else math.nan
 
     @property
+    def unplayed(self) -> dict[Hashable, int]:
+        """How many samples of each class were not played, of the classes with any.
+
+        A photo's cut may lose its object, so that is no error. But a label that the annotations write otherwise, as
+        "Dog" for "dog", is never played: look here, or at the names that `repr` gives.
+        """
+        without = [label for label, played in zip(self.labels, self.played.tolist(), strict=True) if not played]
+        return dict(Counter(without))
+
+    @property
     def difficult_subset(self) -> PointingGame:
         """The same game on the difficult samples alone."""
         if self.difficult is None:
@@ -77,9 +91,11 @@ class PointingGame:
 
     def __repr__(self) -> str:
         hits, played = int((self.hits & self.played).sum()), int(self.played.sum())
+        names = [str(label) for label in self.unplayed]
+        which = f" ({', '.join(names[:NAMED])}{', …' if len(names) > NAMED else ''})" if names else ""
         return (
             f"PointingGame({hits} of {played} hit, mean of {len(self.per_class)} classes {self.accuracy:.3f}, "
-            f"tolerance {self.tolerance:g} pixels, {len(self.hits) - played} not played)"
+            f"tolerance {self.tolerance:g} pixels, {len(self.hits) - played} not played{which})"
         )
 
 
@@ -94,7 +110,8 @@ def pointing_game(
     """Point at the maximum of each map; equal maxima: the first in reading order, so a constant map points at pixel 0.
 
     - `truth`: for each sample a boolean mask, the object's boxes, or the photo's `Annotation`.
-    - `labels`: the class that each map explains; without them all samples are of one class.
+    - `labels`: the class that each map explains; without them all samples are of one class. A sample whose annotation
+      has no box of its label is not played (`PointingGame.unplayed` says which classes that befell).
     - `difficult`: which samples are in the difficult subset. Annotations say it themselves (see `is_difficult`).
 
     >>> from samp.metrics.boxes import Box
@@ -104,7 +121,7 @@ def pointing_game(
     >>> pointing_game(maps, [box, box], ["dog", "dog"])
     PointingGame(1 of 2 hit, mean of 1 classes 0.500, tolerance 15 pixels, 0 not played)
     """
-    if not (math.isfinite(tolerance) and tolerance >= 0):
+    if not is_number(tolerance) or tolerance < 0:
         raise ValueError(f"the tolerance is a number of pixels of at least 0, not {tolerance!r}.")
     heat = pixel_maps(maps)
     found = aims(truth, heat, labels)

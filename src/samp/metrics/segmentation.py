@@ -17,16 +17,12 @@ import torch
 from torch import Tensor
 
 from samp.metrics.boxes import Box, overlap, tight
+from samp.metrics.checks import check_share
 from samp.metrics.maps import Maps
 from samp.metrics.truth import Labels, Truth, aims, masks_of, pixel_maps
 
 Threshold = Callable[[Tensor], Tensor]  # b h w to the pixels kept
 EQUAL = 1e-9  # cuts whose criterion differs by less are equal: rounding, which differs by device, must not choose
-
-
-def _check_share(share: float, of: str) -> None:
-    if not 0 < share <= 1:
-        raise ValueError(f"the share of the {of} is above 0 and at most 1, not {share!r}.")
 
 
 @dataclass(frozen=True)
@@ -42,7 +38,7 @@ class OfMaximum:
     share: float = 0.2
 
     def __post_init__(self) -> None:
-        _check_share(self.share, "maximum")
+        check_share(self.share, "maximum")
 
     def __call__(self, maps: Tensor) -> Tensor:
         highest = maps.amax((1, 2), keepdim=True)
@@ -60,12 +56,12 @@ class TopPixels:
     share: float = 0.25
 
     def __post_init__(self) -> None:
-        _check_share(self.share, "pixels")
+        check_share(self.share, "pixels")
 
     def __call__(self, maps: Tensor) -> Tensor:
         flat = maps.flatten(1)
         order = flat.argsort(dim=1, descending=True, stable=True)
-        kept = order[:, : math.ceil(self.share * flat.shape[1])]
+        kept = order[:, : math.ceil(round(self.share * flat.shape[1], 6))]
         return torch.zeros_like(flat, dtype=torch.bool).scatter_(1, kept, True).view_as(maps)
 
 
@@ -132,7 +128,7 @@ def segmentation(maps: Maps, truth: Truth, labels: Labels = None, *, threshold: 
     """
     heat = pixel_maps(maps)
     masks = masks_of(aims(truth, heat, labels), heat)
-    kept = threshold(heat)
+    kept = _kept(threshold, heat)
     common, either = (pixels.flatten(1).sum(1) for pixels in (kept & masks, kept | masks))
     iou = (common / either).where(masks.flatten(1).any(1), torch.nan)
     return Segmentation(kept, iou, repr(threshold))
@@ -174,7 +170,7 @@ def localisation(maps: Maps, truth: Truth, labels: Labels = None, *, threshold: 
     """
     heat = pixel_maps(maps)
     objects = aims(truth, heat, labels)
-    boxes = tuple(tight(largest_part(kept)) for kept in threshold(heat).cpu())
+    boxes = tuple(tight(largest_part(kept)) for kept in _kept(threshold, heat).cpu())
     scores = [_best(box, aim.boxes) for box, aim in zip(boxes, objects, strict=True)]
     return Localisation(boxes, torch.tensor(scores), repr(threshold))
 
@@ -192,6 +188,20 @@ def largest_part(mask: Tensor) -> Tensor:
     sizes = parts.flatten().bincount()
     sizes[0] = 0  # the background
     return (parts == sizes.argmax()).to(mask.device)
+
+
+def _kept(threshold: Any, heat: Tensor) -> Tensor:
+    """b h w: what a threshold keeps of the maps, or a sentence on why it is none."""
+    if not callable(threshold) or isinstance(threshold, type):
+        raise TypeError(f"a threshold is an object such as OfMaximum(0.2) or Otsu(), not {threshold!r}.")
+    kept = threshold(heat)
+    if not isinstance(kept, Tensor) or kept.dtype != torch.bool or kept.shape != heat.shape:
+        found = f"{kept.dtype} of shape {tuple(kept.shape)}" if isinstance(kept, Tensor) else type(kept).__name__
+        raise TypeError(
+            f"{threshold!r} gave {found}: a threshold gives booleans of the maps' shape {tuple(heat.shape)}, "
+            "True where a pixel is kept."
+        )
+    return kept
 
 
 def _best(box: Box | None, truth: tuple[Box, ...]) -> float:

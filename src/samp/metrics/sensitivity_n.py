@@ -7,10 +7,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -21,11 +20,13 @@ from samp.batches import BatchSize
 from samp.door import explain
 from samp.groups import Groups
 from samp.methods import Method, named
+from samp.metrics.checks import check_count, check_list, is_number
 from samp.metrics.correlations import pearson
+from samp.metrics.details import shown, told
 from samp.metrics.judge import Settings, judging
-from samp.metrics.maps import Maps, group_values
+from samp.metrics.maps import Maps, explained, group_values
 from samp.metrics.score_spaces import Space
-from samp.metrics.subsets import check_count, check_sizes, losses, own_counts, shown, told
+from samp.metrics.subsets import losses, own_counts, sizes_of
 from samp.objectives import Target
 from samp.problem import Inputs, Problem
 
@@ -43,6 +44,8 @@ class SensitivityN:
     >>> result.undefined  # a constant map correlates with nothing
     4
     """
+
+    PER_SAMPLE: ClassVar = ("correlation",)
 
     sizes: Tensor
     """s: the numbers of features hidden together."""
@@ -99,9 +102,9 @@ def sensitivity_n(
     """
     count = check_count("subsets", subsets, 2)
     settings = Settings(forward_args, batch_size, progress, seed)
-    with judging(model, inputs, target, groups, score, settings) as judge:
+    with judging(model, inputs, explained(maps, target), groups, score, settings) as judge:
         values = group_values(judge.problem, maps)
-        asked = check_sizes(judge.problem, default_sizes(judge.problem) if sizes is None else sizes)  # b s
+        asked = sizes_of(judge.problem, default_sizes(judge.problem) if sizes is None else sizes)  # b s
         credit, scores = losses(judge, judge.hiding(fill), values, asked, count)
         details = told(judge, score, fill=shown(fill), subsets=count, correlation="pearson")
         return SensitivityN(asked[0].cpu(), pearson(credit, -scores), details)  # f(x) itself shifts nothing
@@ -168,18 +171,19 @@ def completeness_check(
     >>> check.correlation["to_image"][1].item() > 0.999
     True
     """
-    if not betas or any(isinstance(beta, bool) or not isinstance(beta, Real) or not beta > 0 for beta in betas):
-        raise ValueError(f"betas are numbers above 0, but these are {tuple(betas)}.")
+    asked = check_list("betas", betas)
+    if not asked or any(not is_number(beta) or beta <= 0 for beta in asked):
+        raise ValueError(f"betas are numbers above 0, but these are {asked}.")
     chosen = named(method)
     if not is_dataclass(chosen) or "eta" not in {one.name for one in fields(chosen)}:
         raise ValueError(f"{chosen!r} has no eta to change: take samp.SAMP(), samp.SAMPPlusPlus() or samp.IG().")
     sums, methods = [], []
-    for beta in betas:
+    for beta in asked:
         result = explain(model, inputs, method=replace(chosen, eta=1 / beta), **settings)
         sums.append(_sums([result]))
         methods.append(result.method)
     return CompletenessCheck(
-        betas=tuple(betas),
+        betas=tuple(asked),
         correlation={d: torch.stack([_over_images(*one[d]) for one in sums]) for d in sums[0]},
         credit={d: torch.stack([one[d][0] for one in sums]) for d in sums[0]},
         score_change={d: torch.stack([one[d][1] for one in sums]) for d in sums[0]},
@@ -198,12 +202,15 @@ def completeness_correlation(results: Attribution | Sequence[Attribution]) -> di
     >>> {direction: round(r, 4) for direction, r in completeness_correlation(parts).items()}
     {'to_baseline': 1.0, 'to_image': 1.0}
     """
-    sums = _sums([results] if isinstance(results, Attribution) else list(results))
+    sums = _sums(list(results) if isinstance(results, Iterable) else [results])
     return {direction: float(_over_images(credit, change)) for direction, (credit, change) in sums.items()}
 
 
 def _sums(results: Sequence[Attribution]) -> dict[Direction, tuple[Tensor, Tensor]]:
     """(Σa, Δy), both b, of each direction."""
+    for result in results:
+        if not isinstance(result, Attribution):
+            raise TypeError(f"the results are what samp.explain returned, not {type(result).__name__}.")
     if len({tuple(result.residual_by_direction) for result in results}) != 1:
         raise ValueError(
             "the results need walks in the same directions, all of them: give at least one, of one method."

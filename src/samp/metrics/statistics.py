@@ -3,8 +3,7 @@
 A standard deviation over images says how images differ, not how sure a mean is; and two methods on the same images
 share what makes an image easy or hard, so they are compared image by image. Nothing here assumes normal scores.
 
-Intervals are bootstrap BCa intervals (Efron, 1987) of the mean. Plain percentiles would be too short on the long side
-of skewed scores, and Deletion scores pile up near 0; BCa corrects for that and, for a mean, costs nothing more.
+Intervals are bootstrap BCa intervals of the mean (`samp.metrics.intervals`).
 """
 
 from __future__ import annotations
@@ -13,37 +12,18 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from numbers import Integral
-from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
+from samp.metrics.intervals import Bootstrap, Floats, mean_and_sd, mean_interval
+
+__all__ = ["Bootstrap", "Comparison", "Summary", "holm", "paired", "summarise", "table"]
+
 Better = Literal["higher", "lower"]
-Floats = NDArray[np.float64]
-DRAWS_AT_ONCE = 2**22  # 32 MiB of places; how a sample is cut depends on its size alone, and so the draws do
 EXACT_UP_TO = 50  # pairs, as scipy's
-
-
-@dataclass(frozen=True)
-class Bootstrap:
-    """How intervals are drawn: their confidence, the number of resamples, and the seed.
-
-    >>> Bootstrap(confidence=0.9)
-    Bootstrap(confidence=0.9, resamples=9999, seed=0)
-    """
-
-    confidence: float = 0.95
-    resamples: int = 9999
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not 0 < self.confidence < 1:
-            raise ValueError(f"confidence lies between 0 and 1, not at {self.confidence!r}.")
-        if not (isinstance(self.resamples, Integral) and self.resamples >= 1):
-            raise ValueError(f"resamples is a whole number of at least 1, not {self.resamples!r}.")
+ROUNDING = 1e-12  # of a pair's scores: differences up to this are none
 
 
 @dataclass(frozen=True)
@@ -122,7 +102,7 @@ def summarise(scores: Any, bootstrap: Bootstrap | None = None) -> Summary:
     bootstrap = bootstrap or Bootstrap()
     given = _numbers(scores)
     known = given[~np.isnan(given)]
-    mean, sd = _mean_and_sd(known)
+    mean, sd = mean_and_sd(known)
     low, high = mean_interval(known, bootstrap)
     return Summary(len(known), len(given) - len(known), mean, sd, low, high, bootstrap.confidence)
 
@@ -130,6 +110,8 @@ def summarise(scores: Any, bootstrap: Bootstrap | None = None) -> Summary:
 def paired(a: Any, b: Any, better: Better, bootstrap: Bootstrap | None = None) -> Comparison:
     """Method a against method b, whose scores are of the same samples in the same order.
 
+    Two scores are equal if they differ by at most 1e-12 of the larger one, or by the last digits of the largest score
+    of all: so much is rounding, which must not win a pair.
     Wilcoxon's test drops pairs without a difference. It is exact up to 50 pairs whose differences all have different
     sizes; otherwise it is the normal approximation, corrected for ties and not for continuity.
 
@@ -138,13 +120,10 @@ def paired(a: Any, b: Any, better: Better, bootstrap: Bootstrap | None = None) -
     """
     bootstrap, sign = bootstrap or Bootstrap(), _sign(better)
     first, second = _numbers(a), _numbers(b)
-    if len(first) != len(second):
-        raise ValueError(
-            f"a has {len(first)} scores but b {len(second)}: give both for the same samples, in one order."
-        )
+    _check_lengths({"a": first, "b": second})
     known = ~(np.isnan(first) | np.isnan(second))
-    differences = first[known] - second[known]
-    mean, sd = _mean_and_sd(differences)
+    differences = _differences(first[known], second[known])
+    mean, sd = mean_and_sd(differences)
     p, exact, rank_biserial = _wilcoxon(differences)
     low, high = mean_interval(differences, bootstrap)
     return Comparison(
@@ -158,8 +137,8 @@ def paired(a: Any, b: Any, better: Better, bootstrap: Bootstrap | None = None) -
         confidence=bootstrap.confidence,
         p=p,
         exact=exact,
-        rank_biserial=sign * rank_biserial,
-        dz=sign * mean / sd if sd > 0 else math.nan,
+        rank_biserial=sign * rank_biserial + 0.0,  # no −0
+        dz=sign * mean / sd + 0.0 if sd > 0 else math.nan,
     )
 
 
@@ -179,8 +158,7 @@ def table(
     """
     bootstrap = bootstrap or Bootstrap()
     _sign(better)
-    if against is not None and against not in scores:
-        raise ValueError(f"against is {against!r}, but the methods are {', '.join(scores) or 'none'}.")
+    _check_methods(scores, against)
     arrow = "↑" if better == "higher" else "↓"
     heads = ["method", "n", f"mean ± sd {arrow}", f"{bootstrap.confidence * 100:g} % interval"]
     rows = {name: _cells(summarise(values, bootstrap)) for name, values in scores.items()}
@@ -208,45 +186,6 @@ def holm(ps: Any) -> list[float]:
     return [float(p) for p in corrected]
 
 
-def mean_interval(values: Floats, bootstrap: Bootstrap) -> tuple[float, float]:
-    """The bootstrap's BCa interval of the mean; NaN below two values, and the value itself where all are equal.
-
-    >>> mean_interval(np.array([2.0, 2.0]), Bootstrap())
-    (2.0, 2.0)
-    """
-    if len(values) < 2:
-        return math.nan, math.nan
-    if (values == values[0]).all():
-        return float(values[0]), float(values[0])
-    mean, _ = _mean_and_sd(values)
-    centred = values - mean
-    means = _resampled_means(centred, bootstrap)
-    low, high = mean + np.quantile(means, _levels(means, centred, bootstrap.confidence))
-    return float(low), float(high)
-
-
-def _levels(means: Floats, centred: Floats, confidence: float) -> list[float]:
-    """The two quantiles BCa reads off: moved by the bias of the resamples' median and by the skew of the values.
-
-    The jackknife's acceleration Σ u³ / 6 (Σ u²)^1.5 is the same for the left-out means and for the values themselves.
-    """
-    normal = NormalDist()
-    slack = 1e-12 * np.abs(centred).max()  # resamples with the values' own mean may miss it by rounding
-    below = ((means < -slack).mean() + (means <= slack).mean()) / 2  # such ties count half
-    bias = normal.inv_cdf(float(np.clip(below, 0.5 / len(means), 1 - 0.5 / len(means))))
-    skew = float((centred**3).sum() / (6 * (centred**2).sum() ** 1.5))
-    ends = [bias + normal.inv_cdf(tail) for tail in ((1 - confidence) / 2, (1 + confidence) / 2)]
-    rooms = [1 - skew * end for end in ends]  # not above 0 only at extreme skew and confidence: the last resample then
-    return [normal.cdf(bias + e / room) if room > 0 else float(e > 0) for e, room in zip(ends, rooms, strict=True)]
-
-
-def _resampled_means(values: Floats, bootstrap: Bootstrap) -> Floats:
-    random = np.random.default_rng(bootstrap.seed)
-    size, rows = len(values), max(DRAWS_AT_ONCE // len(values), 1)
-    counts = [min(rows, bootstrap.resamples - done) for done in range(0, bootstrap.resamples, rows)]
-    return np.concatenate([values[random.integers(size, size=(count, size))].mean(1) for count in counts])
-
-
 def _wilcoxon(differences: Floats) -> tuple[float, bool, float]:
     """p, whether it is exact, and the rank-biserial correlation, above 0 where differences are."""
     if not len(differences):
@@ -269,14 +208,6 @@ def _scipy_stats() -> Any:
         raise ImportError("Wilcoxon's test is scipy's, which is not installed: pip install samp[metrics].") from error
 
 
-def _mean_and_sd(values: Floats) -> tuple[float, float]:
-    """About the first value, so that equal ones have a spread of 0 and not of some rounding."""
-    if not len(values):
-        return math.nan, math.nan
-    above = values - values[0]
-    return float(values[0] + above.mean()), float(above.std(ddof=1)) if len(values) > 1 else math.nan
-
-
 def _numbers(scores: Any) -> Floats:
     numbers = np.asarray(scores.detach().cpu().double() if isinstance(scores, Tensor) else scores, dtype=np.float64)
     if numbers.ndim != 1:
@@ -284,6 +215,34 @@ def _numbers(scores: Any) -> Floats:
     if np.isinf(numbers).any():
         raise ValueError("the scores hold Inf, which has no mean: pass NaN for what could not be measured.")
     return numbers
+
+
+def _differences(first: Floats, second: Floats) -> Floats:
+    """a − b of every pair, 0 where only rounding is left of it."""
+    differences = first - second
+    sizes = np.maximum(np.abs(first), np.abs(second))
+    last_digit = 4 * np.finfo(np.float64).eps * sizes.max(initial=0.0)
+    return np.where(np.abs(differences) <= np.maximum(ROUNDING * sizes, last_digit), 0.0, differences)
+
+
+def _check_methods(scores: Mapping[str, Any], against: str | None) -> None:
+    for name in scores:
+        if not isinstance(name, str):
+            raise TypeError(f"a table's methods are named by strings, not by {name!r}.")
+    if against is None:
+        return
+    if against not in scores:
+        raise ValueError(f"against is {against!r}, but the methods are {', '.join(scores) or 'none'}.")
+    for name, values in scores.items():
+        _check_lengths({name: _numbers(values), against: _numbers(scores[against])})
+
+
+def _check_lengths(scores: Mapping[str, Floats]) -> None:
+    """Of the methods a and b, by their names."""
+    lengths = {name: len(values) for name, values in scores.items()}
+    if len(set(lengths.values())) > 1:
+        (a, first), (b, second) = lengths.items()
+        raise ValueError(f"{a} has {first} scores but {b} {second}: give both for the same samples, in one order.")
 
 
 def _sign(better: Better) -> int:

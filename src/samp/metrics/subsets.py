@@ -8,9 +8,8 @@ batch; subsets of several sizes with the same number contain one another.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,8 @@ import torch
 from torch import Tensor
 
 from samp.groups import Segments
-from samp.methods.path_settings import labelled, wrapped
-from samp.metrics.judge import Hide, Imputer, Judge
+from samp.metrics.checks import check_count, check_list
+from samp.metrics.judge import Hide, Judge
 from samp.problem import Problem
 
 PLACES_AT_ONCE = 2**22  # what is held of subsets at a time: 83 of 50,176 pixels, some tens of MiB
@@ -75,26 +74,6 @@ def losses(judge: Judge, hide: Hide, values: Tensor, sizes: Tensor, count: int) 
     return summed, without
 
 
-def told(judge: Judge, score: Any, **settings: Any) -> dict[str, Any]:
-    """What travels with a result: these settings, and all that the judge knows."""
-    spent = {"forwards": judge.forwards, "seed": judge.seed}
-    return {
-        **judge.problem.describe(),
-        **settings,
-        "score": score if isinstance(score, str) else repr(score),
-        **spent,
-    }
-
-
-def shown(fill: Any) -> str:
-    """A fill as results name it: a tensor by its shape.
-
-    >>> shown(torch.zeros(1, 3))
-    'tensor of shape (1, 3)'
-    """
-    return repr(fill if isinstance(fill, Imputer) else labelled(wrapped(fill)))
-
-
 def own_counts(problem: Problem) -> Tensor:
     """b: how many features each sample has; numbers that a mask does not use are none.
 
@@ -108,39 +87,15 @@ def own_counts(problem: Problem) -> Tensor:
     return present.sum(1)
 
 
-def check_count(name: str, value: Any, least: int) -> int:
-    """This whole number, or a sentence.
-
-    >>> check_count("subsets", 1, 2)
-    Traceback (most recent call last):
-    ValueError: subsets is a whole number of at least 2, not 1.
-    """
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ValueError(f"{name} is a whole number of at least {least}, not {value!r}.")
-    return int(value)
-
-
-def check_share(share: Any) -> float:
-    """A share of the features, or a sentence.
-
-    >>> check_share(1.5)
-    Traceback (most recent call last):
-    ValueError: share is a part of the features, above 0 and at most 1, not 1.5.
-    """
-    if isinstance(share, bool) or not isinstance(share, Real) or not 0 < float(share) <= 1:
-        raise ValueError(f"share is a part of the features, above 0 and at most 1, not {share!r}.")
-    return float(share)
-
-
-def check_sizes(problem: Problem, sizes: Sequence[Any]) -> Tensor:
+def sizes_of(problem: Problem, sizes: Any) -> Tensor:
     """b s: these sizes of subsets for every sample, or a sentence where one has not as many features.
 
     >>> from samp.problem import pose
-    >>> check_sizes(pose(torch.nn.Flatten(), torch.rand(1, 3), 0), [4])
+    >>> sizes_of(pose(torch.nn.Flatten(), torch.rand(1, 3), 0), [4])
     Traceback (most recent call last):
     ValueError: a subset of 4 features is larger than a sample with 3.
     """
-    checked = [check_count("the size of a subset", size, 1) for size in sizes]
+    checked = [check_count("the size of a subset", size, 1) for size in check_list("sizes", sizes)]
     if not checked:
         raise ValueError("sizes is empty: give at least one size of a subset.")
     least = int(own_counts(problem).min())

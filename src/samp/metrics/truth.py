@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.metrics.boxes import Annotation, Box, Size, as_mask, tight
+from samp.metrics.boxes import Annotation, Box, Size, as_mask, clipped, tight
 from samp.metrics.maps import Maps, finite, numbers
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -61,6 +61,10 @@ def aims(truth: Truth, maps: Tensor, labels: Labels = None) -> list[Aim]:
     """
     if isinstance(truth, Annotation | Box):
         raise TypeError(f"the truth has one entry per sample: give [annotation], not one {type(truth).__name__} alone.")
+    if not isinstance(truth, Tensor | np.ndarray | Sequence) or isinstance(truth, str) or not getattr(truth, "ndim", 1):
+        raise TypeError(
+            f"the truth is a list with one mask, Annotation or list of boxes per sample, not {type(truth).__name__}."
+        )
     if len(truth) != len(maps):
         raise ValueError(f"there are {len(maps)} maps but the truth of {len(truth)} samples: give one for each.")
     names = _names(labels, len(maps))
@@ -81,23 +85,26 @@ def masks_of(found: Sequence[Aim], maps: Tensor) -> Tensor:
 def _names(labels: Labels, batch: int) -> list[Hashable]:
     if labels is None:
         return [None] * batch
-    names = labels.tolist() if isinstance(labels, Tensor | np.ndarray) else list(labels)
-    if isinstance(labels, str) or len(names) != batch:
+    names = labels.tolist() if isinstance(labels, Tensor | np.ndarray) else labels
+    if not isinstance(names, Sequence) or isinstance(names, str) or not all(isinstance(n, Hashable) for n in names):
+        raise TypeError(f"labels is {labels!r}: give a list with one label for each of the {batch} maps.")
+    if len(names) != batch:
         raise ValueError(f"there are {batch} maps but {len(names)} labels: give a list with one for each.")
-    return names
+    return list(names)
 
 
 def _aim(entry: object, label: Hashable, size: Size, sample: int) -> Aim:
     if isinstance(entry, Annotation):
         _check_size(entry.size, size, f"the annotation of sample {sample}")
         boxes = _labelled(entry, label)
-        return Aim(boxes[0].label if label is None and boxes else label, as_mask(boxes, size), boxes, entry)
+        name = boxes[0].label if label is None and boxes else label
+        return Aim(name, as_mask(boxes, size), _inside(boxes, size), entry)
     if isinstance(entry, Tensor | np.ndarray):
         mask = _boolean(entry, size, sample)
         around = tight(mask)
         return Aim(label, mask, (around,) if around else (), None)
     if isinstance(entry, list | tuple) and all(isinstance(box, Box) for box in entry):
-        return Aim(label, as_mask(entry, size), tuple(entry), None)
+        return Aim(label, as_mask(entry, size), _inside(entry, size), None)
     raise TypeError(
         f"the truth of sample {sample} is {type(entry).__name__}: give a boolean mask, a list of boxes, or an "
         "Annotation."
@@ -112,17 +119,25 @@ def _labelled(annotation: Annotation, label: Hashable) -> tuple[Box, ...]:
     return annotation.boxes if label is None else annotation.of(str(label))
 
 
+def _inside(boxes: Sequence[Box], size: Size) -> tuple[Box, ...]:
+    """The parts of the boxes that lie in the picture, which alone a map could show; one wholly outside is none."""
+    parts = [(box, clipped(box.edges, size)) for box in boxes]
+    return tuple(
+        box if box.edges == part else Box(box.label, *part, difficult=box.difficult) for box, part in parts if part
+    )
+
+
 def _boolean(entry: Tensor | Array, size: Size, sample: int) -> Tensor:
-    mask = torch.as_tensor(entry).detach().cpu()
-    if mask.dtype != torch.bool:
-        raise TypeError(f"the mask of sample {sample} has dtype {mask.dtype}: make it boolean, as with mask > 0.")
-    _check_size(tuple(mask.shape), size, f"the mask of sample {sample}")
-    return mask
+    if entry.dtype not in (torch.bool, np.bool_):
+        raise TypeError(f"the mask of sample {sample} has dtype {entry.dtype}: make it boolean, as with mask > 0.")
+    _check_size(tuple(entry.shape), size, f"the mask of sample {sample}")
+    # arrays are copied: torch takes none that is flipped, and warns of read-only ones
+    return torch.from_numpy(entry.copy()) if isinstance(entry, np.ndarray) else entry.detach().cpu()
 
 
 def _check_size(found: tuple[int, ...], wanted: Size, what: str) -> None:
     if found != wanted:
         raise ValueError(
             f"{what} is {' × '.join(map(str, found))} but the map {wanted[0]} × {wanted[1]}: cut the boxes as "
-            "the photo was (samp.metrics.boxes.cropped), or enlarge the map."
+            "the photo was (samp.metrics.cropped), or enlarge the map."
         )
