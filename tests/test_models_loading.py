@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import zipfile
@@ -119,6 +120,28 @@ def test_code_in_an_exported_program_is_not_run(tmp_path: Path, member: str) -> 
     with zipfile.ZipFile(tmp_path / "evil.pt2", "w") as archive:
         for name, content in parts.items():
             archive.writestr(name, content)
+    with pytest.raises(ValueError, match=r"holds a pickle .* pass --trust"):
+        models.load(str(tmp_path / "evil.pt2"))
+    assert not (tmp_path / "trace").exists()
+
+
+@pytest.mark.parametrize("name", ["evil.json", "version", "../../models/evil.json"])
+def test_code_in_a_weight_of_any_name_is_not_run(tmp_path: Path, name: str) -> None:
+    """The archive's own table says which members are pickles, and may name them as it likes."""
+    whole = export(convolutional().eval(), tmp_path / "net.pt2", (1, 3, 16, 16))
+    with zipfile.ZipFile(whole) as archive:
+        parts = {part: archive.read(part) for part in archive.namelist()}
+    table = next(part for part in parts if part.endswith("_weights_config.json"))
+    config = json.loads(parts[table])
+    entry = next(iter(config["config"].values()))
+    del parts[f"{table.rpartition('/')[0]}/{entry['path_name']}"]
+    entry |= {"path_name": name, "use_pickle": True}
+    parts[table] = json.dumps(config).encode()
+    torch.save(Evil(tmp_path / "trace"), tmp_path / "payload")
+    parts[f"{table.rpartition('/')[0]}/{name}"] = (tmp_path / "payload").read_bytes()
+    with zipfile.ZipFile(tmp_path / "evil.pt2", "w") as archive:
+        for part, content in parts.items():
+            archive.writestr(part, content)
     with pytest.raises(ValueError, match=r"holds a pickle .* pass --trust"):
         models.load(str(tmp_path / "evil.pt2"))
     assert not (tmp_path / "trace").exists()

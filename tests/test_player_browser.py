@@ -207,6 +207,7 @@ def test_speed_changes_the_pace(seen: Visit) -> None:
 
 def test_keys_walk_jump_play_and_pause(seen: Visit) -> None:
     keyboard, end = seen.page.keyboard, last(seen.page)
+    seen.page.locator("#position").focus()
     for key, place in {
         "Home": 0,
         "ArrowLeft": 0,
@@ -224,6 +225,13 @@ def test_keys_walk_jump_play_and_pause(seen: Visit) -> None:
     wait_beyond(seen.page, 1)
     keyboard.press("Space")
     assert seen.page.get_attribute("#play", "aria-label") == "Play"
+
+
+def test_a_page_can_be_scrolled_by_keys(seen: Visit) -> None:
+    seen.page.set_viewport_size({"width": 1280, "height": 400})
+    seen.page.keyboard.press("PageDown")
+    seen.page.wait_for_timeout(500)
+    assert seen.page.evaluate("scrollY") > 100
 
 
 def test_keys_work_once_whatever_has_the_focus(seen: Visit) -> None:

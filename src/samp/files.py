@@ -23,7 +23,10 @@ def whole(path: Path) -> Iterator[Path]:
     """
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {path.parent} to save in: make it first.")
-    unfinished = path.with_name(f".{path.name[:100]}.{os.getpid()}.part")
+    if path.exists() and not path.is_file():  # a device or a pipe would be replaced by a file
+        raise OSError(f"{path} cannot be written (it is there and is no file): choose another place.")
+    path = path.resolve()  # what a link leads to is written, and the link stays
+    unfinished = path.with_name(f".{path.name[:40]}.{os.getpid()}.part")  # 40 letters are 160 bytes at most, of 255
     try:
         yield unfinished
         os.replace(unfinished, path)

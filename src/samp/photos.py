@@ -96,8 +96,11 @@ def _in(place: Path) -> list[Path]:
 
 
 def _missing(path: Path) -> str:
+    inside = _in(path)
+    if inside != [path]:
+        return f"{path} stands for {len(inside)} photos: give one of them, such as {inside[0]}."
     if path.is_dir():
-        return f"there are no photos in the folder {path}."
+        return f"there are no photos in the folder {path}: give another."
     return f"no file matches {path}." if glob.has_magic(str(path)) else f"{path} is not a file."
 
 

@@ -67,7 +67,9 @@ def run(classifier: Classifier, x: Tensor) -> Tensor:
         if out_of_memory(error):
             raise MemoryError("memory ran out with one photo: try a smaller --size, or another --device.") from error
         height, width = x.shape[2:]
-        said = next(iter(str(error).splitlines()), type(error).__name__)
+        # A script's error has what happened in its last line, below where; others have it in the first.
+        told = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+        said = told[-1 if "TorchScript" in told[0] else 0].removeprefix("RuntimeError: ")
         raise ValueError(
             f"{classifier.name} cannot be run on {x.shape[1]} channels of {height}×{width} pixels ({said}): "
             "set what it takes by --size and --channels."

@@ -51,7 +51,7 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     "--out", type=PATH, default=Path("comparison.html"), show_default=True, help="Page to write; a .png goes beside it."
 )
 @click.option("--json", "as_json", is_flag=True, help="Numbers on stdout as one JSON object; all else on stderr.")
-@click.option("--seed", default=0, show_default=True, help="Of everything random.")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Of everything random.")
 @model_options
 def compare(
     photo: Path | None,

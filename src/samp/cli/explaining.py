@@ -62,6 +62,7 @@ def explain_all(
         try:
             asked, result, told = explainer.explain(path, progress)
         except (UnreadableError, FileNotFoundError, samp.NonFiniteError) as error:
+            progress.photos -= 1  # one that costs nothing is not to come
             click.echo(f"samp: {error}", err=True)
             tell([{"photo": click.format_filename(path), "error": str(error)}])
             continue

@@ -28,14 +28,14 @@ def facts(asked: Asked, result: Attribution, sample: int, seconds: float) -> dic
         "model": classifier.name,
         "class": classifier.label(index),
         "index": index,
-        "score": float(asked.scores[index]),
+        "score": _number(float(asked.scores[index])),
         "score_is": "probability" if _sums_to_one(asked.scores) else "logit",
         "best": [
             _named_score(asked, best) for best in asked.scores.topk(min(BEST, len(asked.scores))).indices.tolist()
         ],
         "method": result.method,
         "score_change": _number(change),
-        "credit": float(result.group_values[sample].double().sum()),
+        "credit": _number(float(result.group_values[sample].double().sum())),
         "residual": _number(residual),
         "gradients": int(result.gradients[sample]),
         "forwards": int(result.details.get("forwards", 0)),
@@ -103,7 +103,7 @@ def _count(number: int, kind: str) -> str:
 
 
 def _named_score(asked: Asked, index: int) -> dict[str, Any]:
-    return {"class": asked.classifier.label(index), "index": index, "score": float(asked.scores[index])}
+    return {"class": asked.classifier.label(index), "index": index, "score": _number(float(asked.scores[index]))}
 
 
 def _sums_to_one(scores: torch.Tensor) -> bool:

@@ -202,7 +202,9 @@ METHOD_OPTIONS = (
     ),
     click.option("--momentum", type=float, help="Weight of earlier gradients, from 0 to below 1."),
     click.option("--step", type=int, help="Pixels that move per step."),
-    click.option("--seed", default=0, show_default=True, help="Of everything random."),
+    click.option(
+        "--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Of everything random."
+    ),
 )
 
 

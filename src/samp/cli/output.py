@@ -49,8 +49,8 @@ def places(photos: Sequence[Path], out: Path | None, form: str | None, folder: b
         files = _in_folder(photos, out or Path("explanations"), form)
     else:
         files = [out or Path(f"explanation.{form}")]
-        if files[0].suffix.lower() in _others(form):
-            raise ValueError(f"--out {out} does not end in .{form}: change its name or --format.")
+        if files[0].suffix.lower() != f".{form}":
+            raise ValueError(f"--out {files[0]} does not end in .{form}: change its name or --format.")
     ours = {photo.resolve() for photo in photos}
     for file in files:
         if file.resolve() in ours:
@@ -75,10 +75,6 @@ def make_room(files: Sequence[Path], folder_is_ours: bool) -> None:
 def _form_of(out: Path | None, several: bool) -> str:
     suffix = out.suffix.lower().removeprefix(".") if out and not several else ""
     return suffix if suffix in FORMS else "png"
-
-
-def _others(form: str) -> set[str]:
-    return {f".{other}" for other in FORMS if other != form}
 
 
 def _in_folder(photos: Sequence[Path], folder: Path, form: str) -> list[Path]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import PurePath
 from typing import Any
@@ -49,7 +49,7 @@ def page(panels: Sequence[Panels], told: Sequence[dict[str, Any]], classifier: C
 <h1>What {escape(classifier.name)} sees in {name}</h1>
 {"".join(sections)}
 <h2>Best classes</h2>
-{_table({one["class"]: f"{one['score']:.3f}" for one in told[0]["best"]})}
+{_table([(one["class"], _score(one["score"])) for one in told[0]["best"]])}
 <footer>{made}</footer>
 <script type="application/json" id="facts">{as_json(told)}</script>
 </body>
@@ -64,7 +64,7 @@ def _section(panels: Panels, told: dict[str, Any], classifier: Classifier) -> st
     return f"""<section>
 <h2>{escape(title(told))}</h2>
 <div class="panels">{figures}</div>
-{_table(numbers)}
+{_table(numbers.items())}
 {below}
 </section>
 """
@@ -77,6 +77,11 @@ def _figure(image: Image.Image, caption: str) -> str:
     return f'<figure><img src="data:image/png;base64,{data}" alt="{words}"><figcaption>{words}</figcaption></figure>'
 
 
-def _table(rows: dict[str, str]) -> str:
-    cells = (f"<tr><th scope='row'>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows.items())
+def _score(score: float | None) -> str:
+    return "–" if score is None else f"{score:.3f}"  # some nets rule out classes by −∞
+
+
+def _table(rows: Iterable[tuple[str, str]]) -> str:
+    """Names may come twice: ImageNet has two maillots and two cranes."""
+    cells = (f"<tr><th scope='row'>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows)
     return f"<table>{''.join(cells)}</table>"

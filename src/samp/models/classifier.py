@@ -60,6 +60,8 @@ class Classifier:
         for name, value in (("mean", self.mean), ("std", self.std)):
             if isinstance(value, tuple) and len(value) not in (1, count):
                 raise ValueError(f"{name} has {len(value)} numbers but {self.channels} has {count}: give 1 or {count}.")
+        if not bool((torch.tensor(self.std) > 0).all()):
+            raise ValueError(f"std is what pixels are divided by and above 0, not {self.std}.")
         if min(self.shape) < 1:
             raise ValueError(f"a size is at least 1 pixel, not {self.size}.")
 
@@ -100,7 +102,7 @@ class Classifier:
             raise ValueError(f"{target!r} is the name of classes {' and '.join(map(str, found))}: give the number.")
         if not found:
             raise ValueError(
-                f"{self.name} has no class {target!r}: {closest(_plain(target), names) or 'give a number'}."
+                f"{self.name} has no class {target!r}: {closest(_plain(target), names) or 'give a number.'}"
             )
         return found[0]
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import pickle
 import warnings
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -17,6 +20,7 @@ from samp.models.found import Adapted, Found
 from samp.models.weights import unpickled
 
 PLAIN = ("archive_format", "archive_version", "version", "byteorder", "serialization_id")  # read as text
+FORCED = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"  # torch's own switch
 
 
 def read_file(path: Path, trust: bool) -> Found:
@@ -52,7 +56,8 @@ def _exported(path: Path, trust: bool) -> Found:
     if not trust:
         _check_pickles(path)
     try:
-        program = torch.export.load(path)
+        with _pickles_of_tensors(not trust):
+            program = torch.export.load(path)
     except Exception as error:  # torch raises whatever its readers of JSON, zip and graphs raise
         raise ValueError(f"{path} is not a torch.export file that torch {torch.__version__} reads.") from error
     shape = _input_shape(program)
@@ -76,14 +81,34 @@ def _input_shape(program: torch.export.ExportedProgram) -> tuple[Any, ...] | Non
     return tuple(nodes[0].meta["val"].shape) if len(nodes) == 1 else None
 
 
+@contextmanager
+def _pickles_of_tensors(only: bool) -> Iterator[None]:
+    """While inside, torch.load refuses whatever may run code, even where its caller asks for it."""
+    before = os.environ.get(FORCED)
+    if only:
+        os.environ[FORCED] = "1"
+    try:
+        yield
+    finally:
+        if only:
+            os.environ.pop(FORCED)
+            if before is not None:
+                os.environ[FORCED] = before
+
+
 def _check_pickles(path: Path) -> None:
     """A sentence if the archive holds a pickle of more than tensors: torch.export.load would run it."""
     with zipfile.ZipFile(path) as archive:
-        raw = _raw_members(archive)
-        for name in archive.namelist():
+        members = archive.namelist()
+        if len(set(members)) < len(members):  # torch may read another of them than the one that is checked here
+            raise ValueError(f"{path} holds two members of the same name: pass --trust if you trust its maker.")
+        raw, pickles = _payloads(archive)
+        for name in members:
             place = PurePosixPath(name)
-            if place.suffix == ".json" or place.name in PLAIN or place.name in raw or name.endswith("/"):
+            if place.name in raw or name.endswith("/"):
                 continue
+            if place.name not in pickles and (place.suffix == ".json" or place.name in PLAIN):
+                continue  # no table names it, so torch reads it as text; a pickle may go by any name at all
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # of the protocol of a pickle that is about to be refused
@@ -95,14 +120,15 @@ def _check_pickles(path: Path) -> None:
                 ) from error
 
 
-def _raw_members(archive: zipfile.ZipFile) -> set[str]:
-    """Names that the archive's own tables say are bare numbers, and never pickles."""
+def _payloads(archive: zipfile.ZipFile) -> tuple[set[str], set[str]]:
+    """Names that the archive's own tables say are bare numbers and never pickles, and all others in the tables."""
     bare, pickles = set[str](), set[str]()
     for name in archive.namelist():
         if name.endswith("_config.json"):
             for entry in json.loads(archive.read(name)).get("config", {}).values():
-                (pickles if entry.get("use_pickle") else bare).add(entry.get("path_name"))
-    return {name for name in bare - pickles if name.startswith(("weight_", "tensor_"))}
+                (pickles if entry.get("use_pickle") else bare).add(PurePosixPath(entry.get("path_name", "")).name)
+    raw = {name for name in bare - pickles if name.startswith(("weight_", "tensor_"))}
+    return raw, (bare | pickles) - raw
 
 
 def _pickled(path: Path, trust: bool) -> nn.Module:

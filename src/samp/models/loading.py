@@ -101,7 +101,7 @@ def _ours(name: str, weights: str | os.PathLike[str] | None, trust: bool) -> Cla
         return classifier
     if weights is None:
         raise ValueError(f"{name} comes without weights: give a checkpoint by --weights, or use torchvision:{name}.")
-    return make(weights)
+    return make(weights, trust)
 
 
 def _made(module: str, factory: str) -> Found | Classifier:
@@ -131,6 +131,6 @@ def _settled(value: Any) -> Any:
 
 def _lines(path: str | os.PathLike[str]) -> tuple[str, ...]:
     try:
-        return tuple(Path(path).read_text(encoding="utf-8").splitlines())
+        return tuple(Path(path).read_text(encoding="utf-8-sig").splitlines())
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} cannot be read as class names: give a text file with one name a line.") from error

@@ -51,11 +51,13 @@ def unpickled(path: str | os.PathLike[str], trust: bool) -> Any:
     try:
         return torch.load(path, map_location="cpu", weights_only=not trust)
     except pickle.UnpicklingError as error:
+        if trust:
+            raise ValueError(f"{path} is not a whole file of torch ({error}): save it again.") from error
         raise ValueError(
-            f"{path} is a pickle that holds more than weights and may run code of its maker's: "
+            f"{path} is no file of torch, or a pickle of more than weights that may run code of its maker's: "
             "pass --trust if you trust them, or ask for a safetensors file."
         ) from error
-    except (RuntimeError, EOFError, AttributeError, ImportError) as error:
+    except (RuntimeError, EOFError, AttributeError, ImportError, LookupError, ValueError) as error:
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ValueError(f"{path} cannot be read as a file of torch ({said}): save it again.") from error
 

@@ -226,6 +226,8 @@ const KEYS = {
   " ": toggle,
 };
 
+const SCROLLING = ["ArrowUp", "ArrowDown", "PageUp", "PageDown"];
+
 function listen() {
   at("position").addEventListener("input", (event) => go(+event.target.value));
   at("play").addEventListener("click", toggle);
@@ -234,7 +236,8 @@ function listen() {
   at("over").addEventListener("change", show);
   document.addEventListener("keydown", (event) => {
     const own = event.target.closest("select") || (event.key === " " && event.target.closest("button, label, [type=checkbox]"));
-    if (own || !KEYS[event.key] || event.ctrlKey || event.altKey || event.metaKey) return;
+    const scrolls = SCROLLING.includes(event.key) && !event.target.closest("#position"); // leave the page its own keys
+    if (own || scrolls || !KEYS[event.key] || event.ctrlKey || event.altKey || event.metaKey) return;
     event.preventDefault();
     KEYS[event.key]();
   });
