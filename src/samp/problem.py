@@ -57,10 +57,13 @@ class Problem:
         parts = torch.split(x, sizes, 1) if len(sizes) > 1 else [x]  # splitting into one would cost a copy backwards
         return tuple(part.reshape(len(x), *t.shape[1:]) for part, t in zip(parts, self.inputs, strict=True))
 
-    def output(self, x: Tensor, samples: Tensor) -> Any:
-        """The model's output for points x (r n) of these samples (r); the model works on copies of its own."""
+    def output(self, x: Tensor, samples: Tensor, give_away: bool = False) -> Any:
+        """The model's output for points x (r n) of these samples (r).
+
+        The model works on copies of its own, unless the points are given away: it may then change them in place.
+        """
         parts = zip(self.unflatten(x), self.inputs, strict=True)
-        inputs = [part.to(t.dtype, copy=True, memory_format=_layout(t)) for part, t in parts]
+        inputs = [part.to(t.dtype, copy=not give_away, memory_format=_layout(t)) for part, t in parts]
         return self.model(*inputs, *[_rows(arg, samples, self.batch) for arg in self.forward_args])
 
     def value_and_gradient(self, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,8 +1,8 @@
 """What Deletion and Insertion add to the model's own forwards: against the bare calls, a plain loop, and Quantus.
 
-The bare calls have the number, batch sizes and shapes of those of the metric: they are noted during a first run and
-replayed. The plain loop asks for the same points one at a time. Runs alternate, so that a machine that slows down
-slows all. Quantus' PixelFlipping makes 28 of the 29 points of a deletion curve (it leaves out the start).
+The bare calls are those of the metric, inputs and all: they are noted during a first run and made again. The plain loop
+asks for the same points one at a time. Runs alternate, so that a machine that slows down slows all. Quantus'
+PixelFlipping deletes scalars, not pixels, and so makes three times as many points; compare it by forwards per second.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ class Timed:
         return self.forwards / self.seconds
 
 
-class Sizes(nn.Module):
-    """A net that notes the batch size of every call."""
+class Noted(nn.Module):
+    """A net that keeps the input of every call, so that the very same calls can be made again."""
 
     def __init__(self, net: nn.Module) -> None:
         super().__init__()
-        self.net, self.calls = net, list[int]()
+        self.net, self.calls = net, list[Tensor]()
 
     def forward(self, x: Tensor) -> Tensor:
-        self.calls.append(len(x))
+        self.calls.append(x)
         out: Tensor = self.net(x)
         return out
 
@@ -58,23 +58,22 @@ class Sizes(nn.Module):
 def measure(model: nn.Module, x: Tensor, batch_size: BatchSize, repeats: int) -> list[Timed]:
     """Deletion and Insertion of random maps of these images, beside what they are to be compared with."""
     maps = torch.rand(len(x), *x.shape[2:], generator=torch.Generator().manual_seed(1)).to(x.device)
-    sized = Sizes(model).eval()
-    deletion_insertion(sized, x, maps, 0, "imagenet", batch_size=batch_size)
-    batch = x[torch.arange(max(sized.calls), device=x.device) % len(x)]
+    noted = Noted(model).eval()
+    deletion_insertion(noted, x, maps, 0, "imagenet", batch_size=batch_size)
+    sizes = [len(points) for points in noted.calls]
 
     def ours() -> object:
         return deletion_insertion(model, x, maps, 0, "imagenet", batch_size=batch_size).difference.sum().item()
 
     @torch.no_grad()
     def bare() -> object:
-        return torch.cat([model(batch[:rows])[:, 0] for rows in sized.calls]).sum().item()
+        return torch.cat([model(points)[:, 0] for points in noted.calls]).sum().item()
 
     pairs = [(_seconds(ours, x), _seconds(bare, x)) for _ in range(repeats + 1)][1:]
     ratios = sorted(a / b for a, b in pairs)
     ratio = f"**{statistics.median(ratios):.3f}** ({ratios[0]:.3f}–{ratios[-1]:.3f})"
-    rows = sum(sized.calls)
     mine, other = (statistics.median(side) for side in zip(*pairs, strict=True))
-    timed = [Timed("samp", rows, mine, ratio), Timed(f"bare calls of {max(sized.calls)}", rows, other)]
+    timed = [Timed("samp", sum(sizes), mine, ratio), Timed(f"bare calls of {max(sizes)}", sum(sizes), other)]
     shown = max(min(len(x), int(SLOW / (5 * other / len(x)))), 1)
     timed.append(_timed("plain loop", shown * 2 * POINTS, lambda: _loop(model, x[:shown], maps[:shown]), x))
     return [*timed, *_quantus(model, x[:shown], maps[:shown])]
@@ -109,7 +108,7 @@ def _quantus(model: nn.Module, x: Tensor, maps: Tensor) -> list[Timed]:
         quantus: Any = import_module("quantus")
     except ImportError:
         return []
-    step = x[0].numel() // (POINTS - 1)
+    step = x[0, 0].numel() // (POINTS - 1)  # it wants a divisor of the pixels, and changes that many scalars at a time
     metric = quantus.PixelFlipping(features_in_step=step, perturb_baseline="black", disable_warnings=True)
     given = {
         "x_batch": x.cpu().numpy(),
@@ -118,7 +117,7 @@ def _quantus(model: nn.Module, x: Tensor, maps: Tensor) -> list[Timed]:
         "device": str(x.device),
     }
     try:
-        return [_timed("Quantus PixelFlipping", len(x) * (POINTS - 1), lambda: metric(model=model, **given), x)]
+        return [_timed("Quantus PixelFlipping", x.numel() // step, lambda: metric(model=model, **given), x)]
     except Exception as error:  # a rival may fail in any way; the table says how
         return [Timed(f"Quantus PixelFlipping: {type(error).__name__}", 0, float("nan"))]
 

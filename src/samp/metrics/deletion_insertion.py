@@ -144,7 +144,7 @@ def _counts(judge: Judge, chosen: Protocol) -> tuple[Tensor, Tensor]:
     shares = torch.tensor(chosen.step) if isinstance(chosen.step, tuple) else counts[0] / most
     if chosen.normalise and isinstance(chosen.step, tuple):
         counts = torch.cat([torch.zeros_like(own)[:, None], counts, own[:, None]], 1)
-    return shares, counts.to(judge.problem.x.device)
+    return shares, counts.int().to(judge.problem.x.device)
 
 
 def _normalised(curve: Tensor, image: Tensor, filled: Tensor, chosen: Protocol) -> Tensor:

@@ -59,8 +59,8 @@ def ranks(problem: Problem, values: Tensor) -> Tensor:
     if isinstance(problem.features, Segments):
         values = values.masked_fill(problem.features.sizes == 0, -torch.inf)
     order = values.argsort(dim=1, descending=True, stable=True)
-    places = torch.arange(order.shape[1], device=order.device).expand_as(order)
-    return torch.empty_like(order).scatter_(1, order, places)
+    places = torch.arange(order.shape[1], dtype=torch.int32, device=order.device).expand_as(order)
+    return torch.empty_like(places, memory_format=torch.contiguous_format).scatter_(1, order, places)
 
 
 def numbers(given: object) -> Tensor:
