@@ -1,4 +1,4 @@
-"""Running `samp explain` in tests: in this process, or in one of its own."""
+"""Running the commands in tests: in this process, or in one of its own."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def a_photo(name: str | Path = "photo.png", colour: str = "red") -> Path:
     return path
 
 
-def started(*words: str | Path, **how: Any) -> subprocess.Popen[str]:
+def started(*words: str | Path, command: str = "explain", **how: Any) -> subprocess.Popen[str]:
     """The command in a process of its own."""
     code = "from samp.cli import main; main()"
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen([sys.executable, "-c", code, "explain", *map(str, words)], env=env, **pipes, **how)
+    return subprocess.Popen([sys.executable, "-c", code, command, *map(str, words)], env=env, **pipes, **how)

@@ -50,8 +50,26 @@ def test_an_unknown_command_is_refused() -> None:
     assert "No such command 'explian'" in result.output
 
 
-def test_debug_shows_the_traceback() -> None:
-    assert isinstance(run("--debug", "explain", "nowhere.jpg").exception, FileNotFoundError)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--debug", "explain", "nowhere.jpg"],
+        ["explain", "nowhere.jpg", "--debug"],
+        ["explain", "--debug", "nowhere.jpg"],
+    ],
+)
+def test_debug_shows_the_traceback_wherever_it_stands(words: list[str]) -> None:
+    result = run(*words)
+    assert result.exit_code == 2
+    assert result.output.startswith("Traceback")
+    assert "in _missing" in result.output or "FileNotFoundError" in result.output
+    assert result.output.splitlines()[-1].startswith("samp: nowhere.jpg is not a file")
+
+
+def test_a_file_may_be_called_debug() -> None:
+    result = run("explain", "--", "--debug")
+    assert result.exit_code == 2
+    assert result.output.startswith("samp: --debug is not a file")
 
 
 def test_what_nobody_expected_is_one_sentence_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,8 +111,9 @@ def test_an_interruption_leaves_nothing_behind(folder: Path, monkeypatch: pytest
 
 def test_debug_shows_where_a_method_failed(folder: Path) -> None:
     result = CliRunner().invoke(main, ["--debug", "compare", "photo.png", "--methods", "gradcam,ig", *TINY])
-    assert isinstance(result.exception, ValueError)
-    assert result.exception.__notes__ == ["while comparing, in gradcam"]
+    assert result.exit_code == 2
+    assert "Traceback" in result.stderr
+    assert "while comparing, in gradcam" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -148,7 +149,7 @@ def test_without_matplotlib_the_page_is_written_all_the_same(folder: Path, monke
     monkeypatch.setitem(sys.modules, "samp.cli.compare_figure", None)
     result = run("photo.png", "--methods", "ig", *TINY)
     assert result.exit_code == 0
-    assert result.stderr == "samp: the page has no figure beside it, which needs matplotlib: pip install samp[viz].\n"
+    assert result.stderr == "samp: the page has no figure beside it, which needs matplotlib: pip install 'samp[viz]'.\n"
     assert sorted(path.name for path in folder.iterdir()) == ["comparison.html", "photo.png"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import signal
 import sys
@@ -13,9 +14,11 @@ from typing import Any
 import pytest
 import torch
 from PIL import Image
+from safetensors import SafetensorError
 
 from cli_runs import TINY, a_photo, refused, started, tiny
 from samp import photos
+from samp.files import UnwritableError, whole
 
 
 @pytest.fixture(autouse=True)
@@ -26,9 +29,12 @@ def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["nowhere.jpg"], "nowhere.jpg is not a file"),
-        (["nowhere/*.jpg"], "no file matches nowhere/*.jpg"),
+        (["nowhere.jpg"], "nowhere.jpg is not a file: check its name and folder."),
+        (["nowhere/*.jpg"], "no file matches nowhere/*.jpg: check the pattern and the folder it starts from."),
         (["--device", "warp"], "device 'warp' cannot be used"),
+        (["--device", "meta"], "device 'meta' cannot be used"),
+        (["--size", "1000000"], "a size is from 1 to 8,192 pixels, not 1000000: give what the model takes."),
+        (["--size", "0,16"], "a size is from 1 to 8,192 pixels, not (0, 16)"),
         (["--target", "siamese cta"], "tiny has no class 'siamese cta': did you mean 'siamese cat'?"),
         (["--target", "crane"], "is the name of classes 3 and 4: give the number"),
         (["--target", "9"], "target 9 is out of range: the model's output goes from 0 to 4"),
@@ -80,14 +86,64 @@ def test_a_full_disk_leaves_what_was_there(form: str, monkeypatch: pytest.Monkey
     photo, old = a_photo(), Path(f"why.{form}")
     old.write_text("the old one")
 
-    def full(path: Path, *_: Any) -> None:
+    def full(*given: Any) -> None:
+        path = next(one for one in given if isinstance(one, Path))
         path.write_text("half")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
-    monkeypatch.setattr(f"samp.cli.output._{form}", full)
-    refused(tiny(photo, "--out", old), f"why.{form} cannot be written (No space left on device)")
+    monkeypatch.setattr(f"samp.cli.output._{form}" if form != "samp" else "samp.attribution.save_file", full)
+    result = tiny(photo, "--out", old)
+    refused(result, f"why.{form} cannot be written (No space left on device)")
+    assert result.output.count("cannot be written") == 1
+    assert ".part" not in result.output
     assert old.read_text() == "the old one"
     assert sorted(os.listdir()) == sorted(["photo.png", old.name])
+
+
+def test_a_full_disk_ends_it_before_the_next_photo(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, *_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    monkeypatch.setattr("samp.cli.output._png", full)
+    refused(tiny(a_photo("a.png"), a_photo("b.png")), "explanations/a.png cannot be written (No space left on device)")
+
+
+@pytest.mark.parametrize(
+    ("message", "full"),
+    [("I/O error: No space left on device (os error 28)", True), ("I/O error: File too large (os error 27)", False)],
+)
+def test_a_full_disk_is_known_by_what_safetensors_says(message: str, full: bool) -> None:
+    with pytest.raises(UnwritableError, match="cannot be written") as caught, whole(Path("why.samp")):
+        raise SafetensorError(message)
+    assert caught.value.full is full
+
+
+def test_a_decompression_bomb_is_refused_with_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    photo = a_photo()
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+    refused(tiny(photo, "--out", "why.png"), "photo.png has more than 200 pixels: make it smaller first.")
+    assert os.listdir() == ["photo.png"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs file names of any bytes")
+def test_a_name_that_is_no_text_is_told_in_letters() -> None:
+    name = os.fsdecode(b"caf\xe9.png")
+    Path(name).write_text("no photo")
+    result = tiny(name, "--json")
+    assert result.exit_code == 2
+    told = json.loads(result.stdout)
+    assert told["error"].startswith("caf\N{REPLACEMENT CHARACTER}.png cannot be read as an image")
+    json.dumps(told, ensure_ascii=False).encode()  # no half of a letter
+
+
+def test_without_scikit_image_lime_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "skimage.segmentation", None)  # as if it were not installed
+    refused(tiny(a_photo(), "--method", "lime"), "pip install 'samp[compare]'")
+
+
+def test_a_file_of_nearly_the_same_name_is_offered() -> None:
+    a_photo("holiday.png")
+    refused(tiny("holidya.png"), "holidya.png is not a file: check its name and folder (did you mean holiday.png?).")
 
 
 def test_a_folder_that_cannot_be_made_gets_a_sentence() -> None:

@@ -61,6 +61,18 @@ def test_if_no_photo_can_be_read_the_exit_code_is_2() -> None:
     assert os.listdir("explanations") == []
 
 
+def test_a_photo_whose_file_cannot_be_written_is_skipped() -> None:
+    long = "l" * 251  # with .html one letter too many for a file's name
+    for name in ("a.png", f"{long}.png", "z.png"):
+        a_photo(f"in/{name}")
+    result = tiny("in", "--out", "out", "--format", "html", "--json")
+    assert result.exit_code == 1, result.output
+    assert sorted(os.listdir("out")) == ["a.html", "z.html"]
+    assert "1 of 3 photos could not be explained" in result.stderr
+    assert [("error" in fact) for fact in answer(result)] == [False, True, False]
+    assert answer(result)[1]["error"].count("cannot be written") == 1
+
+
 def test_a_photo_is_never_overwritten() -> None:
     photo = a_photo("in/a.png")
     before = photo.read_bytes()
@@ -149,3 +161,18 @@ def test_the_seed_and_the_baseline_reach_the_method() -> None:
     assert first == again != other
     pair = answer(tiny(a_photo(), "--baseline", "white,0.25", "--json"))[0]["method"]
     assert "(Constant(value=1.0), Constant(value=0.25))" in pair
+
+
+@pytest.mark.parametrize(
+    ("model", "kind"), [("sigmoid", "score"), ("one_sigmoid", "score"), ("softmax", "probability"), ("signed", "logit")]
+)
+def test_a_score_is_called_what_it_is_known_to_be(model: str, kind: str) -> None:
+    result = explain(a_photo(), "--model", f"tiny_nets:{model}", "--size", "8", "--json")
+    assert answer(result)[0]["score_is"] == kind
+
+
+@pytest.mark.parametrize("model", ["in_a_dict", "in_a_pair"])
+def test_scores_among_other_outputs_are_found(model: str) -> None:
+    result = explain(a_photo(), "--model", f"tiny_nets:{model}", "--size", "8", "--json")
+    assert result.exit_code == 0, result.output
+    assert answer(result)[0]["class"].startswith("class ")

@@ -43,6 +43,42 @@ def test_a_wrong_answer_is_noticed(monkeypatch: pytest.MonkeyPatch, wrong: str) 
     assert "Something is wrong" in result.output
 
 
+def test_a_self_check_that_breaks_loses_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> None:
+        raise RuntimeError("no kernel\nfor this machine")
+
+    monkeypatch.setattr(checkup, "_classifier", broken)
+    result = CliRunner().invoke(main, ["doctor"])
+    assert result.exit_code == 1
+    assert result.output.startswith("versions\n  samp:")
+    assert "unexpected RuntimeError (no kernel for this machine)" in result.output
+    assert "Something is wrong" in result.output
+    found = json.loads(CliRunner().invoke(main, ["doctor", "--json"]).stdout)
+    assert found["versions"]["samp"] == samp.__version__
+    assert found["well"] is False
+    assert "Traceback" in CliRunner().invoke(main, ["doctor", "--debug"]).output
+
+
+def test_every_device_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkup, "_classifier", small)
+    monkeypatch.setattr(checkup, "devices", lambda: {"cpu": "one", "cpu:0": "the same by another name", "cuda": "none"})
+    found = json.loads(CliRunner().invoke(main, ["doctor", "--json"]).stdout)
+    assert [heading for heading in found if "check" in heading] == ["self-check", "self-check on cpu:0"]
+    assert found["well"] is True
+    monkeypatch.setattr(checkup, "devices", lambda: {"cpu": "one", "warp": "broken"})
+    result = CliRunner().invoke(main, ["doctor"])
+    assert result.exit_code == 1
+    assert "self-check on warp\n  error:" in result.output
+
+
+def test_the_self_check_shows_progress_after_two_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkup, "_classifier", small)
+    monkeypatch.setattr("samp.cli.progress.QUIET", -1.0)
+    result = CliRunner().invoke(main, ["doctor", "--json"])
+    assert "samp: self-check on cpu: 1 model evaluations in 0 s" in result.stderr
+    assert json.loads(result.stdout)["well"] is True
+
+
 def small() -> tuple[samp.models.Classifier, None]:
     from tiny_nets import classifier
 

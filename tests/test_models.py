@@ -96,7 +96,7 @@ def test_outputs_get_their_names() -> None:
         ({"channels": "cmyk"}, "unknown order of channels 'cmyk'"),
         ({"channels": "grey", "mean": (0.1, 0.2, 0.3)}, "mean has 3 numbers but grey has 1"),
         ({"std": (0.1, 0.2)}, "std has 2 numbers but rgb has 3"),
-        ({"size": (0, 4)}, "a size is at least 1 pixel"),
+        ({"size": (0, 4)}, "a size is from 1 to 8,192 pixels"),
     ],
 )
 def test_settings_that_do_not_fit_get_a_sentence(settings: dict[str, Any], sentence: str) -> None:

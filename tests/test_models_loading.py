@@ -228,6 +228,18 @@ def test_unknown_models_get_a_sentence(model: str, sentence: str) -> None:
         models.load(model)
 
 
+def test_what_the_users_module_lacks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "wants_more.py").write_text("import no_such_package.inside\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ImportError, match=r"wants_more:net needs the module 'no_such_package', which is not installed"):
+        models.load("wants_more:net")
+
+
+@pytest.mark.parametrize("name", ["in_a_dict", "in_a_pair"])
+def test_the_users_net_may_give_its_scores_among_others(name: str) -> None:
+    assert models.load(f"tiny_nets:{name}").net(torch.rand(2, 3, 8, 8)).shape == (2, 4)
+
+
 def test_bgr_turns_the_channels_round() -> None:
     photo = Image.new("RGB", (8, 8), (255, 128, 0))
     rgb, bgr = (models.load("tiny_nets:classifier", channels=order).prepare(photo) for order in ("rgb", "bgr"))

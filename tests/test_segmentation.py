@@ -256,7 +256,7 @@ def test_what_is_no_threshold_gets_a_sentence(threshold: Any, sentence: str) -> 
 
 def test_without_scipy_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy.ndimage", None)
-    with pytest.raises(ImportError, match=r"pip install samp\[metrics\]"):
+    with pytest.raises(ImportError, match=r"pip install 'samp\[metrics\]'"):
         localisation(torch.ones(1, 2, 2), torch.ones(1, 2, 2).bool())
     assert segmentation(torch.ones(1, 2, 2), torch.ones(1, 2, 2).bool()).iou == 1
 

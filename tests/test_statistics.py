@@ -239,7 +239,7 @@ def test_table_says_what_the_functions_say() -> None:
 def test_table_without_a_reference_needs_no_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy.stats", None)
     assert len(table({"a": [1.0, 2.0], "b": [NAN]}, "higher", bootstrap=QUICK).splitlines()) == 4
-    with pytest.raises(ImportError, match=r"pip install samp\[metrics\]"):
+    with pytest.raises(ImportError, match=r"pip install 'samp\[metrics\]'"):
         paired([1.0, 2.0], [2.0, 4.0], "higher", QUICK)
 
 

@@ -48,6 +48,51 @@ def slow() -> Classifier:
     return Classifier(Slow().eval(), "slow", 16, 0.5, 0.5, ())
 
 
+def signed() -> nn.Module:
+    """A net whose outputs have both signs."""
+    layer = nn.Linear(4, 2, bias=False)
+    with torch.no_grad():
+        layer.weight.copy_(torch.tensor([[1.0, 1.0, 1.0, 1.0], [-1.0, -1.0, -1.0, -1.0]]))
+    return nn.Sequential(any_size(), layer)
+
+
+def softmax() -> nn.Module:
+    """A net that gives probabilities."""
+    return nn.Sequential(signed(), nn.Softmax(1))
+
+
+def sigmoid() -> nn.Module:
+    """A net of several labels at once."""
+    return nn.Sequential(any_size(), nn.Linear(4, 3), nn.Sigmoid())
+
+
+def one_sigmoid() -> nn.Module:
+    """A net of one output."""
+    return nn.Sequential(any_size(), nn.Linear(4, 1), nn.Sigmoid())
+
+
+class Among(nn.Module):
+    """Scores among other outputs."""
+
+    def __init__(self, pair: bool) -> None:
+        super().__init__()
+        self.net, self.pair = any_size(), pair
+
+    def forward(self, x: Tensor) -> object:
+        scores = self.net(x)
+        return (scores, x) if self.pair else {"logits": scores, "features": x}
+
+
+def in_a_dict() -> nn.Module:
+    """A net that gives its scores by name."""
+    return Among(pair=False)
+
+
+def in_a_pair() -> nn.Module:
+    """A net that gives its scores first."""
+    return Among(pair=True)
+
+
 def picture() -> Classifier:
     """A net that gives a picture."""
     return Classifier(nn.Identity().eval(), "picture", 16, 0.5, 0.5, ())

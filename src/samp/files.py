@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from safetensors import SafetensorError
+
+
+class UnwritableError(OSError):
+    """A file that could not be written; `full` if for want of room, so that no other will fit there either.
+
+    >>> UnwritableError("why.png cannot be written", full=True).full
+    True
+    """
+
+    def __init__(self, said: str, *, full: bool = False) -> None:
+        super().__init__(said)
+        self.full = full
 
 
 @contextmanager
@@ -23,8 +36,8 @@ def whole(path: Path) -> Iterator[Path]:
     """
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {path.parent} to save in: make it first.")
-    if path.exists() and not path.is_file():  # a device or a pipe would be replaced by a file
-        raise OSError(f"{path} cannot be written (it is there and is no file): choose another place.")
+    if os.path.exists(path) and not path.is_file():  # a device or a pipe would be replaced by a file
+        raise UnwritableError(f"{path} cannot be written (it is there and is no file): choose another place.")
     path = path.resolve()  # what a link leads to is written, and the link stays
     unfinished = path.with_name(f".{path.name[:40]}.{os.getpid()}.part")  # 40 letters are 160 bytes at most, of 255
     try:
@@ -32,7 +45,16 @@ def whole(path: Path) -> Iterator[Path]:
         os.replace(unfinished, path)
     except (OSError, SafetensorError) as error:  # the latter is what safetensors makes of a full disk
         said = getattr(error, "strerror", None) or str(error)
-        raise OSError(f"{path} cannot be written ({said}): choose another place, or make room for it.") from error
+        raise UnwritableError(
+            f"{path} cannot be written ({said}): choose another place, or make room for it.",
+            full=_for_want_of_room(error),
+        ) from error
     finally:
         with suppress(OSError):  # the folder itself may be gone, and with it the file
             unfinished.unlink(missing_ok=True)
+
+
+def _for_want_of_room(error: Exception) -> bool:
+    """Whether the disk is full; safetensors keeps the system's number in its message alone."""
+    codes = (errno.ENOSPC, errno.EDQUOT)
+    return getattr(error, "errno", None) in codes or any(f"os error {code})" in str(error) for code in codes)

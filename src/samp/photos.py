@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import glob
 import os
 import warnings
@@ -101,7 +102,19 @@ def _missing(path: Path) -> str:
         return f"{path} stands for {len(inside)} photos: give one of them, such as {inside[0]}."
     if path.is_dir():
         return f"there are no photos in the folder {path}: give another."
-    return f"no file matches {path}." if glob.has_magic(str(path)) else f"{path} is not a file."
+    if glob.has_magic(str(path)):
+        return f"no file matches {path}: check the pattern and the folder it starts from."
+    return f"{path} is not a file: check its name and folder{_like(path)}."
+
+
+def _like(path: Path) -> str:
+    """A question after a file of nearly the same name, if there is one beside."""
+    try:
+        beside = os.listdir(path.parent)
+    except OSError:  # no such folder, or one that may not be looked into
+        return ""
+    near = difflib.get_close_matches(path.name, beside, 1, 0.8)
+    return f" (did you mean {path.with_name(near[0])}?)" if near else ""
 
 
 def _eight_bits(photo: Image.Image) -> Image.Image:

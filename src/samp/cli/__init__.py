@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import traceback
 from typing import Any
 
 import click
@@ -26,7 +27,7 @@ EXPECTED = (ValueError, TypeError, OSError, MemoryError, ImportError)  # their m
 class Commands(click.Group):
     """A group that imports a command when it is used, and whose errors are one sentence and exit code 2.
 
-    `--debug` shows where an error came from. Ctrl-C exits with 130, as shells expect.
+    `--debug`, before or behind the command, shows where an error came from. Ctrl-C exits with 130, as shells expect.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -52,16 +53,47 @@ class Commands(click.Group):
             raise  # click knows what to do with these; the last is `samp ... | head`
         except Exception as error:
             if ctx.params.get("debug"):
-                raise
-            click.echo(f"samp: {_sentence(error)}", err=True)
+                click.echo(plain("".join(traceback.format_exception(error)).rstrip()), err=True)
+            click.echo(f"samp: {sentence(error)}", err=True)
             sys.exit(2)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """`--debug` may stand behind the command too, where people add it to what they just ran."""
+        own = args[: args.index("--")] if "--" in args else args
+        if "--debug" in own:
+            args = ["--debug", *(word for word in own if word != "--debug"), *args[len(own) :]]
+        return super().parse_args(ctx, args)
 
-def _sentence(error: Exception) -> str:
-    said = " ".join(str(error).split()) or type(error).__name__
+
+def sentence(error: Exception) -> str:
+    """What is said of an error, in one line: its own message where it was meant for people.
+
+    >>> sentence(ValueError("eta is above 0,\\nnot 0."))
+    'eta is above 0, not 0.'
+    """
+    said = plain(" ".join(str(error).split())) or type(error).__name__
     if isinstance(error, EXPECTED):
         return said
     return f"unexpected {type(error).__name__} ({said}): `samp --debug ...` shows where."
+
+
+def debugging() -> bool:
+    """Whether `--debug` asked for tracebacks.
+
+    >>> debugging()
+    False
+    """
+    context = click.get_current_context(silent=True)
+    return bool(context and context.find_root().params.get("debug"))
+
+
+def plain(said: object) -> str:
+    """Words that any encoding can write: bytes of a file's name that are no letters become "�".
+
+    >>> plain("caf\\udce9.jpg is not a file.")
+    'caf�.jpg is not a file.'
+    """
+    return click.format_filename(str(said))
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -90,8 +90,8 @@ def usable_device(name: str) -> torch.device:
     """
     try:
         device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
+        torch.zeros(1, device=device).tolist()  # "meta" has no numbers, so nothing can be computed on it
+    except (RuntimeError, AssertionError) as error:  # NotImplementedError is one of the former
         said = str(error).splitlines()[0].split(". ")[0]
         raise ValueError(f"device {name!r} cannot be used ({said}): try --device cpu.") from error
     return device

@@ -1,11 +1,11 @@
-"""What `samp doctor` finds: versions, devices, extras, and a self-check on the embedded photo."""
+"""What `samp doctor` finds: versions, devices, extras, and a self-check on the embedded photo, on each device."""
 
 from __future__ import annotations
 
 import platform
 import re
 import time
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
 from importlib import metadata
 from typing import Any
 
@@ -13,7 +13,9 @@ import torch
 
 import samp
 from samp import methods, photos
+from samp.cli import debugging, sentence
 from samp.cli.asking import ask
+from samp.cli.progress import Progress, expected_rows
 from samp.models import Classifier, efficientnet_lite0
 
 PACKAGES = ("torch", "numpy", "pillow", "click", "tqdm", "safetensors")
@@ -21,36 +23,38 @@ SHOWN = ("demo", "viz", "compare", "metrics", "scale")
 ESPRESSO = 967
 # The credit is summed in float32 over 150,528 elements, whose sizes add up to more than the score.
 TOLERANCE = 1e-4
+MUSTS = ("class as expected", "credit sums to the score change")
+NONE = "none"
 
 
-@dataclass(frozen=True)
-class Checkup:
-    """Everything found; `well` if the self-check came out as it must."""
-
-    versions: dict[str, str]
-    devices: dict[str, str]
-    extras: dict[str, dict[str, str | None]]
-    check: dict[str, Any]
-
-    @property
-    def well(self) -> bool:
-        return bool(self.check["class as expected"]) and bool(self.check["credit sums to the score change"])
-
-    def as_dict(self) -> dict[str, Any]:
-        """The findings by their headings, and the verdict."""
-        found = asdict(self)
-        return {
-            "versions": found["versions"],
-            "devices": found["devices"],
-            "extras": found["extras"],
-            "self-check": found["check"],
-            "well": self.well,
-        }
+def examine() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Headings with what was found, one after the other: what is known at once comes first, then a check a device."""
+    yield "versions", versions()
+    found = devices()
+    yield "devices", found
+    yield "extras", extras()
+    for name in (name for name, about in found.items() if about != NONE):
+        yield "self-check" if name == "cpu" else f"self-check on {name}", attempted(name)
 
 
-def examine() -> Checkup:
-    """Look at all of it; takes as long as one explanation."""
-    return Checkup(versions(), devices(), extras(), self_check())
+def well(found: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether every self-check came out as it must.
+
+    >>> well({"self-check": {"error": "no memory"}})
+    False
+    """
+    checks = [check for heading, check in found.items() if heading.startswith("self-check")]
+    return bool(checks) and all(check.get(must) for check in checks for must in MUSTS)
+
+
+def attempted(device: str) -> dict[str, Any]:
+    """The self-check on this device, or what went wrong in it."""
+    try:
+        return self_check(device)
+    except Exception as error:  # whatever it is, the doctor's patient is told
+        if debugging():
+            raise
+        return {"error": sentence(error)}
 
 
 def versions() -> dict[str, str]:
@@ -75,7 +79,7 @@ def devices() -> dict[str, str]:
             about = torch.cuda.get_device_properties(number)
             found[f"cuda:{number}"] = f"{about.name}, {about.total_memory / 2**30:.0f} GiB"
     else:
-        found["cuda"] = "none"
+        found["cuda"] = NONE
     if torch.backends.mps.is_available():
         found["mps"] = "yes"
     return found
@@ -99,21 +103,24 @@ def extras() -> dict[str, dict[str, str | None]]:
     return {name: found[name] for name in SHOWN if name in found}
 
 
-def self_check() -> dict[str, Any]:
+def self_check(device: str = "cpu") -> dict[str, Any]:
     """Explain the embedded photo with an exact credit: is it an espresso, and does the credit sum up?"""
     started = time.perf_counter()
-    classifier, expected = _classifier()
-    asked = ask(photos.embedded(), classifier)
     method = samp.SAMPPlusPlus(credit="shared")
-    result = samp.explain(classifier.net, asked.x, target=asked.targets[0], method=method)
+    classifier, expected = _classifier()
+    classifier.net.to(device)
+    height, width = classifier.shape
+    with Progress(1, expected_rows(method, height * width)).watch(classifier.net, f"self-check on {device}"):
+        asked = ask(photos.embedded(), classifier)
+        result = samp.explain(classifier.net, asked.x, target=asked.targets[0], method=method)
     change = sum(float(c) for c in result.score_change.values())
     residual, size = float(result.residual), float(result.group_values.abs().sum())
     return {
         "model": classifier.name,
         "class": f"{asked.classifier.label(asked.targets[0])} ({asked.targets[0]})",
-        "class as expected": expected is None or asked.targets[0] == expected,
+        MUSTS[0]: expected is None or asked.targets[0] == expected,
         "credit": f"sums to {change - residual:.4f} where the score changed by {change:.4f}",
-        "credit sums to the score change": abs(residual) <= TOLERANCE * max(size, 1e-9),
+        MUSTS[1]: abs(residual) <= TOLERANCE * max(size, 1e-9),
         "gradients": int(result.gradients),
         "seconds": round(time.perf_counter() - started, 2),
         "methods": len(methods.names()),

@@ -100,19 +100,20 @@ def text_table(compared: Compared) -> str:
     return "\n".join("  ".join(line) for line in lines)
 
 
-def score_words(protocol: Protocol) -> str:
-    """What the curves' height is.
+def score_words(protocol: Protocol, kind: str = "logit") -> str:
+    """What the curves' height is; `kind` says what the model's own outputs are.
 
     >>> from samp.metrics import PROTOCOLS
     >>> score_words(PROTOCOLS["imagenet"]), score_words(PROTOCOLS["rise"])
     ("logit over the photo's", 'probability')
     """
     score = protocol.score if isinstance(protocol.score, str) else "score"
+    score = kind if score == "logit" else score  # which is the output as it is
     scales = {"image": f"{score} over the photo's", "change": f"{score}, 0 hidden to 1 shown", None: score}
     return scales[protocol.normalise]
 
 
-def protocol_words(protocol: Protocol, points: int, classifier: Classifier) -> str:
+def protocol_words(protocol: Protocol, points: int, classifier: Classifier, kind: str = "logit") -> str:
     """How Deletion and Insertion were measured, as sentences.
 
     >>> import torch
@@ -131,7 +132,7 @@ def protocol_words(protocol: Protocol, points: int, classifier: Classifier) -> s
     return (
         f"{protocol.label!r}: {unit} with {most} first, {each}; deleted ones show {protocol.fill!r}, those not yet "
         f"inserted {protocol.start!r} (0 is the colour {zero_colour(classifier)} in the space the model is fed). "
-        f"Curves: {score_words(protocol)}. Area: {area} {points} points."
+        f"Curves: {score_words(protocol, kind)}. Area: {area} {points} points."
     )
 
 

@@ -31,7 +31,7 @@ BEST = rgb((0, 105, 77))
 def draw(asked: Asked, compared: Compared, told: dict[str, Any]) -> Figure:
     """The figure of one photo; a method has the colour here that it has in the page."""
     maps, top = _maps(asked, compared)
-    curves, top = _curves(compared, top)
+    curves, top = _curves(compared, top, score_words(compared.protocol, told["score_is"]))
     body = WIDTH - 2 * MARGIN
     table = Panel(0, top, body, ROW * (len(compared.rows) + HEAD), _table(compared))
     score = f"{told['score']:.3f}".replace("-", "−")
@@ -69,8 +69,8 @@ def _maps(asked: Asked, compared: Compared) -> tuple[list[Panel], float]:
     return panels, step * ceil(len(credits) / across)
 
 
-def _curves(compared: Compared, top: float) -> tuple[list[Panel], float]:
-    """Deletion and insertion, and where they end."""
+def _curves(compared: Compared, top: float, height: str) -> tuple[list[Panel], float]:
+    """Deletion and insertion, whose `height` is named so, and where they end."""
     lines = {
         done: [getattr(row.curves, f"{kind}_curve")[0].tolist() for row in compared.rows]
         for kind, done in (("deletion", "deleted"), ("insertion", "inserted"))
@@ -83,7 +83,7 @@ def _curves(compared: Compared, top: float) -> tuple[list[Panel], float]:
         def draw_half(axes: Axes) -> None:
             for line, (colour, dash) in zip(lines[done], styles(len(compared.rows)), strict=True):
                 axes.plot(shares, line, color=colour, linestyle=dash)
-            rule(axes, f"share of pixels {done}", "" if place else score_words(compared.protocol))
+            rule(axes, f"share of pixels {done}", "" if place else height)
             axes.set_title("insertion: higher is better" if place else "deletion: lower is better", size=SIZE)
             axes.set(xlim=(0, 1), ylim=limits)
             axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
@@ -135,10 +135,11 @@ def _line(axes: Axes, middle: float, cells: Sequence[str], best: Sequence[int]) 
 
 def _caption(asked: Asked, compared: Compared, told: dict[str, Any]) -> list[str]:
     versions = ", ".join(f"{package} {version}" for package, version in told["versions"].items())
+    words = protocol_words(compared.protocol, len(told["shares"]), asked.classifier, told["score_is"])
     return [
         f"Each map has a scale of its own: {Grey().rule()}. Arrows point to what is better; the best is framed, but "
         "never a map made without asking the model. One photo is no statistics.",
-        f"Deletion and insertion by {protocol_words(compared.protocol, len(told['shares']), asked.classifier)}",
+        f"Deletion and insertion by {words}",
         *(f"{row.name}: {row.attribution.method}" for row in compared.rows),
         f"{versions}; {told['device']}, {told['dtype']}, seed {told['seed']}.",
     ]

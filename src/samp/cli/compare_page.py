@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import Iterable
 from html import escape
 from importlib.resources import files
@@ -19,7 +17,7 @@ from samp.cli.asking import Asked
 from samp.cli.compare_curves import charts, style
 from samp.cli.compare_facts import MEANINGS, missing, protocol_words, score_words
 from samp.comparison import COLUMNS, Column, Compared, Row
-from samp.self_contained import as_json, policy
+from samp.self_contained import as_json, data_uri, policy
 
 MOST_COLUMNS = 5  # of maps on a wide screen
 TINY = 100  # pixels: smaller pictures are enlarged as squares rather than blurred
@@ -28,7 +26,7 @@ TINY = 100  # pixels: smaller pictures are enlarged as squares rather than blurr
 def page(asked: Asked, compared: Compared, told: dict[str, Any]) -> str:
     """The page of one photo; it needs no network, runs no script but its own, and all text in it is escaped."""
     css, script = _source("css"), _source("js")
-    deletion, insertion = charts(compared, score_words(compared.protocol))
+    deletion, insertion = charts(compared, score_words(compared.protocol, told["score_is"]))
     pictures = [_photo(asked), *(_map(i, row, asked) for i, row in enumerate(compared.rows))]
     return Template(_source("html")).substitute(
         policy=policy(script, css),
@@ -43,7 +41,7 @@ def page(asked: Asked, compared: Compared, told: dict[str, Any]) -> str:
         columns=-(-len(pictures) // -(-len(pictures) // MOST_COLUMNS)),
         deletion=deletion,
         insertion=insertion,
-        height=escape(score_words(compared.protocol)),
+        height=escape(score_words(compared.protocol, told["score_is"])),
         heads="".join(_head(column) for column in COLUMNS),
         rows="".join(_row(i, row, compared) for i, row in enumerate(compared.rows)),
         meanings=_items((column.heading.capitalize(), MEANINGS[column.key]) for column in COLUMNS),
@@ -103,12 +101,9 @@ def _unpadded(panel: Image.Image, width: int, height: int) -> Image.Image:
 
 
 def _image(image: Image.Image, alt: str, form: str, kind: str = "") -> str:
-    buffer = io.BytesIO()
-    image.save(buffer, form, **({"quality": 88} if form == "JPEG" else {"optimize": True}))
-    data = base64.b64encode(buffer.getvalue()).decode("ascii")
     classes = f"{kind} tiny".strip() if max(image.size) < TINY else kind
     size = f'width="{image.width}" height="{image.height}"'
-    return f'<img class="{classes}" {size} alt="{escape(alt)}" src="data:image/{form.lower()};base64,{data}">'
+    return f'<img class="{classes}" {size} alt="{escape(alt)}" src="{data_uri(image, form)}">'
 
 
 def _swatch() -> str:
@@ -156,7 +151,8 @@ def _facts(asked: Asked, compared: Compared, told: dict[str, Any]) -> Iterable[t
     yield "Photo", PurePath(told["photo"]).name
     yield "Model", told["model"]
     yield "Class", f"{told['class']} ({told['index']}), {told['score_is']} {score}"
-    yield "Deletion and insertion", protocol_words(compared.protocol, len(told["shares"]), asked.classifier)
+    words = protocol_words(compared.protocol, len(told["shares"]), asked.classifier, told["score_is"])
+    yield "Deletion and insertion", words
     yield "Made with", f"{versions}; {told['device']}, {told['dtype']}, seed {told['seed']}"
 
 

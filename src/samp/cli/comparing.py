@@ -10,7 +10,7 @@ from typing import Any
 import click
 from torch import Tensor
 
-from samp.cli import EXPECTED
+from samp.cli import debugging, sentence
 from samp.cli.asking import Asked
 from samp.cli.compare_page import page as page_of
 from samp.cli.progress import Progress, expected_rows
@@ -32,9 +32,9 @@ def compare_all(
             try:
                 rows.append(task.measure(name, method))
             except Exception as error:
-                if _debugging():
+                if debugging():
                     raise
-                left_out[name] = _sentence(error)
+                left_out[name] = sentence(error)
     if not rows:
         raise ValueError(f"none of the methods worked: {', '.join(left_out)}.")
     return Compared(tuple(rows)), left_out
@@ -47,7 +47,7 @@ def write(page: Path, figure: Path, asked: Asked, compared: Compared, told: dict
     try:
         from samp.cli.compare_figure import draw
     except ImportError:
-        click.echo("samp: the page has no figure beside it, which needs matplotlib: pip install samp[viz].", err=True)
+        click.echo("samp: the page has no figure beside it, which needs matplotlib: pip install 'samp[viz]'.", err=True)
         return [page]
     with whole(figure) as unfinished:
         notes = {"samp": json.dumps(told)}  # the numbers travel in the file, as with `samp explain`
@@ -61,14 +61,3 @@ def _progress(task: Task, methods: Iterable[Method]) -> Progress:
     curves = 2 * len(task.protocol.counts(pixels))
     rows = (expected_rows(method, pixels) or int(getattr(method, "samples", 1)) for method in methods)
     return Progress(1, sum(one + curves for one in rows))
-
-
-def _debugging() -> bool:
-    context = click.get_current_context(silent=True)
-    return bool(context and context.find_root().params.get("debug"))
-
-
-def _sentence(error: Exception) -> str:
-    """In one line, with the kind of an error that was not meant for people."""
-    said = " ".join(str(error).split()) or type(error).__name__
-    return said if isinstance(error, EXPECTED) else f"unexpected {type(error).__name__} ({said})."

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-
-if TYPE_CHECKING:
-    from samp.cli.checkup import Checkup
 
 
 @click.command()
@@ -17,28 +14,29 @@ if TYPE_CHECKING:
 def doctor(as_json: bool) -> None:
     """Check that samp works on this machine: versions, devices, extras, and a self-check of ten seconds or so.
 
-    The self-check explains the embedded photo with a credit that must sum to the score change exactly. Exit codes: 0 if
-    it did, 1 if it did not.
+    The self-check explains the embedded photo on each device with a credit that must sum to the score change exactly.
+    Exit codes: 0 if it did, 1 if it did not.
 
     Example: samp doctor --json
     """
-    from samp.cli.checkup import examine
+    from samp.cli.checkup import examine, well
 
-    checkup = examine()
-    click.echo(json.dumps(checkup.as_dict()) if as_json else _report(checkup))
-    sys.exit(0 if checkup.well else 1)
+    found = {}
+    for heading, findings in examine():
+        found[heading] = findings
+        if not as_json:
+            click.echo(f"{_block(heading, findings)}\n")
+    fine = well(found)
+    if as_json:
+        click.echo(json.dumps({**found, "well": fine}))
+    else:
+        click.echo("All is well." if fine else "Something is wrong: see the self-check above.")
+    sys.exit(0 if fine else 1)
 
 
-def _report(checkup: Checkup) -> str:
-    blocks = []
-    for heading, findings in checkup.as_dict().items():
-        if isinstance(findings, dict):
-            width = max(map(len, findings), default=0) + 2
-            blocks.append(
-                "\n".join([heading, *(f"  {name + ':':<{width}}{_words(v)}" for name, v in findings.items())])
-            )
-    verdict = "All is well." if checkup.well else "Something is wrong: see the self-check above."
-    return "\n\n".join([*blocks, verdict])
+def _block(heading: str, findings: dict[str, Any]) -> str:
+    width = max(map(len, findings), default=0) + 2
+    return "\n".join([heading, *(f"  {name + ':':<{width}}{_words(value)}" for name, value in findings.items())])
 
 
 def _words(finding: Any) -> str:

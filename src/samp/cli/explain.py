@@ -44,7 +44,8 @@ def explain(
     """Explain what a model sees in each PHOTO (an embedded cup of coffee if left out).
 
     A PHOTO is a file, a folder of photos or a quoted glob. For each, one file is written with what the model was shown,
-    the map of credit, both together and the score along the walks. A photo that cannot be read is reported and skipped.
+    the map of credit, both together and the score along the walks. A photo that cannot be read, or whose file cannot be
+    written, is reported and skipped.
 
     \b
     Examples:
@@ -68,7 +69,8 @@ def explain(
     explainer = Explainer(model.load(), method, how.seed, target, top)
     done = explain_all(explainer, list(zip(paths, files, strict=True)), form, _as_json if as_json else _in_words)
     if done < len(paths):
-        click.echo(f"samp: {len(paths) - done} of {len(paths)} photos could not be explained.", err=True)
+        if len(paths) > 1:  # of one, why has been said
+            click.echo(f"samp: {len(paths) - done} of {len(paths)} photos could not be explained.", err=True)
         sys.exit(1 if done else 2)
 
 
@@ -79,9 +81,8 @@ def _as_json(told: list[dict[str, Any]]) -> None:
 
 def _in_words(told: list[dict[str, Any]]) -> None:
     """A block for each class; errors stand on stderr already."""
-    from samp.cli.facts import lines
+    from samp.cli.facts import lines, shown
 
     for one in told:
         if "error" not in one:
-            for name, value in {"photo": one["photo"], **lines(one), "written": one["out"]}.items():
-                click.echo(f"{name + ':':<11}{value}")
+            click.echo(shown({"photo": one["photo"], **lines(one), "written": one["out"]}))

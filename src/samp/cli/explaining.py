@@ -12,10 +12,12 @@ import click
 
 import samp
 from samp.attribution import Attribution
+from samp.cli import plain
 from samp.cli.asking import Asked, ask
 from samp.cli.facts import facts
 from samp.cli.output import write
 from samp.cli.progress import Progress, expected_rows
+from samp.files import UnwritableError
 from samp.methods import Method
 from samp.models import Classifier
 from samp.photos import UnreadableError
@@ -53,20 +55,24 @@ class Explainer:
 def explain_all(
     explainer: Explainer, jobs: Sequence[tuple[Path, Path]], form: str, tell: Callable[[list[dict[str, Any]]], None]
 ) -> int:
-    """Explain each photo into its file and tell its numbers; one that cannot be read is told too and skipped.
+    """Explain each photo into its file and tell its numbers; one that cannot be read or written is told and skipped.
 
-    Returns how many were explained.
+    Returns how many were explained. A full disk ends it: no other file would fit.
     """
     progress, done = explainer.progress(len(jobs)), 0
     for path, file in jobs:
         try:
             asked, result, told = explainer.explain(path, progress)
-        except (UnreadableError, FileNotFoundError, samp.NonFiniteError) as error:
-            progress.photos -= 1  # one that costs nothing is not to come
-            click.echo(f"samp: {error}", err=True)
-            tell([{"photo": click.format_filename(path), "error": str(error)}])
-            continue
-        write(file, form, asked, result, told)
-        tell([{**one, "out": click.format_filename(file)} for one in told])
-        done += 1
+            write(file, form, asked, result, told)
+        except (UnreadableError, FileNotFoundError, UnwritableError, samp.NonFiniteError) as error:
+            if isinstance(error, UnwritableError) and error.full:
+                raise
+            if not isinstance(error, UnwritableError):
+                progress.photos -= 1  # one that costs nothing is not to come
+            said = plain(error)
+            click.echo(f"samp: {said}", err=True)
+            tell([{"photo": click.format_filename(path), "error": said}])
+        else:
+            tell([{**one, "out": click.format_filename(file)} for one in told])
+            done += 1
     return done

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -11,6 +12,8 @@ import torch
 from samp.attribution import Attribution
 from samp.cli.asking import Asked
 from samp.models import Classifier
+from samp.models.outputs import kind
+from samp.wording import residual_words, score_source
 
 BEST = 5
 
@@ -29,7 +32,7 @@ def facts(asked: Asked, result: Attribution, sample: int, seconds: float) -> dic
         "class": classifier.label(index),
         "index": index,
         "score": _number(float(asked.scores[index])),
-        "score_is": "probability" if _sums_to_one(asked.scores) else "logit",
+        "score_is": kind(asked.scores[None]),
         "best": [
             _named_score(asked, best) for best in asked.scores.topk(min(BEST, len(asked.scores))).indices.tolist()
         ],
@@ -58,13 +61,23 @@ def lines(told: dict[str, Any]) -> dict[str, str]:
     """
     return {
         "class": f"{told['class']} ({told['index']})",
-        "score": f"{told['score']:.3f} ({told['score_is']}, {told['model']})",
+        "score": f"{told['score']:.3f} ({score_source(told['score_is'], told['model'])})",
         "residual": _residual(told),
         "gradients": str(told["gradients"]),
         **({"forwards": str(told["forwards"])} if told["forwards"] else {}),
         "seconds": f"{told['seconds']:.2f}",
         "method": told["method"],
     }
+
+
+def shown(words: Mapping[str, str]) -> str:
+    """Labels and words as lines for a terminal.
+
+    >>> print(shown({"class": "cat (3)", "gradients": "14"}))
+    class:     cat (3)
+    gradients: 14
+    """
+    return "\n".join(f"{name + ':':<11}{value}" for name, value in words.items())
 
 
 def title(told: dict[str, Any]) -> str:
@@ -94,8 +107,7 @@ def zero_colour(classifier: Classifier) -> str:
 def _residual(told: dict[str, Any]) -> str:
     if told["residual"] is None:
         return "none: this method's credit is not meant to sum to the score"
-    change = told["score_change"]
-    return f"{told['residual']:+.3f} of a score change of {change:.3f} (credit sums to {change - told['residual']:.3f})"
+    return residual_words(told["residual"], told["score_change"])
 
 
 def _count(number: int, kind: str) -> str:
@@ -104,10 +116,6 @@ def _count(number: int, kind: str) -> str:
 
 def _named_score(asked: Asked, index: int) -> dict[str, Any]:
     return {"class": asked.classifier.label(index), "index": index, "score": _number(float(asked.scores[index]))}
-
-
-def _sums_to_one(scores: torch.Tensor) -> bool:
-    return bool((scores >= 0).all()) and abs(float(scores.sum()) - 1) < 1e-3
 
 
 def _number(value: float) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ def write(out: Path, form: str, asked: Asked, result: Attribution, told: Told) -
         "npz": _npz,
         "samp": _samp,
     }
-    with whole(out) as unfinished:
+    with nullcontext(out) if form == "samp" else whole(out) as unfinished:  # a result is saved whole by itself
         writers[form](unfinished, asked, result, told)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import PurePath
@@ -13,7 +11,7 @@ from PIL import Image
 
 from samp.cli.facts import lines, notes, title
 from samp.models import Classifier
-from samp.self_contained import as_json
+from samp.self_contained import as_json, data_uri, policy
 
 Panels = Sequence[tuple[Image.Image, str]]  # pictures with their captions
 STYLE = """
@@ -41,6 +39,7 @@ def page(panels: Sequence[Panels], told: Sequence[dict[str, Any]], classifier: C
 <html lang="en">
 <head>
 <meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy("", STYLE)}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{name}: why?</title>
 <style>{STYLE}</style>
@@ -71,10 +70,8 @@ def _section(panels: Panels, told: dict[str, Any], classifier: Classifier) -> st
 
 
 def _figure(image: Image.Image, caption: str) -> str:
-    buffer = io.BytesIO()
-    image.save(buffer, "PNG", optimize=True)
-    data, words = b64encode(buffer.getvalue()).decode("ascii"), escape(caption)
-    return f'<figure><img src="data:image/png;base64,{data}" alt="{words}"><figcaption>{words}</figcaption></figure>'
+    words = escape(caption)
+    return f'<figure><img src="{data_uri(image)}" alt="{words}"><figcaption>{words}</figcaption></figure>'
 
 
 def _score(score: float | None) -> str:

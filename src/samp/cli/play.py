@@ -12,7 +12,6 @@ import click
 from samp.cli.options import PATH, MethodOptions, ModelOptions, method_options, model_options, target_option
 
 if TYPE_CHECKING:
-    from samp.attribution import Attribution
     from samp.cli.asking import Asked
     from samp.methods import Method
 
@@ -44,6 +43,7 @@ def play(
     """
     from samp import player
     from samp.cli.asking import ask
+    from samp.cli.facts import shown
     from samp.cli.output import make_room, places
     from samp.photos import embedded
 
@@ -52,10 +52,9 @@ def play(
     make_room([file], folder_is_ours=False)
     method = _walking(how)
     asked = ask(path, model.load(), target)
-    result = _explained(asked, method, how.seed)
-    page = player.page(result, asked.classifier, name=click.format_filename(path.name), frames=frames)
+    page, lines = _played(asked, method, how.seed, frames)
     player.save(page, file)
-    click.echo(f"{'written:':<11}{click.format_filename(file)} ({len(page) / 1e6:.1f} MB)")
+    click.echo(shown({**lines, "written": f"{click.format_filename(file)} ({len(page) / 1e6:.1f} MB)"}))
 
 
 def _walking(how: MethodOptions) -> Method:
@@ -66,17 +65,20 @@ def _walking(how: MethodOptions) -> Method:
     return method
 
 
-def _explained(asked: Asked, method: Method, seed: int) -> Attribution:
-    """The result with points of its walks; its numbers are printed."""
+def _played(asked: Asked, method: Method, seed: int, frames: int) -> tuple[str, dict[str, str]]:
+    """The page, and what is said of the explanation in it."""
     import samp
+    from samp import player
     from samp.cli.facts import facts, lines
     from samp.cli.progress import Progress, expected_rows
 
-    classifier, started = asked.classifier, time.perf_counter()
+    classifier, name, started = asked.classifier, click.format_filename(asked.path.name), time.perf_counter()
     height, width = classifier.shape
-    progress = Progress(1, expected_rows(method, height * width))
-    with progress.watch(classifier.net, click.format_filename(asked.path.name)):
+    rows = expected_rows(method, height * width)
+    progress = Progress(1, rows and 2 * rows)  # each point of the path again, for the classes of the frames
+    with progress.watch(classifier.net, name):
         result = samp.explain(classifier.net, asked.x, target=asked.targets[0], method=method, record=True, seed=seed)
-    for name, words in lines(facts(asked, result, 0, time.perf_counter() - started)).items():
-        click.echo(f"{name + ':':<11}{words}")
-    return result
+        seconds = time.perf_counter() - started
+        progress.expected = progress.rows + sum(min(frames, int(steps[0]) + 1) for steps in result.steps.values())
+        page = player.page(result, classifier, name=name, frames=frames)
+    return page, lines(facts(asked, result, 0, seconds))

@@ -244,4 +244,4 @@ def _captum() -> Any:
     try:
         return import_module("captum.attr")
     except ImportError as error:
-        raise ImportError("this method is Captum's: pip install samp[compare]") from error
+        raise ImportError("this method is Captum's: pip install 'samp[compare]'") from error

@@ -113,7 +113,10 @@ class Asked:
 
 def superpixels(image: Tensor, count: int) -> Segments:
     """About this many SLIC segments of each b c h w image, on its values stretched to 0 … 1."""
-    slic = import_module("skimage.segmentation").slic
+    try:
+        slic = import_module("skimage.segmentation").slic
+    except ImportError as error:
+        raise ImportError("superpixels are scikit-image's, which is missing: pip install 'samp[compare]'") from error
     pixels = image.detach().movedim(1, -1).cpu().double().numpy()
     stretched = [(one - one.min()) / (np.ptp(one) or 1.0) for one in pixels]
     labels = [slic(one, n_segments=count, start_label=0, channel_axis=-1) for one in stretched]

@@ -160,4 +160,4 @@ def _needs_skimage() -> None:
     try:
         import_module("skimage")
     except ImportError as error:
-        raise ImportError("XRAI needs scikit-image: pip install samp[compare]") from error
+        raise ImportError("XRAI needs scikit-image: pip install 'samp[compare]'") from error

@@ -246,4 +246,4 @@ def _captum() -> Any:
     try:
         return import_module("captum.metrics")
     except ImportError as error:
-        raise ImportError("infidelity is Captum's: pip install samp[compare]") from error
+        raise ImportError("infidelity is Captum's: pip install 'samp[compare]'") from error

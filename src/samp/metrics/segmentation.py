@@ -214,4 +214,4 @@ def _ndimage() -> Any:
     try:
         return import_module("scipy.ndimage")
     except ImportError as error:
-        raise ImportError("connected parts are found by SciPy: pip install samp[metrics]") from error
+        raise ImportError("connected parts are found by SciPy: pip install 'samp[metrics]'") from error

@@ -205,7 +205,7 @@ def _scipy_stats() -> Any:
     try:
         return import_module("scipy.stats")
     except ImportError as error:
-        raise ImportError("Wilcoxon's test is scipy's, which is not installed: pip install samp[metrics].") from error
+        raise ImportError("Wilcoxon's test is scipy's, which is not installed: pip install 'samp[metrics]'.") from error
 
 
 def _numbers(scores: Any) -> Floats:

@@ -24,6 +24,7 @@ IMAGENET: Mapping[str, Any] = {
     "channels": "rgb",
 }
 IMAGENET_GREY: Mapping[str, Any] = {**IMAGENET, "mean": 0.449, "std": 0.226, "channels": "grey"}  # their averages
+MOST = 8192  # pixels a side: even a small net takes gigabytes for more
 PALETTES = {"rgb": "RGB", "bgr": "RGB", "grey": "L"}  # Pillow's mode behind each order of channels
 
 
@@ -62,8 +63,8 @@ class Classifier:
                 raise ValueError(f"{name} has {len(value)} numbers but {self.channels} has {count}: give 1 or {count}.")
         if not bool((torch.tensor(self.std) > 0).all()):
             raise ValueError(f"std is what pixels are divided by and above 0, not {self.std}.")
-        if min(self.shape) < 1:
-            raise ValueError(f"a size is at least 1 pixel, not {self.size}.")
+        if min(self.shape) < 1 or max(self.shape) > MOST:
+            raise ValueError(f"a size is from 1 to {MOST:,} pixels, not {self.size}: give what the model takes.")
 
     @property
     def shape(self) -> tuple[int, int]:

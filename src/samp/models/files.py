@@ -32,7 +32,7 @@ def read_file(path: Path, trust: bool) -> Found:
         return Found(Adapted(_script(path)), path.name)
     if any(name.endswith((".json", "archive_format")) for name in inside):
         return _exported(path, trust)
-    return Found(_pickled(path, trust), path.name)
+    return Found(Adapted(_pickled(path, trust)), path.name)
 
 
 def _members(path: Path) -> list[str]:

@@ -111,17 +111,24 @@ def _made(module: str, factory: str) -> Found | Classifier:
     try:
         made = getattr(import_module(module), factory)()
     except ModuleNotFoundError as error:
-        raise ValueError(
-            f"there is no module {error.name!r} for the model {module}:{factory}: write package.module:factory, "
-            "torchvision:NAME, timm:NAME or hf:NAME."
-        ) from error
+        raise _module_missing(module, factory, error) from error
     except AttributeError as error:
         raise ValueError(f"{module}:{factory} could not be made ({error}).") from error
     if isinstance(made, Classifier):
         return made
     if not isinstance(made, nn.Module):
         raise TypeError(f"{module}:{factory} returned {type(made).__name__}, not an nn.Module or a samp Classifier.")
-    return Found(made.eval(), f"{module}:{factory}")
+    return Found(Adapted(made.eval()), f"{module}:{factory}")
+
+
+def _module_missing(module: str, factory: str, error: ModuleNotFoundError) -> Exception:
+    """Either there is no such module (or package around it), or it imports one that is not installed."""
+    if error.name is not None and f"{module}.".startswith(f"{error.name}."):
+        return ValueError(
+            f"there is no module {error.name!r} for the model {module}:{factory}: write package.module:factory, "
+            "torchvision:NAME, timm:NAME or hf:NAME."
+        )
+    return ImportError(f"{module}:{factory} needs the module {error.name!r}, which is not installed: install it.")
 
 
 def _settled(value: Any) -> Any:

@@ -13,13 +13,15 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from samp.attribution import Attribution, Direction
 from samp.drawing import HEAT, brightness
 from samp.files import whole
 from samp.models import Classifier
-from samp.player.caption import facts, legend, question
+from samp.models.outputs import kind
+from samp.player.caption import best_words, facts, legend, question
 from samp.player.film import Bytes, Film, filmed, jpeg, packed
 from samp.player.likely import DIGITS, Likely, outputs
 from samp.self_contained import as_json, policy
@@ -44,10 +46,11 @@ def page(result: Attribution, classifier: Classifier, *, name: str = "", frames:
     >>> "<title>Why cat? photo.jpg</title>" in page(result, tiny, name="photo.jpg")
     True
     """
-    _check(result, frames)
+    _check(result, frames, sample)
     films = [filmed(result, direction, classifier, frames, sample) for direction in WALKS if direction in result.tapes]
-    likely = [Likely.of(outputs(one.points, classifier)) for one in films]
-    asked = question(result, classifier, likely[0].given, sample)
+    made = [outputs(one.points, classifier) for one in films]
+    likely = Likely.of(made)
+    asked = question(result, classifier, kind(torch.cat(made)), sample)
     walks = [_walk(result, one, guess, asked.index, sample) for one, guess in zip(films, likely, strict=True)]
     data = {
         "size": films[0].photo.shape[1::-1],
@@ -64,7 +67,8 @@ def page(result: Attribution, classifier: Classifier, *, name: str = "", frames:
         script=script,
         label=html.escape(asked.label),
         lead=html.escape(asked.sentence(name)),
-        legend=legend(films, likely[0].given),
+        best=html.escape(best_words(likely[0])),
+        legend=legend(films, likely[0]),
         facts=facts(result, asked, sample),
         data=as_json(data),
         film=packed(list(_blocks(films, (255 * brightness(result.map[sample])).round().astype("uint8")))),
@@ -84,13 +88,15 @@ def save(text: str, path: str | os.PathLike[str]) -> Path:
     return Path(path)
 
 
-def _check(result: Attribution, frames: int) -> None:
+def _check(result: Attribution, frames: int, sample: int) -> None:
     if frames < 2:
         raise ValueError(f"frames is at least 2, the start and the end of a walk, not {frames}.")
     if not result.scores:
         raise ValueError(f"{result.method} does not walk, so there is no path to play: try samp++, samp or ig.")
     if not result.tapes:
         raise ValueError("the result holds no points of its walks: explain again with record=True.")
+    if not 0 <= sample < len(result.gradients):
+        raise ValueError(f"sample is from 0 to {len(result.gradients) - 1}, as the result has them, not {sample}.")
 
 
 def _walk(result: Attribution, one: Film, likely: Likely, target: int | None, sample: int) -> dict[str, Any]:

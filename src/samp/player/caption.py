@@ -10,6 +10,8 @@ from samp.attribution import Attribution
 from samp.drawing import SHOWN
 from samp.models import Classifier
 from samp.player.film import COARSE, TOLERANCE, Film
+from samp.player.likely import Likely
+from samp.wording import residual_words, score_source
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ class Question:
     """The class, where the score is one of a class."""
     score: float
     kind: str
-    """What the score is: "logit" or "probability" of a class, or a "score" that the user's function made."""
+    """What the score is: "logit" or "probability" of a class, or a "score" where that is not known."""
 
     def sentence(self, name: str) -> str:
         """What the model said.
@@ -34,8 +36,8 @@ class Question:
         return f"{self.model} gives {name or 'the photo'} a {self.kind} of {_number(self.score)}{whom}."
 
 
-def question(result: Attribution, classifier: Classifier, probabilities: bool, sample: int) -> Question:
-    """The question that this result answers; `probabilities` says whether those are the model's outputs."""
+def question(result: Attribution, classifier: Classifier, kind: str, sample: int) -> Question:
+    """The question that this result answers; `kind` says what the model's outputs are."""
     up = "to_image" in result.scores
     scores = result.scores["to_image" if up else "to_baseline"][sample]
     score = float(scores[int(result.steps["to_image"][sample])] if up else scores[0])
@@ -43,13 +45,19 @@ def question(result: Attribution, classifier: Classifier, probabilities: bool, s
     index = target[sample] if isinstance(target, list) and isinstance(target[sample], int) else None
     if index is None:
         return Question(classifier.name, "this score", None, score, "score")
-    return Question(classifier.name, classifier.label(index), index, score, "probability" if probabilities else "logit")
+    return Question(classifier.name, classifier.label(index), index, score, kind)
 
 
-def legend(films: Sequence[Film], probabilities: bool) -> str:
+def best_words(likely: Likely) -> str:
+    """The heading of the classes at a point, where there are any to choose from."""
+    return f"Top {likely.shown} at this point" if likely.shown else "At this point"
+
+
+def legend(films: Sequence[Film], likely: Likely) -> str:
     """What each part of the page shows, as the items of a description list."""
     both = ", summed over both walks," if len(films) > 1 else ""
-    outputs = "The model's outputs" if probabilities else "The softmax of the model's outputs"
+    outputs = "The model's outputs" if likely.given else "The softmax of the model's outputs"
+    top = (f"Top {likely.shown}", f"{outputs} at this point; the explained class stands out where it is among them.")
     return _items(
         [
             ("Point", f"A real point of the walk: what the model was fed there, as pixels. {_drawn(films)}"),
@@ -60,7 +68,7 @@ def legend(films: Sequence[Film], probabilities: bool) -> str:
                 "pixels in the final map; black is none, negative, or not yet moved.",
             ),
             ("Curve", "The explained score at every step of the walk; the dot is where you are."),
-            ("Top 5", f"{outputs} at this point; the explained class stands out where it is one of the five."),
+            *([top] if likely.shown else []),
             ("Way", "The L1 distance from the start of the walk over that plus the distance still to go."),
         ]
     )
@@ -73,12 +81,11 @@ def facts(result: Attribution, asked: Question, sample: int) -> str:
     details = result.details
     versions = ", ".join(f"{name} {version}" for name, version in details.get("versions", {}).items())
     number = "" if asked.index is None else f" ({asked.index})"
-    missed = f"{_number(residual)} of a score change of {_number(change)} (credit sums to {_number(change - residual)})"
     return _items(
         [
             ("Class", f"{asked.label}{number}"),
-            ("Score", f"{_number(asked.score)} ({asked.kind}, {asked.model})"),
-            ("Residual", missed),
+            ("Score", f"{_number(asked.score)} ({score_source(asked.kind, asked.model)})"),
+            ("Residual", residual_words(residual, change).replace("-", "−")),
             ("Gradients", str(int(result.gradients[sample]))),
             ("Method and baselines", result.method),
             ("Made with", f"{versions}; {details.get('device')}, {details.get('dtype')}, seed {details.get('seed')}"),

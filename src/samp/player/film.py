@@ -8,7 +8,6 @@ GuidedIG, IG2, Spectral IG) are sent as JPEGs.
 from __future__ import annotations
 
 import base64
-import io
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,11 +21,13 @@ from torch import Tensor
 
 from samp.attribution import Attribution, Direction
 from samp.models import Classifier
+from samp.self_contained import data_uri
 
 Bytes = NDArray[np.uint8]
 TOLERANCE = 2  # of 255 levels: what rounding both ends and the fraction to 8 bits may add up to
 FINE, COARSE = 255, 15  # levels of a fraction: where the picture is made of it, and where only the map is
 JPEG_QUALITY = 80
+GIVE = "give the classifier that was explained."
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,10 +129,13 @@ def colours(points: Tensor, classifier: Classifier) -> Bytes:
     [[[[0, 128, 255]]]]
     """
     mean, std = (torch.tensor(value, dtype=torch.float64).view(-1, 1, 1) for value in (classifier.mean, classifier.std))
+    channels = points.shape[1]
+    if channels not in (1, 3):
+        raise ValueError(f"the player shows images of 1 or 3 channels, not of {channels}.")
+    if {len(mean), len(std)} - {1, channels}:
+        raise ValueError(f"{classifier.name} is not fed images of {channels} channels, as this result has: {GIVE}")
     shown = points.double() * std + mean
     shown = shown.flip(1) if classifier.channels == "bgr" else shown
-    if shown.shape[1] not in (1, 3):
-        raise ValueError(f"the player shows images of 1 or 3 channels, not of {shown.shape[1]}.")
     levels = (shown.clamp(0, 1) * 255).round().byte().movedim(1, -1).numpy()
     return np.ascontiguousarray(np.broadcast_to(levels, (*levels.shape[:3], 3)))
 
@@ -147,9 +151,7 @@ def quantised(fractions: Tensor, levels: int) -> Bytes:
 
 def jpeg(picture: Bytes) -> str:
     """The picture (h w 3) as a data URI."""
-    file = io.BytesIO()
-    Image.fromarray(picture).save(file, "JPEG", quality=JPEG_QUALITY, optimize=True)
-    return f"data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode()}"
+    return data_uri(Image.fromarray(picture), "JPEG", JPEG_QUALITY)
 
 
 def packed(blocks: Sequence[tuple[Bytes, int]]) -> str:

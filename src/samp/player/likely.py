@@ -1,14 +1,17 @@
-"""What the model makes of each frame: its classes by probability."""
+"""What the model makes of each frame: how likely it holds each class, where its outputs say so."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from samp.batches import Batches
+from samp.batches import Batches, out_of_memory
 from samp.models import Classifier
+from samp.models.outputs import within_one
+from samp.player.film import GIVE
 
 SHOWN = 5
 DIGITS = 5
@@ -18,20 +21,30 @@ DIGITS = 5
 class Likely:
     """How likely the model holds each class at each frame.
 
-    >>> likely = Likely.of(torch.zeros(1, 2))
+    >>> (likely,) = Likely.of([torch.tensor([[-1.0, -1.0]])])
     >>> likely.chances.tolist(), likely.given
     ([[0.5, 0.5]], False)
     """
 
-    chances: Tensor  # k n
+    chances: Tensor  # k n, or k 0 where there are none
     given: bool
-    """Whether the model's outputs are probabilities themselves."""
+    """Whether they are the model's outputs themselves."""
 
     @classmethod
-    def of(cls, outputs: Tensor) -> Likely:
-        """Outputs (k n) as they are where they are probabilities, else their softmax."""
-        given = bool((outputs >= 0).all() and ((outputs.sum(1) - 1).abs() < 1e-3).all())
-        return cls(outputs if given else outputs.softmax(1), given)
+    def of(cls, walks: Sequence[Tensor]) -> list[Likely]:
+        """Of the outputs (k n) in each walk: as they are if all lie from 0 to 1, else their softmax.
+
+        One output alone has none: its softmax would always be 1.
+        """
+        if walks[0].shape[1] < 2:
+            return [cls(outputs[:, :0], given=True) for outputs in walks]
+        given = within_one(torch.cat(list(walks)))
+        return [cls(outputs if given else outputs.softmax(1), given) for outputs in walks]
+
+    @property
+    def shown(self) -> int:
+        """How many classes each frame names."""
+        return min(SHOWN, self.chances.shape[1])
 
     def top(self) -> list[list[tuple[int, float]]]:
         """For each frame its most likely classes as (index, probability), best first.
@@ -39,7 +52,7 @@ class Likely:
         >>> Likely(torch.tensor([[0.1, 0.7, 0.2]]), given=True).top()
         [[(1, 0.7), (2, 0.2), (0, 0.1)]]
         """
-        best = self.chances.topk(min(SHOWN, self.chances.shape[1]))
+        best = self.chances.topk(self.shown)
         rows = zip(best.indices.tolist(), best.values.tolist(), strict=True)
         return [[(index, round(chance, DIGITS)) for index, chance in zip(*row, strict=True)] for row in rows]
 
@@ -52,4 +65,16 @@ def outputs(points: Tensor, classifier: Classifier) -> Tensor:
         with torch.no_grad():
             return torch.as_tensor(classifier.net(points[first:last].to(home))).cpu().double()
 
-    return torch.cat(list(Batches("auto", points[0].numel(), home.device).over(len(points), work)))
+    try:
+        made = torch.cat(list(Batches("auto", points[0].numel(), home.device).over(len(points), work)))
+    except (RuntimeError, ValueError, TypeError) as error:
+        if out_of_memory(error):
+            raise
+        raise ValueError(f"{_cannot(classifier, points)} ({str(error).splitlines()[0]}): {GIVE}") from error
+    if made.ndim != 2 or len(made) != len(points):
+        raise ValueError(f"{_cannot(classifier, points)} (it gives {tuple(made.shape)} and not (k, n)): {GIVE}")
+    return made
+
+
+def _cannot(classifier: Classifier, points: Tensor) -> str:
+    return f"{classifier.name} cannot classify the points of this result, {tuple(points.shape)}"

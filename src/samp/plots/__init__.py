@@ -11,7 +11,7 @@ from __future__ import annotations
 try:
     import matplotlib
 except ImportError as error:
-    raise ImportError("samp.plots draws with matplotlib, which is not installed: pip install samp[viz].") from error
+    raise ImportError("samp.plots draws with matplotlib, which is not installed: pip install 'samp[viz]'.") from error
 
 from samp.plots.deletion_insertion import measured_curves, metric_curves
 from samp.plots.film import film_strip
