@@ -94,10 +94,11 @@ class Channels:
     def spread(self, x: Tensor) -> Tensor:
         return x if self.channels == 1 else x.repeat(1, self.channels)  # r n
 
-    def where(self, chosen: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    def where(self, chosen: Tensor, x: Tensor, y: Tensor, out: Tensor | None = None) -> Tensor:
         """r n: elements of x in the chosen groups (r g), of y elsewhere; saves writing out the spread mask."""
         planes = (-1, self.channels, self.count)
-        return torch.where(chosen[:, None], x.view(planes), y.view(planes)).view_as(x)
+        into = None if out is None else out.view(planes)
+        return torch.where(chosen[:, None], x.view(planes), y.view(planes), out=into).view_as(x)
 
     def any(self, x: Tensor) -> Tensor:
         return x if self.channels == 1 else x.view(-1, self.channels, self.count).any(1)  # r g
@@ -148,9 +149,9 @@ class Segments:
     def spread(self, x: Tensor) -> Tensor:
         return x.gather(1, self.ids.expand(len(x), -1))  # r n
 
-    def where(self, chosen: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    def where(self, chosen: Tensor, x: Tensor, y: Tensor, out: Tensor | None = None) -> Tensor:
         """r n: elements of x in the chosen groups (r g), of y elsewhere."""
-        return torch.where(self.spread(chosen), x, y)
+        return torch.where(self.spread(chosen), x, y, out=out)
 
     def any(self, x: Tensor) -> Tensor:
         return self.pool(x.float()) > 0  # r g

@@ -60,9 +60,11 @@ class Judge:
         if isinstance(fill, Imputer):
             return _imputing(problem, fill)
         filled = problem.flatten(make(fill, problem.inputs, self.seed))  # b n
+        room = Room(problem.x)
 
         def hide(missing: Tensor, samples: Tensor) -> Tensor:
-            return problem.features.select(samples).where(missing, filled[samples], problem.x[samples])
+            shown, hidden = room.take(problem.x, samples, 0), room.take(filled, samples, 1)
+            return problem.features.select(samples).where(missing, hidden, shown, out=room.rows(len(samples), 2))
 
         return hide
 
@@ -90,6 +92,23 @@ class Judge:
     def _score(self, x: Tensor, samples: Tensor) -> Tensor:
         output = self.problem.output(x, samples, give_away=True)  # points are made for one call each
         return self.problem.score(self.space(output), samples).to(x.dtype)
+
+
+class Room:
+    """Memory for points that is used again by every batch: fresh memory would cost more than what is written to it."""
+
+    def __init__(self, like: Tensor) -> None:
+        self.like, self.kept = like, dict[int, Tensor]()
+
+    def rows(self, count: int, which: int) -> Tensor:
+        """count n, of whatever was there before."""
+        if which not in self.kept or len(self.kept[which]) < count:
+            self.kept[which] = self.like.new_empty(count, self.like.shape[1])
+        return self.kept[which][:count]
+
+    def take(self, x: Tensor, samples: Tensor, which: int) -> Tensor:
+        """These rows of x."""
+        return torch.index_select(x, 0, samples, out=self.rows(len(samples), which))
 
 
 Hide = Callable[[Tensor, Tensor], Tensor]
