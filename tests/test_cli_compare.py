@@ -20,7 +20,8 @@ from samp.cli.compare import METHODS
 from samp.cli.compare import PROTOCOLS as OFFERED
 from samp.cli.compare_facts import MEANINGS, repeat
 from samp.cli.options import ModelOptions
-from samp.comparison import COLUMNS, labelled
+from samp.columns import COLUMNS
+from samp.comparison import labelled
 from samp.metrics import PROTOCOLS
 
 demo = pytest.mark.skipif(

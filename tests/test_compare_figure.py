@@ -47,4 +47,8 @@ def test_a_figure_without_curves_can_be_drawn(tmp_path: Path) -> None:
 
     asked = asked_of(tmp_path, tiny(sign=-1.0))
     compared, _ = compare_all(asked, labelled(["ig"]), None, 0)
-    draw(asked, compared, told(asked, compared, {}, "")).savefig(io.BytesIO())
+    picture = io.BytesIO()
+    figure = draw(asked, compared, told(asked, compared, {}, ""))
+    figure.savefig(picture)
+    assert picture.getvalue().startswith(b"\x89PNG")
+    assert not any(line.get_label().startswith("ig") for axes in figure.axes for line in axes.lines)

@@ -23,7 +23,8 @@ from samp.cli import compare_curves, compare_page
 from samp.cli.asking import Asked
 from samp.cli.compare_facts import MEANINGS, missing, protocol_words, told
 from samp.cli.comparing import compare_all
-from samp.comparison import COLUMNS, Compared, labelled
+from samp.columns import COLUMNS
+from samp.comparison import Compared, labelled
 
 
 @pytest.fixture(scope="module")

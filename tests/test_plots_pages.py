@@ -15,12 +15,12 @@ import samp
 from samp import drawing
 
 matplotlib = pytest.importorskip("matplotlib", reason="needs the extra viz")
-from matplotlib.figure import Figure  # noqa: E402
+from matplotlib.figure import Figure  # noqa: E402  # only where matplotlib is
 
 import figures  # noqa: E402  # only where matplotlib is
-from figures import caption, pixels, shown  # noqa: E402
-from samp import plots  # noqa: E402
-from samp.plots.deletion_insertion import area  # noqa: E402
+from figures import caption, pixels, shown  # noqa: E402  # as above
+from samp import plots  # noqa: E402  # as above
+from samp.plots.deletion_insertion import area  # noqa: E402  # as above
 
 pytestmark = pytest.mark.filterwarnings("error")  # a figure that warns is a figure that failed
 SIGNED = plots.Signed()

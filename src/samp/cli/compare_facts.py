@@ -12,7 +12,8 @@ import click
 from samp.cli.asking import Asked
 from samp.cli.facts import facts, zero_colour
 from samp.cli.options import ModelOptions
-from samp.comparison import COLUMNS, Compared, Row
+from samp.columns import COLUMNS
+from samp.comparison import Compared, Row
 from samp.metrics.protocols import Protocol
 from samp.models import Classifier
 

@@ -14,7 +14,8 @@ from matplotlib.ticker import PercentFormatter
 from samp.cli.asking import Asked
 from samp.cli.compare_curves import bounds
 from samp.cli.compare_facts import protocol_words, score_words
-from samp.comparison import COLUMNS, Compared
+from samp.columns import COLUMNS
+from samp.comparison import Compared
 from samp.plots import Grey
 from samp.plots.deletion_insertion import COLOURS, DASHES, Style
 from samp.plots.grid import Cell

@@ -16,7 +16,8 @@ from samp import drawing
 from samp.cli.asking import Asked
 from samp.cli.compare_curves import charts, style
 from samp.cli.compare_facts import MEANINGS, missing, protocol_words, score_words
-from samp.comparison import COLUMNS, Column, Compared, Row
+from samp.columns import COLUMNS, Column
+from samp.comparison import Compared, Row
 from samp.self_contained import as_json, data_uri, policy
 
 MOST_COLUMNS = 5  # of maps on a wide screen
