@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from samp.door import explain
     from samp.follow import NonFiniteError
     from samp.groups import Elements, Patches, Pixels
-    from samp.methods import IG, SAMP, SAMPPlusPlus
+    from samp.methods import IG, SAMP, Coupled, SAMPPlusPlus
+    from samp.runs.door import run
 
 # Public names are imported when first used, so that `samp --help` need not wait for torch.
 _HOME = {
@@ -32,6 +33,8 @@ _HOME = {
     "Elements": "samp.groups",
     "Patches": "samp.groups",
     "Pixels": "samp.groups",
+    "run": "samp.runs.door",
+    "Coupled": "samp.methods",
     "IG": "samp.methods",
     "SAMP": "samp.methods",
     "SAMPPlusPlus": "samp.methods",
@@ -40,6 +43,7 @@ _MODULES = (
     "baselines",
     "captum",
     "credit",
+    "datasets",
     "groups",
     "methods",
     "metrics",
@@ -48,6 +52,7 @@ _MODULES = (
     "player",
     "plots",
     "quantus",
+    "runs",
 )
 
 __all__ = [
@@ -55,6 +60,7 @@ __all__ = [
     "SAMP",
     "Attribution",
     "Compared",
+    "Coupled",
     "Elements",
     "NonFiniteError",
     "Patches",
@@ -63,6 +69,7 @@ __all__ = [
     "Tape",
     "compare",
     "explain",
+    "run",
 ]
 
 

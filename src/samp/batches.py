@@ -20,13 +20,17 @@ MOST_ROWS = 1024
 
 
 class Batches:
-    """Work in slices of at most `size` rows; under "auto", the size halves for good when memory runs out."""
+    """Work in slices of at most `size` rows; under "auto", the size halves for good when memory runs out.
 
-    def __init__(self, batch_size: BatchSize, elements: int, device: torch.device) -> None:
+    A row of several walks counts as so many (`walks_per_row`), but a slice has at least one row.
+    """
+
+    def __init__(self, batch_size: BatchSize, elements: int, device: torch.device, walks_per_row: int = 1) -> None:
         if batch_size != "auto" and not (isinstance(batch_size, Integral) and batch_size >= 1):
             raise ValueError(f"batch_size is 'auto' or a whole number of at least 1, not {batch_size!r}.")
         self.auto = batch_size == "auto"
-        self.size = _first_guess(elements, device) if batch_size == "auto" else int(batch_size)
+        walks = _first_guess(elements, device) if batch_size == "auto" else int(batch_size)
+        self.size = max(walks // walks_per_row, 1)
 
     def over(self, count: int, work: Callable[[int, int], Result]) -> Iterator[Result]:
         """`work(first, last)` for slices covering `count` rows, in order; what does not fit is done again in halves.

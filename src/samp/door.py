@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -17,8 +18,10 @@ from samp.batches import BatchSize
 from samp.follow import Run
 from samp.groups import Groups
 from samp.methods import Method, named
+from samp.names import look_up
 from samp.objectives import Target
 from samp.problem import Inputs, pose
+from samp.speed import Fast, Speed
 
 TAPE_BYTES = 2**28  # what record=True may hold: 256 MiB
 
@@ -35,6 +38,7 @@ def explain(
     record: bool | int = False,
     progress: bool = False,
     seed: int = 0,
+    speed: Speed = "exact",
 ) -> Attribution:
     """Why did the model say that? The credit of every input element for one score of each sample.
 
@@ -50,6 +54,10 @@ def explain(
       memory runs out; the result does not depend on it.
     - `record`: keep points of each walk (`result.tapes`), thinned to 256 MiB in all, or to as many bytes as given.
     - `seed`: of random baselines, and of a model's own randomness. The caller's random state is left as it was.
+    - `speed`: "fast" takes gradients through a copy of the net in bfloat16 and channels last; on a GPU also compiled
+      (the first call takes a minute longer) and captured. The copy is kept until the model goes. Single pixels of a map
+      then differ, as they do when an input changes by 1/1000; regions rank alike, and Deletion and Insertion agree
+      within 0.06. `result.details["speed"]` says what was used, and why the rest was not.
 
     The model is left as it was found, and no gradient of a parameter is computed. Look at `result.residual`: the
     paper's credit ranks well but rarely sums to the change of the score (`samp.credit` has some that do).
@@ -66,6 +74,8 @@ def explain(
     run = Run(batch_size, TAPE_BYTES if record is True else int(record), progress, seed)
     with torch.inference_mode(False):  # autograd cannot use what is made in there
         problem = pose(model, inputs, target, groups, forward_args)
+        if look_up(speed, {"exact": False, "fast": True}, "speed"):
+            problem = replace(problem, fast=Fast(problem.model, problem.inputs))
         with undisturbed(model, problem.x.device, seed):
             return chosen.attribute(problem, run)
 

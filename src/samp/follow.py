@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import ClassVar, Protocol
 
 import torch
 import torch.nn.functional as F
@@ -13,15 +14,33 @@ from torch import Tensor
 from samp.attribution import Attribution, Direction, Tape, total
 from samp.batches import Batches, BatchSize
 from samp.credit import Credit
+from samp.paths import Salient
 from samp.problem import Problem
 from samp.progress import Meter
-from samp.trace import RowTape, Trace, trace
-from samp.walk import Path, Route, StepRule, walk
+from samp.speed.ahead import ground_of
+from samp.trace import RowTape, Summed, Trace, trace
+from samp.walk import Path, Route, StepRule, as_it_is, walk
+
+Heard = Callable[[int, int], None]
+
+
+class Planned(Protocol):
+    """A method made ready for one problem; a row of its list of walks takes `together` directions of a sample."""
+
+    @property
+    def baselines(self) -> Mapping[Direction, Tensor]: ...  # b n each
+    @property
+    def together(self) -> int: ...
+    @property
+    def label(self) -> str: ...
+    def trace(self, problem: Problem, rows: Tensor, points: int, heard: Heard | None) -> Trace: ...
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A method made ready for one problem: its path, rule and credit, and where each direction's baseline lies."""
+    """Each direction on its own: path, rule and credit, and where each direction's baseline lies."""
+
+    together: ClassVar[int] = 1
 
     path: Path
     rule: StepRule
@@ -29,6 +48,16 @@ class Plan:
     credit: Credit
     baselines: Mapping[Direction, Tensor]  # b n each
     label: str
+
+    def trace(self, problem: Problem, rows: Tensor, points: int, heard: Heard | None) -> Trace:
+        """What the walks of these rows leave behind."""
+        route = _route(problem, self, rows)
+        ground, path = ground_of(problem, self.path, self.rule, route)
+        fuse = (
+            problem.fuse if isinstance(path, Salient) else as_it_is
+        )  # other paths count steps: each would compile anew
+        steps = walk(ground, route, path, self.rule, self.momentum, fuse=fuse)
+        return trace(steps, route, Summed(self.credit, route, fuse), points, heard)
 
 
 @dataclass(frozen=True)
@@ -60,26 +89,25 @@ class NonFiniteError(ValueError):
         return type(self), (str(self), self.result)  # so that it travels whole from a worker
 
 
-def follow(problem: Problem, plan: Plan, run: Run) -> Attribution:
+def follow(problem: Problem, plan: Planned, run: Run) -> Attribution:
     """Walk every sample in every direction of the plan and sum up the credit.
 
     The walks of all samples and directions are rows of one list, cut into batches; a sample's rows stand side by side.
     """
     directions = list(plan.baselines)
-    rows = len(directions) * problem.batch
-    batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device)
+    walks_per_sample = len(directions) // plan.together
+    batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device, plan.together)
     problem = problem.settled(batches)
-    points = _points_per_row(run.tape_bytes, rows, problem.x)
-    meter = Meter(problem.batch, len(directions), run.progress)
+    points = _points_per_row(run.tape_bytes, len(directions) * problem.batch, problem.x)
+    meter = Meter(problem.batch, walks_per_sample, run.progress)
 
     def work(first: int, last: int) -> Trace:
         meter.go_back_to(first)
-        route = _route(problem, plan, torch.arange(first, last, device=problem.x.device))
-        steps = walk(problem, route, plan.path, plan.rule, plan.momentum)
-        return trace(steps, route, plan.credit, points, meter.hear if run.progress else None)
+        rows = torch.arange(first, last, device=problem.x.device)
+        return plan.trace(problem, rows, points, meter.hear if run.progress else None)
 
     try:
-        traces = list(batches.over(rows, work))
+        traces = list(batches.over(walks_per_sample * problem.batch, work))
     finally:
         meter.close()
     result = _assembled(problem, plan, traces, {"seed": run.seed, "batch_size": batches.size})
@@ -103,7 +131,7 @@ def _points_per_row(tape_bytes: int, rows: int, x: Tensor) -> int:
     return max(tape_bytes // (rows * x.shape[1] * x.element_size()), 3) if tape_bytes else 0
 
 
-def _assembled(problem: Problem, plan: Plan, traces: list[Trace], details: dict[str, object]) -> Attribution:
+def _assembled(problem: Problem, plan: Planned, traces: list[Trace], details: dict[str, object]) -> Attribution:
     """One `Attribution` from the traces of all rows."""
     directions = list(plan.baselines)
     values = torch.cat([t.values for t in traces])  # rows n

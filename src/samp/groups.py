@@ -106,6 +106,10 @@ class Channels:
     def select(self, samples: Tensor) -> Channels:
         return self
 
+    def repeated(self, times: int) -> Channels:
+        """These groups over elements laid out so many times in a row: what belongs together does so in all of them."""
+        return Channels(times * self.channels, self.count, self.label)
+
 
 @dataclass(frozen=True)
 class Segments:
@@ -160,6 +164,10 @@ class Segments:
         if len(self.ids) == 1:
             return self
         return Segments(self.ids[samples], self.by_group[samples], self.sizes[samples], self.label)
+
+    def repeated(self, times: int) -> Segments:
+        """These groups over elements laid out so many times in a row: what belongs together does so in all of them."""
+        return self if times == 1 else Segments.of(self.ids.repeat(1, times), self.label)
 
 
 Grouping = Channels | Segments

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from samp.growth import grown
 from samp.walk import Route, Step
 
 
@@ -22,18 +23,30 @@ class Salient:
     The gain of a group is the sum of g·(x^E − x) over its elements; walks that should lower the score take the
     smallest gains instead. Only groups short of their end are candidates, and ties go to the lowest index. Without a
     `size`, each row moves as many of its own groups as take it there in `steps`.
+
+    With `whole_way`, the gain is the sum of g·(x^E − x^S): a group that a step rule stopped half way does not lose
+    half its gain by that, and tends to go on.
+
+    With `growth`, from 0 to 1, the first steps move fewer groups and the last ones more, `size` on average and in as
+    many steps: how many is read off how many have arrived. One at a time stays one at a time.
     """
 
     size: int | None = None
     steps: int = 14
+    whole_way: bool = False
+    growth: float = 0.0
 
     def propose(self, step: Step, route: Route) -> Tensor:
-        gain = route.sign * route.groups.pool(step.guide * (route.end - step.x))  # r g
-        chosen = largest(gain, self.size or route.groups.share(self.steps), step.moving)
+        way = route.end - (route.start if self.whole_way else step.x)
+        gain = route.sign * route.groups.pool(way.mul_(step.guide))  # r g; in place: new memory costs more than work
+        most = self.most_groups(route) if self.size else None  # of shares, the host would have to wait
+        chosen = largest(gain, self._sizes(step, route), step.moving, most)
         return route.groups.where(chosen, route.end, step.x)
 
     def least_steps(self, route: Route) -> int:
         sizes = self.size or route.groups.share(self.steps)
+        if self.growth:
+            return int((route.to_move / ((1 + self.growth) * sizes + 1)).min())
         return int(
             ((route.to_move + sizes - 1) // sizes).min()
         )  # whole numbers: a GPU may make 14.000001 of 50176 / 3584
@@ -41,12 +54,28 @@ class Salient:
     def most_steps(self, route: Route) -> int:
         return math.ceil(route.groups.count / self.size) if self.size else self.steps
 
+    def most_groups(self, route: Route) -> int:
+        """As many groups as a row may move in one step."""
+        size = self.size or int(torch.as_tensor(route.groups.share(self.steps)).max())
+        return min(math.ceil((1 + self.growth) * size) + 1, route.groups.count) if self.growth else size
 
-def largest(gain: Tensor, size: int | Tensor, candidates: Tensor) -> Tensor:
+    def _sizes(self, step: Step, route: Route) -> int | Tensor:
+        """How many groups each row moves (r 1), or one number for all."""
+        size = self.size or route.groups.share(self.steps)
+        if not self.growth or (isinstance(size, int) and size == 1):
+            return size
+        to_move = route.to_move.clamp(min=1)
+        gone = 1 - step.moving.sum(1, keepdim=True) / to_move
+        exact = grown(size / to_move, gone, self.growth) * to_move
+        sizes = (exact * (1 - 1e-6)).ceil().long().clamp(min=1)  # 1e-6: 1920.0001 are 1920
+        return sizes if isinstance(size, int) else torch.where(size > 1, sizes, size)
+
+
+def largest(gain: Tensor, size: int | Tensor, candidates: Tensor, most: int | None = None) -> Tensor:
     """A mask of the `size` largest gains among the candidates of each row (all, if there are fewer), ties by index.
 
     Finds the smallest gain that still gets in and counts ties from the left: cheaper than a stable sort. A tensor
-    gives each row a size of its own (r 1).
+    gives each row a size of its own (r 1); it is cheaper where no row has more than `most` to choose or candidates.
 
     >>> gain, everyone = torch.tensor([[1.0, 3.0, 1.0, 1.0]]), torch.ones(1, 4, dtype=torch.bool)
     >>> largest(gain, 2, everyone).int().tolist()
@@ -56,7 +85,8 @@ def largest(gain: Tensor, size: int | Tensor, candidates: Tensor) -> Tensor:
     if isinstance(size, int):
         last = gain.topk(min(size, gain.shape[1]), sorted=False).values.amin(1, keepdim=True)
     else:
-        last = gain.sort(1, descending=True).values.gather(1, size.expand(len(gain), 1) - 1)
+        most = most or gain.shape[1]
+        last = gain.topk(most).values.gather(1, size.expand(len(gain), 1).clamp(max=most) - 1)
     last = last.clamp(min=torch.finfo(gain.dtype).min)  # with too few candidates, still above what is no candidate
     above, level = gain > last, gain == last
     room = size - above.sum(1, keepdim=True)
@@ -81,6 +111,12 @@ class Straight:
         point = torch.lerp(route.start, route.end, fraction.to(route.end))
         return torch.where(passed + 1 < self.steps, point, route.end)
 
+    def at(self, route: Route, number: int) -> Tensor:
+        """Where rows stand after so many whole steps; one that is nothing but rounding takes a single step."""
+        fraction = torch.full_like(route.sign, number) / self.steps  # as `propose` divides: the same points
+        point = torch.lerp(route.start, route.end, fraction)
+        return torch.where(route.length.isinf() | (fraction >= 1), route.end, point)
+
     def least_steps(self, route: Route) -> int:
         return self.steps
 
@@ -100,7 +136,10 @@ class Curve:
     point: Callable[[Route, float], Tensor]
 
     def propose(self, step: Step, route: Route) -> Tensor:
-        number = step.number + 1
+        return self.at(route, step.number + 1)
+
+    def at(self, route: Route, number: int) -> Tensor:
+        """Where rows stand after so many steps."""
         return self.point(route, number / self.steps) if number < self.steps else route.end
 
     def least_steps(self, route: Route) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +19,10 @@ from samp import __version__
 from samp import groups as grouping
 from samp.batches import Batches
 from samp.objectives import Function, Index, Objective, Target, objective, predicted
+from samp.walk import Fuse, as_it_is
+
+if TYPE_CHECKING:
+    from samp.speed import Fast
 
 Inputs = Tensor | tuple[Tensor, ...]
 
@@ -35,6 +39,10 @@ class Problem:
     forward_args: tuple[Any, ...]
     paper_settings: bool
     """One `b c h w` input in pixels: the case the paper's settings are for."""
+    fast: Fast | None = None
+    """How gradients are had fast, where exact ones are not asked for."""
+    batches: Batches | None = None
+    """How many rows a call of the model may have."""
     x: Tensor = field(init=False)  # b n
 
     def __post_init__(self) -> None:
@@ -64,10 +72,27 @@ class Problem:
         """
         parts = zip(self.unflatten(x), self.inputs, strict=True)
         inputs = [part.to(t.dtype, copy=not give_away, memory_format=_layout(t)) for part, t in parts]
-        return self.model(*inputs, *[_rows(arg, samples, self.batch) for arg in self.forward_args])
+        return self.model(*inputs, *self.arguments(samples))
+
+    def arguments(self, samples: Tensor) -> list[Any]:
+        """The model's further arguments for these samples."""
+        return [_rows(arg, samples, self.batch) for arg in self.forward_args]
 
     def value_and_gradient(self, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]:
         """Score (r) and its gradient (r n) at points x. Gradients of parameters are never computed."""
+        return self.exactly(x, samples) if self.fast is None else self.fast.value_and_gradient(self, x, samples)
+
+    @property
+    def fuse(self) -> Fuse:
+        """How the walk's own work is compiled: on a GPU, where gradients are fast, it would be a part to be seen."""
+        if self.fast is None or self.fast.ready is None or not self.x.is_cuda:
+            return as_it_is
+        from samp.speed.fused import fused  # not needed otherwise
+
+        return fused
+
+    def exactly(self, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]:
+        """Score and gradient by the model itself, in its own precision."""
         with torch.inference_mode(False), torch.enable_grad():
             leaf = x.detach().requires_grad_()
             score = self.score(self.output(leaf, samples), samples)
@@ -98,10 +123,10 @@ class Problem:
         with torch.no_grad():
             if self.objective is None:
                 classes = batches.over(self.batch, lambda first, last: predicted(output(first, last), last - first))
-                return replace(self, objective=Index(torch.cat(list(classes))[:, None], (0,)))
+                return replace(self, objective=Index(torch.cat(list(classes))[:, None], (0,)), batches=batches)
             if isinstance(self.objective, Function):
                 self.score(output(0, 1), everyone[:1])
-        return self
+        return replace(self, batches=batches)
 
     def describe(self) -> dict[str, object]:
         """What travels with every result: target, features, device, dtypes, versions."""
@@ -113,6 +138,7 @@ class Problem:
             "features": self.features.own_counts,
             "device": str(self.x.device),
             "dtype": ", ".join(sorted({str(t.dtype) for t in self.inputs})),
+            "speed": "exact" if self.fast is None else self.fast.label,
             "versions": {"samp": __version__, "torch": torch.__version__},
         }
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from samp.credit import Credit, Shared
-from samp.walk import Route, Step
+from samp.walk import Fuse, Route, Step, as_it_is
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,7 +19,7 @@ class Trace:
     """One entry per row of the route (R of them)."""
 
     values: Tensor  # R n, credit signed so that both directions sum to f(image) − f(baseline)
-    scores: Tensor  # R k+1, NaN-padded
+    scores: Tensor  # R k+1 (d), NaN-padded
     order: Tensor  # R g, the step at which each group arrived, −1 if it never had to move
     steps: Tensor  # R
     blind: Tensor  # R, segments shared without any gradient
@@ -34,21 +35,55 @@ class RowTape:
     points: Tensor  # k n
 
 
+class Account(Protocol):
+    """Keeps what is earned on a walk: hears of every segment, and at the end says the credit of each row's elements."""
+
+    def add(self, before: Step, after: Step) -> None: ...
+    def values(self) -> Tensor: ...  # R n
+    def blind(self) -> Tensor: ...  # R
+
+
+class Summed:
+    """The account of a credit that is known segment by segment."""
+
+    def __init__(self, credit: Credit, route: Route, fuse: Fuse = as_it_is) -> None:
+        self.credit, self.sign, self.earned = credit, route.sign, torch.zeros_like(route.start)
+        self.enter = fuse(_enter)
+        self.unseen = torch.zeros(len(route.start), dtype=torch.long, device=route.start.device)
+
+    def add(self, before: Step, after: Step) -> None:
+        if len(after.rows) == len(self.earned):
+            self.enter(self.earned, self.credit, before, after)
+        else:
+            self.earned[after.rows] += self.credit(before, after)
+        if isinstance(self.credit, Shared):
+            self.unseen[after.rows] += self.credit.blind(before, after)
+
+    def values(self) -> Tensor:
+        return self.earned * self.sign
+
+    def blind(self) -> Tensor:
+        return self.unseen
+
+
+def _enter(earned: Tensor, credit: Credit, before: Step, after: Step) -> None:
+    earned += credit(before, after)
+
+
 def trace(
     steps: Iterator[Step],
     route: Route,
-    credit: Credit,
+    account: Account,
     points_per_row: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Trace:
-    """Read a walk to its end: sum the credit of its segments and keep its records.
+    """Read a walk to its end: enter its segments into the account and keep its records.
 
     `points_per_row` bounds the tape (0: none); `progress` hears, per Step, of gradients spent and rows done.
     """
     count, device = len(route.start), route.start.device
-    values = torch.zeros_like(route.start)
     order = torch.full((count, route.groups.count), -1, dtype=torch.int32, device=device)
-    last, blind = torch.zeros(2, count, dtype=torch.long, device=device)
+    last = torch.zeros(count, dtype=torch.long, device=device)
     failed = torch.full_like(last, -1)
     curve: list[tuple[Tensor, Tensor]] = []
     recorder = Recorder(count, points_per_row)
@@ -56,10 +91,8 @@ def trace(
     for step in steps:
         if before is not None:
             before = before if step.kept is None else before.keep(step.kept)
-            _add(values, step.rows, credit(before, step))
+            account.add(before, step)
             _mark(order, step.rows, before.moving & ~step.moving, step.number)
-            if isinstance(credit, Shared):
-                blind[step.rows] += credit.blind(before, step)
         last.index_fill_(0, step.rows, step.number)  # unlike last[rows] = number, this does not wait for the device
         broken = ~step.finite & (failed[step.rows] < 0)
         failed[step.rows] = torch.where(broken, step.number, failed[step.rows])
@@ -69,8 +102,8 @@ def trace(
             arrived = ~step.moving.any(1) & (failed[step.rows] < 0)
             progress(len(step.rows), int((arrived | broken).sum()))
         before = step
-    values = (values * route.sign).masked_fill((failed >= 0)[:, None], math.nan)
-    return Trace(values, _padded(curve, count), order, last, blind, failed, recorder.tapes())
+    values = account.values().masked_fill((failed >= 0)[:, None], math.nan)
+    return Trace(values, _padded(curve, count), order, last, account.blind(), failed, recorder.tapes())
 
 
 class Recorder:
@@ -105,13 +138,6 @@ class Recorder:
         ]
 
 
-def _add(values: Tensor, rows: Tensor, credit: Tensor) -> None:
-    if len(rows) == len(values):
-        values += credit
-    else:
-        values[rows] += credit
-
-
 def _mark(order: Tensor, rows: Tensor, arrived: Tensor, number: int) -> None:
     if len(rows) == len(order):
         order.masked_fill_(arrived, number)
@@ -120,7 +146,8 @@ def _mark(order: Tensor, rows: Tensor, arrived: Tensor, number: int) -> None:
 
 
 def _padded(curve: list[tuple[Tensor, Tensor]], count: int) -> Tensor:
-    scores = curve[0][1].new_full((count, len(curve)), math.nan)
+    first = curve[0][1]
+    scores = first.new_full((count, len(curve), *first.shape[1:]), math.nan)
     for number, (rows, value) in enumerate(curve):
         scores[rows, number] = value
     return scores

@@ -3,22 +3,22 @@
 `walk` is a generator; whoever wants attributions, records or curves reads the `Step`s it yields. Rows that arrive
 leave the batch, so samples may take different numbers of steps.
 
-Letters: r rows still walking, n elements, g groups, k steps.
+Letters: r rows still walking, n elements, g groups, k steps, d directions that a row walks at once (mostly 1).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
 from samp.groups import Grouping
-from samp.problem import Problem
 
 LOOK_EVERY = 16
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,18 +33,21 @@ class Route:
     sample: Tensor  # r
     sign: Tensor  # r 1
     groups: Grouping
-    length: Tensor  # r 1, ‖x^E − x^S‖₁
+    length: Tensor  # r d, ‖x^E − x^S‖₁
     to_move: Tensor  # r 1, how many groups are short of their end at the start
 
     @classmethod
-    def between(cls, start: Tensor, end: Tensor, sample: Tensor, sign: Tensor, groups: Grouping) -> Route:
-        """The route of these rows.
+    def between(
+        cls, start: Tensor, end: Tensor, sample: Tensor, sign: Tensor, groups: Grouping, *, together: int = 1
+    ) -> Route:
+        """The route of these rows, whose elements are those of `together` directions one after the other.
 
         No step could be cut from a walk that is nothing but rounding (from a blank image to its blur, say): it counts
         as infinitely long, so that no rule shortens its steps and the straight line is one of them.
         """
-        groups, length = groups.select(sample), (end - start).abs().sum(1, keepdim=True)
-        rounding = torch.isclose(start, end, rtol=64 * torch.finfo(end.dtype).eps, atol=0.0).all(1, keepdim=True)
+        each = (len(start), together, -1)
+        groups, length = groups.select(sample), (end - start).abs().view(each).sum(2)
+        rounding = torch.isclose(start, end, rtol=64 * torch.finfo(end.dtype).eps, atol=0.0).view(each).all(2)
         to_move = groups.any(start != end).sum(1, keepdim=True)
         return cls(start, end, sample, sign, groups, length.masked_fill(rounding, torch.inf), to_move)
 
@@ -62,7 +65,7 @@ class Step:
     rows: Tensor  # r, which rows of the route at the outset
     kept: Tensor | None  # r, their places in the Step before; None if none left
     x: Tensor  # r n
-    value: Tensor  # r
+    value: Tensor  # r, or r d where a row walks several directions at once
     gradient: Tensor  # r n, ∇f(x)
     guide: Tensor  # r n, after momentum (Eq. 10)
     moving: Tensor  # r g, which groups are short of their end
@@ -72,6 +75,18 @@ class Step:
         """This step for these rows alone."""
         tensors = (self.x, self.value, self.gradient, self.guide, self.moving, self.finite)
         return Step(self.number, self.rows[rows], None, *[t[rows] for t in tensors])
+
+
+class Landscape(Protocol):
+    """What is walked on: the score (r, or r d) at points x (r n) of these samples (r), and the gradient (r n)."""
+
+    def value_and_gradient(self, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]: ...
+
+
+class Fuse(Protocol):
+    """Gives a function that does the same, perhaps compiled."""
+
+    def __call__(self, function: Function) -> Function: ...
 
 
 class Path(Protocol):
@@ -87,27 +102,34 @@ class StepRule(Protocol):
 
     def limit(self, x: Tensor, proposal: Tensor, route: Route) -> Tensor: ...
     def least_steps(self) -> int: ...
-    def most_steps(self) -> int: ...
+    def most_steps(self, route: Route) -> int: ...
 
 
-def walk(problem: Problem, route: Route, path: Path, rule: StepRule, momentum: float = 0.0) -> Iterator[Step]:
+def as_it_is(function: Function) -> Function:
+    """No fusing: the function itself."""
+    return function
+
+
+def walk(
+    ground: Landscape, route: Route, path: Path, rule: StepRule, momentum: float = 0.0, *, fuse: Fuse = as_it_is
+) -> Iterator[Step]:
     """Every Step from start to end: value and gradient, guide (Eq. 10), propose (Eq. 8), limit (Eq. 9), move.
 
     A row leaves after the Step that stands on its end point. To find such rows the host waits for the device, so it
-    looks only once a row can have arrived, and now and then before, for rows that failed or stand still.
+    looks only once a row can have arrived, and now and then before, for rows that failed or stand still. `fuse` may
+    compile the work between two gradients.
     """
+    stand, move = fuse(_stand), fuse(_move)
     ordinary = (route.to_move > 0) & route.length.isfinite()
     least_steps = max(path.least_steps(route), rule.least_steps()) if ordinary.all() else 0
-    most_steps = path.most_steps(route) + rule.most_steps() + 8  # 8: rounding may cost a step here and there
+    most_steps = path.most_steps(route) + rule.most_steps(route) + 8  # 8: rounding may cost a step here and there
     x, rows = route.start, torch.arange(len(route.start), device=route.start.device)
     last: Step | None = None
     kept: Tensor | None = None
     for number in range(most_steps + 1):
-        value, gradient = problem.value_and_gradient(x, route.sample)
-        guide = gradient if last is None or momentum == 0 else torch.lerp(gradient, last.guide, momentum)
-        finite = torch.isfinite(value) & ((gradient * 0).sum(1) == 0)  # 0·Inf is NaN; a plain sum could overflow
-        finite = finite if last is None else finite & last.finite  # once failed, for good: a momentum remembers
-        step = Step(number, rows, kept, x, value, gradient, guide, route.groups.any(x != route.end), finite)
+        value, gradient = ground.value_and_gradient(x, route.sample)
+        guide, moving, finite = stand(x, value, gradient, last, route, momentum)
+        step = Step(number, rows, kept, x, value, gradient, guide, moving, finite)
         yield step
 
         look = number >= least_steps or number % LOOK_EVERY == LOOK_EVERY - 1
@@ -117,8 +139,23 @@ def walk(problem: Problem, route: Route, path: Path, rule: StepRule, momentum: f
                 return
             step, route = step.keep(kept), route.keep(kept)
         last, rows = step, step.rows
-        x = rule.limit(step.x, path.propose(step, route), route)
+        x = move(step, route, path, rule)
     raise _stalled(most_steps, x.dtype)
+
+
+def _stand(
+    x: Tensor, value: Tensor, gradient: Tensor, last: Step | None, route: Route, momentum: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Guide (r n), which groups are short of their end (r g), and whether all are numbers (r), at points x."""
+    guide = gradient if last is None or momentum == 0 else torch.lerp(gradient, last.guide, momentum)
+    numbers = torch.isfinite(value) if value.ndim == 1 else torch.isfinite(value).all(1)
+    finite = numbers & gradient.abs().amax(1).isfinite()  # a sum could overflow
+    finite = finite if last is None else finite & last.finite  # once failed, for good: a momentum remembers
+    return guide, route.groups.any(x != route.end), finite
+
+
+def _move(step: Step, route: Route, path: Path, rule: StepRule) -> Tensor:
+    return rule.limit(step.x, path.propose(step, route), route)
 
 
 def _still_going(step: Step, last: Step | None) -> Tensor | None:

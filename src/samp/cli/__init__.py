@@ -14,6 +14,8 @@ from samp import __version__
 # Each command, by its name: the function of that name in `samp.cli.NAME`, with its line in `samp --help`.
 COMMANDS = {
     "explain": "Explain what a model sees in photos.",
+    "run": "Explain a whole data set, on one machine or many.",
+    "report": "Sum up a run over a data set in a page.",
     "compare": "Set several methods side by side on one photo.",
     "play": "Walk the path in a page that opens in any browser.",
     "methods": "List all methods, with what they cost and promise.",

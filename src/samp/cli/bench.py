@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import click
 
+from samp.cli.bench_paper import Experiments
 
-@click.group()
+
+@click.group(cls=Experiments)
 def bench() -> None:
-    """Measure samp on this machine."""
+    """Measure samp on this machine, and make the paper's tables and figures again.
+
+    \b
+    Example:
+      samp bench list
+      samp bench table1 --dataset mnist --data DIR
+    """
 
 
 @bench.command()
@@ -85,6 +93,20 @@ def metrics(net: str, images: int, batch_size: str, device: str, repeats: int) -
 
 
 @bench.command()
+@click.option("--images", default=2000, show_default=True, help="Generated photos of 28 pixels; 960 at least.")
+@click.option("--workers", default="1,2", show_default=True, help="Numbers of workers, commas between; 0: no Ray.")
+@click.option("--method", default="samp++", show_default=True, help="Name of a method.")
+def dataset(images: int, workers: str, method: str) -> None:
+    """Two workers against one over a data set, and whether rate and memory stay flat.
+
+    Example: samp bench dataset --images 2000 --workers 0,1,2
+    """
+    from samp.bench.data_sets import measure, table
+
+    click.echo(table(measure(images, [int(word) for word in workers.split(",")], method)))
+
+
+@bench.command()
 @click.option("--repeats", default=5, show_default=True, help="Pairs of runs; the table shows their median.")
 def startup(repeats: int) -> None:
     """Time of `samp --help` and `samp explain` over what they stand on, each run a process of its own.
@@ -94,3 +116,28 @@ def startup(repeats: int) -> None:
     from samp.bench.startup import measure, table
 
     click.echo(table(measure(repeats)))
+
+
+@bench.command()
+@click.option("--net", default="resnet50", show_default=True, help="resnet50 (random weights) or efficientnet-lite0.")
+@click.option("--images", default="1,2", show_default=True, help="Images explained in one call; several with commas.")
+@click.option("--side", default=224, show_default=True, help="Pixels a side.")
+@click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
+@click.option("--repeats", default=3, show_default=True, help="Runs; the table shows their median.")
+@click.option("--compile/--no-compile", "compiled", default=False, help="Bare calls compiled, too (a minute each).")
+@click.option("--agreement", is_flag=True, help="Instead, how far fast maps of a real net agree with exact ones.")
+def speed(net: str, images: str, side: int, device: str, repeats: int, compiled: bool, agreement: bool) -> None:
+    """SAMP++, exact and fast, beside the fastest bare gradients; one photo; memory; cost by images, steps and pixels.
+
+    Example: samp bench speed --device cuda --images 32,64 --repeats 5 --compile
+    """
+    from samp.bench.overhead import net_named
+    from samp.bench.speed import Settings, report
+    from samp.bench.speed_agreement import agreements
+
+    if agreement:
+        click.echo(agreements(device))
+        return
+    counts = tuple(sorted(int(count) for count in images.split(",")))
+    settings = Settings(device, counts, side, repeats, compiled)
+    click.echo(report(net_named(net).to(device), settings))

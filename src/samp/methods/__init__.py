@@ -15,6 +15,7 @@ from samp.methods import (
     blur_ig,
     cam,
     captum_adapters,
+    coupled,
     guided_ig,
     ig2,
     propagation,
@@ -24,13 +25,14 @@ from samp.methods import (
     spectral_ig,
     xrai,
 )
+from samp.methods.coupled import Coupled
 from samp.methods.integrated_gradients import IG
 from samp.methods.manipulation import SAMP, SAMPPlusPlus
 from samp.methods.result import About
 from samp.names import look_up
 from samp.problem import Problem
 
-__all__ = ["IG", "SAMP", "Method", "SAMPPlusPlus", "named", "names", "table"]
+__all__ = ["IG", "SAMP", "Coupled", "Method", "SAMPPlusPlus", "named", "names", "table"]
 
 
 class Method(Protocol):
@@ -44,6 +46,7 @@ class Method(Protocol):
 NAMED: dict[str, Method] = {
     "samp++": SAMPPlusPlus(),
     "samp": SAMP(),
+    **coupled.METHODS,
     "ig": IG(),
     "ig-blurred": IG(baseline=Blurred()),
     "ig-both": IG(direction="both", baseline=(black, Blurred())),

@@ -19,34 +19,45 @@ from samp.step_rules import MaxL1, Unlimited
 from samp.walk import Path, StepRule
 
 
-class PathMethod(Protocol):
-    """The settings that every path method has."""
+class Walking(Protocol):
+    """Settings of every method that walks between baselines and the image."""
 
-    @property
-    def eta(self) -> float | None: ...
-    @property
-    def credit(self) -> str | Credit: ...
     @property
     def direction(self) -> str: ...
     @property
     def baseline(self) -> Any: ...
 
 
+class PathMethod(Walking, Protocol):
+    """The settings that every path method has."""
+
+    @property
+    def eta(self) -> float | None: ...
+    @property
+    def credit(self) -> str | Credit: ...
+
+
 def walk_along(path: Path, method: PathMethod, momentum: float, problem: Problem, run: Run) -> Attribution:
     """Follow this path in every direction the method asks for; the result names the method with its baselines."""
-    pair = baseline_pair(method.baseline, problem)
-    chosen = directions(method.direction)
-    shown = [labelled(pair[d]) for d in chosen]
-    named_method = replace(method, baseline=tuple(shown) if len(shown) > 1 else shown[0])  # type: ignore[type-var]  # every method is a dataclass
+    baselines, label = placed(method, problem, run)
     plan = Plan(
         path=path,
         rule=step_rule(method.eta),
         momentum=momentum,
         credit=credits.named(method.credit),
-        baselines={d: problem.flatten(make(pair[d], problem.inputs, run.seed)) for d in chosen},
-        label=repr(named_method),
+        baselines=baselines,
+        label=label,
     )
     return follow(problem, plan, run)
+
+
+def placed(method: Walking, problem: Problem, run: Run) -> tuple[dict[Direction, Tensor], str]:
+    """Where the baseline of each direction lies (b n), and the method's repr with its baselines named."""
+    pair = baseline_pair(method.baseline, problem)
+    chosen = directions(method.direction)
+    shown = [labelled(pair[d]) for d in chosen]
+    named_method = replace(method, baseline=tuple(shown) if len(shown) > 1 else shown[0])  # type: ignore[type-var]  # every method is a dataclass
+    return {d: problem.flatten(make(pair[d], problem.inputs, run.seed)) for d in chosen}, repr(named_method)
 
 
 def directions(direction: str) -> tuple[Direction, ...]:

@@ -1,0 +1,34 @@
+"""`samp report`: a run over a data set on one page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from samp.cli.options import PATH
+
+
+@click.command()
+@click.argument("folder", type=PATH)
+@click.option("--out", type=PATH, help="Page to write.  [default: report.html in FOLDER]")
+@click.option("--pictures", is_flag=True, help="Show the photos of the examples too, read again from the data set.")
+def report(folder: Path, out: Path | None, pictures: bool) -> None:
+    """Sum up the run in FOLDER (the --out of `samp run`) in a page that opens in any browser.
+
+    Distributions of completeness error, concentration and scores; the best and worst maps; every class; what failed.
+    A run that is not finished is summed up as far as it is there.
+
+    Example: samp report why --pictures
+    """
+    from samp.cli import plain
+    from samp.cli.report_page import page
+    from samp.files import whole
+    from samp.runs import load
+
+    run = load(folder)
+    place = out or folder / "report.html"
+    words = page(run, pictures)
+    with whole(place) as unfinished:
+        unfinished.write_text(words, encoding="utf-8")
+    click.echo(f"written: {plain(place)}")

@@ -1,0 +1,194 @@
+"""One self-contained HTML page about a run: distributions, examples, classes, failures, and how it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from samp import drawing
+from samp.cli.report_facts import MOST_CLASSES, QUANTITIES, Quantity, classes, ends, judged_by, spread
+from samp.cli.report_pictures import pictures_of
+from samp.cli.report_shapes import chart
+from samp.runs.reading import Run
+from samp.runs.tables import Row
+from samp.self_contained import as_json, data_uri, policy
+
+TINY = 100  # pixels: smaller pictures are enlarged as squares rather than blurred
+MOST_FAILURES = 50
+
+
+def page(run: Run, pictures: bool = False) -> str:
+    """The page of a run; it needs no network, runs no script but its own, and all text in it is escaped."""
+    css, script = _source("compare_page.css") + _source("report_page.css"), _source("report_page.js")
+    everything = run.rows()
+    rows = [row for row in everything if not row["error"]]
+    failed = [row for row in everything if row["error"]]
+    judge = judged_by(rows)
+    table = classes(rows)
+    return Template(_source("report_page.html")).substitute(
+        policy=policy(script, css),
+        title=escape(f"{len(rows)} inputs explained by {_short(run)}"),
+        css=css,
+        script=script,
+        method=escape(_short(run)),
+        lead=escape(_lead(run, rows, failed)),
+        notes="".join(f'<p class="note">{escape(note)}</p>' for note in _notes(run, everything)),
+        charts="".join(_card(quantity, rows) for quantity in QUANTITIES),
+        judge=escape(judge.meaning),
+        examples=_examples(run, everything, judge, pictures),
+        heads="".join(_head(words) for words in ("inputs", "agreed", *(q.heading for q in QUANTITIES))),
+        classes="".join(_class_row(one) for one in table[:MOST_CLASSES]),
+        table_note=escape(_table_note(len(table))),
+        failures=_failures(failed),
+        facts=_items(_facts(run)),
+        data=as_json(_data(run, rows, failed)),
+    )
+
+
+def _lead(run: Run, rows: Sequence[Row], failed: Sequence[Row]) -> str:
+    found = [f"{run.settings['model']} on {run.settings['inputs']:,} inputs: {len(rows):,} explained"]
+    found += [f"{len(failed):,} failed"] if failed else []
+    spent = [row["gradients"] for row in rows if row["gradients"]]
+    found += [f"{np.median(spent):.0f} gradients each"] if spent else []
+    seconds = sum(row["seconds"] or 0 for row in rows)
+    found += [f"{seconds:,.0f} s of work in all"] if rows else []
+    return ", ".join(found) + "."
+
+
+def _notes(run: Run, rows: Sequence[Row]) -> Iterable[str]:
+    missing = run.settings["inputs"] - len(rows)
+    if missing:
+        yield f"{missing:,} inputs have no row yet: run the same command again to finish them."
+    if rows and not QUANTITIES[0].values(rows):
+        yield "This method's credit is not meant to sum to the score, so there is no completeness error."
+
+
+# ---- distributions
+
+
+def _card(quantity: Quantity, rows: Sequence[Row]) -> str:
+    values = quantity.values(rows)
+    middle = spread(values)
+    words = "not known" if middle is None else "median {}, from {} to {} for 8 of 10".format(*map(_number, middle))
+    return (
+        f'<figure class="card"><div class="line-up"><h2>{escape(quantity.heading)}</h2>'
+        f'<span class="quiet">{escape(words)}</span></div>{chart(quantity, values)}'
+        f'<figcaption class="quiet">{escape(quantity.meaning)}</figcaption></figure>'
+    )
+
+
+# ---- examples
+
+
+def _examples(run: Run, rows: Sequence[Row], judge: Quantity, pictures: bool) -> str:
+    least, most = ends(rows, judge)
+    photos = pictures_of(run, [rows[place]["id"] for place in (*least, *most)]) if pictures else {}
+    places = run.places()
+    complete = judge is QUANTITIES[0]
+    heads = ("The best", "The worst") if complete else ("The most even", "The most concentrated")
+    parts = []
+    for head, chosen in zip(heads, (least, most), strict=True):
+        figures = "".join(_figure(run, places[place], rows[place], judge, photos) for place in chosen)
+        parts.append(f"<h3>{head}</h3><div class='maps n6'>{figures}</div>")
+    if not least:
+        return '<p class="quiet">There are too few maps for this.</p>'
+    missing = pictures and not photos
+    return "".join(parts) + ('<p class="note">The data set could not be read again: maps alone.</p>' if missing else "")
+
+
+def _figure(run: Run, place: tuple[int, int], row: Row, judge: Quantity, photos: dict[str, Image.Image]) -> str:
+    credit = run.shards.maps(place[0])[place[1]]
+    shade = drawing.brightness(credit if credit.ndim == 2 else credit.reshape(1, -1))
+    grey = Image.fromarray((255 * shade).round().astype(np.uint8))
+    photo = photos.get(row["id"])
+    above = _image(photo.convert("RGB"), f"{row['id']}, as the model is shown it", "JPEG") if photo else ""
+    value = judge.of(row)
+    words = f"{row['label']}, score {_number(row['score'])}, {judge.heading.lower()} {_number(value)}"
+    return (
+        f"<figure>{above}{_image(grey, 'credit in ' + row['id'], 'PNG')}"
+        f"<figcaption><b>{escape(row['id'])}</b> <span>{escape(words)}</span></figcaption></figure>"
+    )
+
+
+def _image(image: Image.Image, alt: str, form: str) -> str:
+    tiny = ' class="tiny"' if max(image.size) < TINY else ""
+    size = f'width="{image.width}" height="{image.height}"'
+    return f'<img{tiny} {size} alt="{escape(alt)}" src="{data_uri(image, form)}">'
+
+
+# ---- classes and failures
+
+
+def _head(words: str) -> str:
+    return f'<th scope="col"><button type="button">{escape(words)}</button></th>'
+
+
+def _class_row(one: dict[str, Any]) -> str:
+    cells = [(one["inputs"], f"{one['inputs']:,}"), (one["agreed"], f"{one['agreed']:.0%}")]
+    cells += [(one[quantity.key], _number(one[quantity.key])) for quantity in QUANTITIES]
+    told = "".join(f'<td data-value="{"" if v is None else repr(v)}">{escape(words)}</td>' for v, words in cells)
+    return f'<tr><th scope="row" data-value="{one["index"]}">{escape(one["class"])}</th>{told}</tr>'
+
+
+def _table_note(count: int) -> str:
+    cut = f"The {MOST_CLASSES} most frequent of {count} classes are shown. " if count > MOST_CLASSES else ""
+    return (
+        cut + "Agreed: the share of inputs for which the explained class is the one that the model predicts. The other "
+        "numbers are medians. Press a heading to sort."
+    )
+
+
+def _failures(failed: Sequence[Row]) -> str:
+    if not failed:
+        return '<p class="quiet">Nothing failed.</p>'
+    shown = "".join(f"<li><b>{escape(row['id'])}</b>: {escape(row['error'])}</li>" for row in failed[:MOST_FAILURES])
+    more = len(failed) - MOST_FAILURES
+    return f"<ul>{shown}</ul>" + (f'<p class="quiet">… and {more:,} more.</p>' if more > 0 else "")
+
+
+# ---- words
+
+
+def _facts(run: Run) -> Iterable[tuple[str, str]]:
+    settings = run.settings
+    yield "Method", settings["method"]
+    yield "Model", f"{settings['model']}, weights {settings['weights'][:12]}…"
+    yield "Fed", ", ".join(f"{name} {value}" for name, value in settings["fed"].items())
+    yield "Class explained", settings["target"]
+    yield "Data set", "{kind}, {place}".format(**run.about["source"])
+    versions = ", ".join(f"{name} {version}" for name, version in settings["versions"].items())
+    yield "Made with", f"{versions}; {settings['device']}, {settings['dtype']}, seed {settings['seed']}"
+    yield "Kept as", f"{settings['numbers']} and {settings['map_dtype']} maps, {settings['shard_size']} inputs a shard"
+
+
+def _data(run: Run, rows: Sequence[Row], failed: Sequence[Row]) -> dict[str, Any]:
+    """The numbers of the page for machines."""
+    found = {quantity.key: spread(quantity.values(rows)) for quantity in QUANTITIES}
+    return {"settings": run.settings, "explained": len(rows), "failed": len(failed), "median_10_90": found}
+
+
+def _short(run: Run) -> str:
+    return str(run.settings["method"].partition("(")[0]).replace("PlusPlus", "++")
+
+
+def _number(value: float | None) -> str:
+    """A few digits, or a dash.
+
+    >>> _number(0.01234), _number(-3.0), _number(None)
+    ('0.0123', '−3', '–')
+    """
+    return "–" if value is None else f"{value:.3g}".replace("-", "−")
+
+
+def _items(pairs: Iterable[tuple[str, str]]) -> str:
+    return "\n".join(f"<div><dt>{escape(term)}</dt><dd>{escape(text)}</dd></div>" for term, text in pairs)
+
+
+def _source(name: str) -> str:
+    return (files("samp") / "cli" / name).read_text(encoding="utf-8")

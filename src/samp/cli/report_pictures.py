@@ -1,0 +1,49 @@
+"""The photos behind some rows of a run, read again from its data set where that is still there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+from torch import nn
+
+from samp.models import Classifier
+from samp.runs.reading import Run
+from samp.runs.sources import Source, source_of
+from samp.runs.tars import Tars, upright
+
+
+def pictures_of(run: Run, ids: Sequence[str]) -> dict[str, Image.Image]:
+    """What the model was shown of these inputs; those that cannot be read again are left out."""
+    try:
+        source = _source(run.about["source"])
+        entries = {entry.id: entry for entry in source.entries()}
+    except (OSError, ValueError, ImportError, TypeError):
+        return {}
+    feeding = _feeding(run)
+    found = {}
+    for name in ids:
+        try:
+            read = source.read(entries[name])
+            photo = read[0] if isinstance(read, tuple) else read
+            found[name] = feeding.crop(upright(photo))
+        except Exception:  # a picture is a courtesy: whatever hinders it, the map is shown
+            continue
+    return found
+
+
+def _source(said: dict[str, Any]) -> Source:
+    if said["kind"] == "items":
+        raise ValueError("a data set that was only in memory cannot be opened again.")
+    if said["kind"] == "tars":
+        return Tars(tuple(Path(said["place"]) / name for name in said["files"]))
+    return source_of(said["place"])
+
+
+def _feeding(run: Run) -> Classifier:
+    fed: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in run.settings["fed"].items()
+    }
+    return Classifier(nn.Identity(), run.settings["model"], classes=(), **fed)

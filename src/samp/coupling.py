@@ -1,0 +1,112 @@
+"""Coupled walks: both directions of a sample are one walk, in which the same groups move by the same fraction.
+
+The points of the d directions, laid one after the other, are one point of a larger space. There, the walk climbs
+F(u, v) = f(v) − w·f(u) from (image, blurred) to (black, image), and a group holds its elements of both. So any path
+chooses by the sum of both gains, the score of u falling and that of v rising, and all of the engine works as it is.
+
+The weight w bears on the choice alone. Credit is that of the plain sum, f(v) − f(u): were it read off the weighted
+curve, either its sum would not be the score changes, or it would not fall along the walk.
+
+Letters: r rows (one per sample), d directions, n elements of one direction, g groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from samp.attribution import Direction
+from samp.concave import Concave
+from samp.follow import Heard
+from samp.paths import Salient
+from samp.problem import Problem
+from samp.trace import RowTape, Trace, trace
+from samp.walk import Route, StepRule, walk
+
+
+@dataclass(frozen=True, eq=False)
+class Coupling:
+    """The score of every direction at a point of the larger space, and the gradient of their weighted sum F.
+
+    >>> from samp.problem import pose
+    >>> problem = pose(lambda x: x**2, torch.ones(1, 1), target=0)
+    >>> both = Coupling(problem, torch.tensor([-0.5, 1.0]))
+    >>> both.value_and_gradient(torch.tensor([[3.0, 2.0]]), torch.tensor([0]))
+    (tensor([[9., 4.]]), tensor([[-3.,  4.]]))
+    """
+
+    problem: Problem
+    weight: Tensor  # d, below 0 where the score should fall
+
+    def value_and_gradient(self, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]:
+        """Scores (r d) and the gradient of F (r dn) at points x (r dn)."""
+        directions = len(self.weight)
+        each = samples.repeat_interleave(directions)
+        value, gradient = self.problem.value_and_gradient(x.view(len(each), -1), each)
+        weighted = gradient.view(len(x), directions, -1) * self.weight[:, None]
+        return value.view(len(x), directions), weighted.view(len(x), -1)
+
+
+@dataclass(frozen=True, eq=False)
+class CoupledPlan:
+    """All directions of a sample in one walk: path and rule, and where each direction's baseline lies.
+
+    `weight` is that of the way to the baseline, where the way to the image, at 1, is walked too.
+    """
+
+    path: Salient
+    rule: StepRule
+    momentum: float
+    baselines: Mapping[Direction, Tensor]  # b n each
+    label: str
+    weight: float = 1.0
+
+    @property
+    def together(self) -> int:
+        return len(self.baselines)
+
+    def trace(self, problem: Problem, rows: Tensor, points: int, heard: Heard | None) -> Trace:
+        """What the walks of these samples leave behind, one row per direction."""
+        sign = _signs(self.baselines).to(problem.x)
+        route = self._route(problem, rows)
+        account = Concave(route, problem.features.select(rows), sign, self.path.most_groups(route))
+        weight = torch.where(sign < 0, -self.weight, sign) if self.together > 1 else sign
+        steps = walk(Coupling(problem, weight), route, self.path, self.rule, self.momentum)
+        return uncoupled(trace(steps, route, account, points, heard and _each(heard, self.together)), self.together)
+
+    def _route(self, problem: Problem, rows: Tensor) -> Route:
+        """From (image, insertion's baseline) to (deletion's baseline, image), for the directions that are walked."""
+        image = problem.x[rows]
+        ends = [(b[rows], image) if d == "to_image" else (image, b[rows]) for d, b in self.baselines.items()]
+        start, end = (torch.cat(points, 1) for points in zip(*ends, strict=True))
+        groups = problem.features.repeated(self.together)
+        return Route.between(start, end, rows, torch.ones_like(image[:, :1]), groups, together=self.together)
+
+
+def uncoupled(joint: Trace, directions: int) -> Trace:
+    """The trace of coupled walks with one row per direction, those of a sample side by side."""
+    samples = len(joint.values)
+    at_failure = joint.scores[torch.arange(samples, device=joint.steps.device), joint.failed]  # R d
+    culprit = ~at_failure.isfinite() | at_failure.isfinite().all(1, keepdim=True)  # a gradient alone may fail, too
+    return Trace(
+        values=joint.values.view(samples * directions, -1),
+        scores=joint.scores.transpose(1, 2).flatten(0, 1),
+        order=joint.order.repeat_interleave(directions, 0),
+        steps=joint.steps.repeat_interleave(directions),
+        blind=joint.blind.repeat_interleave(directions),
+        failed=torch.where(culprit, joint.failed[:, None], -1).flatten(),
+        tapes=[RowTape(t.steps, points) for t in joint.tapes for points in t.points.chunk(directions, 1)],
+    )
+
+
+def _signs(directions: Iterable[Direction]) -> Tensor:
+    """d: +1 where the score should rise, −1 where it should fall."""
+    return torch.tensor([1.0 if d == "to_image" else -1.0 for d in directions])
+
+
+def _each(heard: Heard, directions: int) -> Heard:
+    """Every gradient of a coupled walk is one of each direction."""
+    return lambda gradients, arrived: heard(gradients * directions, arrived)

@@ -1,0 +1,33 @@
+"""The rematch with the path methods published since: under DiffID, their protocol, and under the paper's."""
+
+from __future__ import annotations
+
+from samp.experiments.contest import Contest
+from samp.methods import IG, Method
+
+ROWS: dict[str, str | Method] = {
+    "coupled": "coupled",
+    "SAMP++": "samp++",
+    "SAMP": "samp",
+    "IG": "ig",
+    "IDGI": IG(credit="idgi"),
+    "IG2": "ig2",
+    "Spectral IG": "spectralig",
+    "Guided IG": "guidedig",
+    "Blur IG": "blurig",
+}
+BEDS = ("imagenet:even/mobilenet_v2", "imagenet:even/efficientnet_lite0", "imagenet:even/squeezenet1_1")
+REMATCH = Contest(
+    name="rematch",
+    title="Rematch under DiffID",
+    rows=ROWS,
+    beds=BEDS,
+    champion="coupled",
+    rivals=("SAMP++", "Spectral IG", "IG2", "IDGI"),
+    about=(
+        "DiffID as the Spectral IG paper has it: single values, ranked by the size of their credit, are set to their "
+        "channel's mean; the score is accuracy. SAMP++ has its momentum on. Under the paper's protocol the same "
+        "methods are in the section before."
+    ),
+    protocol="diffid",
+)

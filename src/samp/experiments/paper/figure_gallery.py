@@ -1,0 +1,20 @@
+"""Fig. gallery: the paper's methods side by side."""
+
+from __future__ import annotations
+
+from samp.experiments.map_grid import map_grid
+from samp.experiments.paper.table1 import ROWS
+from samp.methods import Method, SAMPPlusPlus
+
+COLUMNS: dict[str, str | Method] = {
+    name: method for name, method in ROWS.items() if name not in ("SAMP++", "IG, blurred", "random")
+}
+COLUMNS["SAMP++"] = SAMPPlusPlus(eta=0.02)  # the paper's η for pictures
+GALLERY = map_grid(
+    name="gallery",
+    title="Fig. gallery: methods side by side",
+    columns=COLUMNS,
+    beds=("photos/mobilenet_v2", "mnist", "cifar10"),
+    caption="positive credit for the predicted class by each method.",
+    most=3,
+)

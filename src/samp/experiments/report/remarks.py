@@ -1,0 +1,106 @@
+"""Remarks: a little Markdown (paragraphs, bullets, bold, code, links), read once for both kinds of report.
+
+Anything else is plain text: a remark cannot bring markup of its own into a report.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+Kind = Literal["text", "bold", "code", "link"]
+INLINE = re.compile(
+    r"`(?P<code>[^`]+)`|\*\*(?P<bold>[^*]+)\*\*|\[(?P<link>[^\]]+)\]\((?P<to>(?:https?://|#)[^\s()]+)\)"
+)
+BULLET = re.compile(r"\s*[-*]\s+")
+HEADING = re.compile(r"\s*#+\s+")
+
+
+@dataclass(frozen=True)
+class Run:
+    """Some words of one kind; `to` is where a link leads.
+
+    >>> Run("link", "here", "#table1").to
+    '#table1'
+    """
+
+    kind: Kind
+    text: str
+    to: str = ""
+
+
+Line = tuple[Run, ...]
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A paragraph, which is one line, or a list of them.
+
+    >>> Remark(((Run("text", "Why?"),),)).bullets
+    False
+    """
+
+    lines: tuple[Line, ...]
+    bullets: bool = False
+
+
+def read_remarks(path: Path) -> tuple[Remark, ...]:
+    """The remarks in a file; none where there is no file.
+
+    >>> read_remarks(Path("no such file.md"))
+    ()
+    """
+    if not path.is_file():
+        return ()
+    try:
+        return parse(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is no text in UTF-8 ({error}): save it again as that.") from error
+
+
+def parse(text: str) -> tuple[Remark, ...]:
+    """Paragraphs and lists, with blank lines between them; a heading is a paragraph in bold.
+
+    >>> [(remark.bullets, len(remark.lines)) for remark in parse("Why?\\n\\n- one\\n- two")]
+    [(False, 1), (True, 2)]
+    """
+    return tuple(remark for part in re.split(r"\n\s*\n", text.strip()) for remark in _remarks(part.splitlines()))
+
+
+def _remarks(lines: list[str]) -> Iterator[Remark]:
+    """A part between blank lines: first words, then bullets, each with the lines that go on with it."""
+    words: list[str] = []
+    bullets: list[str] = []
+    for line in lines:
+        if HEADING.match(line):
+            yield Remark(((Run("bold", HEADING.sub("", line, count=1).strip()),),))
+        elif BULLET.match(line):
+            bullets.append(BULLET.sub("", line, count=1))
+        elif bullets:
+            bullets[-1] += f" {line.strip()}"
+        else:
+            words.append(line.strip())
+    if words:
+        yield Remark((inline(" ".join(words)),))
+    if bullets:
+        yield Remark(tuple(inline(bullet) for bullet in bullets), bullets=True)
+
+
+def inline(text: str) -> Line:
+    """The runs of a line.
+
+    >>> [run.kind for run in inline("see **this** and `that`")]
+    ['text', 'bold', 'text', 'code']
+    """
+    runs: list[Run] = []
+    end = 0
+    for match in INLINE.finditer(text):
+        if match.start() > end:
+            runs.append(Run("text", text[end : match.start()]))
+        kind: Kind = "code" if match["code"] else "bold" if match["bold"] else "link"
+        runs.append(Run(kind, match[kind], match["to"] or ""))
+        end = match.end()
+    return (*runs, Run("text", text[end:])) if end < len(text) else tuple(runs)

@@ -1,0 +1,94 @@
+"""What an experiment says in a report: a section of tables, verdicts, pictures and words, in no format yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+State = Literal["holds", "open", "fails", "missing"]
+
+
+@dataclass(frozen=True)
+class Words:
+    """A paragraph of plain text."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table; a cell in ** ** is the best of its column, and what follows in [ ] says how sure it is.
+
+    The first cell of a row is its name. `groups` stand above the heads: each a name, which may be empty, and over how
+    many columns it stands.
+
+    >>> rows = (("IG", "**0.1** [0.0, 0.2]", "0.2"),)
+    >>> Grid(("method", "ours", "the paper's"), rows, groups=(("", 1), ("deletion ↓", 2))).full_heads
+    ('method', 'deletion ↓, ours', "deletion ↓, the paper's")
+    """
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    title: str = ""
+    groups: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def full_heads(self) -> tuple[str, ...]:
+        """The heads with their groups' names, for where there is one line of heads only."""
+        above = [name for name, columns in self.groups for _ in range(columns)] or [""] * len(self.heads)
+        return tuple(f"{group}, {head}" if group else head for group, head in zip(above, self.heads, strict=True))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim of the paper beside what was measured.
+
+    "holds": the same sign, and its interval excludes zero; "open": the interval includes zero; "fails": the other
+    sign, and its interval excludes zero; "missing": not measured.
+
+    >>> Verdict("a beats b", "+0.1", "+0.2 [0.1, 0.3]", "holds").state
+    'holds'
+    """
+
+    claim: str
+    paper: str
+    ours: str
+    state: State
+    bed: str = ""
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """Verdicts that belong together."""
+
+    rows: tuple[Verdict, ...]
+    title: str = "What the paper finds, and whether it holds here"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure: a file in the figures folder, and what it shows."""
+
+    file: str
+    caption: str
+
+
+Block = Words | Grid | Verdicts | Picture
+
+
+@dataclass(frozen=True)
+class Section:
+    """All that a report says of one experiment.
+
+    >>> section = Section("table1", "Table 1", (Verdicts((Verdict("a", "b", "c", "open"),)),))
+    >>> [verdict.state for verdict in section.verdicts]
+    ['open']
+    """
+
+    name: str
+    title: str
+    blocks: tuple[Block, ...]
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        return tuple(row for block in self.blocks if isinstance(block, Verdicts) for row in block.rows)

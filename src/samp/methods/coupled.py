@@ -1,0 +1,132 @@
+"""Coupled: both directions in one walk, so one order of the features serves both; with concave credit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, fields, replace
+from numbers import Integral
+from typing import Any, ClassVar, Literal
+
+from samp.attribution import Attribution, Direction
+from samp.coupling import CoupledPlan
+from samp.follow import Run, follow
+from samp.methods.path_settings import directions, placed, wrapped
+from samp.methods.result import About
+from samp.names import look_up
+from samp.paths import Salient
+from samp.problem import Problem
+from samp.step_rules import MaxL1
+
+Quality = Literal["draft", "standard", "fine"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to walk; the fields of `Coupled` that a quality decides."""
+
+    steps: int
+    eta: float
+    momentum: float
+    growth: float
+    weight: float
+
+
+QUALITIES: dict[str, Settings] = {
+    "draft": Settings(steps=7, eta=1.0, momentum=0.3, growth=0.8, weight=0.5),
+    "standard": Settings(steps=15, eta=1.0, momentum=0.5, growth=0.7, weight=0.5),
+    "fine": Settings(steps=28, eta=0.02, momentum=0.7, growth=0.5, weight=0.5),
+}
+SMALL: dict[str, Settings] = {
+    "draft": Settings(steps=14, eta=1.0, momentum=0.5, growth=0.0, weight=1.0),
+    "standard": Settings(steps=28, eta=0.05, momentum=0.7, growth=0.5, weight=1.1),
+    "fine": Settings(steps=28, eta=0.02, momentum=0.8, growth=0.0, weight=1.0),
+}
+"""Where the paper has other settings, too: images of up to 32 pixels a side."""
+
+
+@dataclass(frozen=True)
+class Coupled:
+    """One walk both ways: the groups whose move lowers f(image → black) and raises f(blurred → image) most go first.
+
+    Each step moves the same groups by the same fraction in both directions, chosen by the weighted sum of both gains,
+    each with a momentum gradient of its own. The gain is g·(x^E − x^S): a group that η stopped half way does not lose
+    by it. The credit is the slope of the least concave majorant of both score curves together (`samp.concave`): it
+    falls along the walk, sums to the score changes exactly, and a feature without gradient earns nothing. It is the
+    credit of both directions together: `values` holds their sum, and the residual of each is 0.
+
+    - `quality`: "draft", "standard" or "fine", points on the curve of quality against gradients. It decides the next
+      six unless they are given; images of up to 32 pixels are walked more finely.
+    - `steps`: s = ⌈groups / steps⌉ groups move at a time; or `pixels_per_step`, s itself.
+    - `eta`: IC (Eq. 9) on the longer of the two moves, each as a ratio of its walk; 1 for no constraint.
+    - `momentum`: λ of MS (Eq. 10), from 0 to below 1.
+    - `growth`: from 0 to 1; s and η grow evenly along the walk, from 1 − growth to 1 + growth times themselves.
+    - `weight`: of the gain on the way to black, the one from blurred counting 1; it bears on the choice alone.
+    - `direction`, `baseline`: as in `SAMP`.
+
+    >>> import torch, samp
+    >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10)).eval()
+    >>> result = samp.explain(model, torch.rand(2, 1, 8, 8), method=Coupled("draft"))
+    >>> bool((result.residual.abs() < 1e-5).all()), torch.equal(result.order["to_image"], result.order["to_baseline"])
+    (True, True)
+    """
+
+    about: ClassVar[About] = About(
+        paper="ours; path after Zhang et al., ICLR 2024, Eq. 8 to 10",
+        cost="up to 2·(⌈groups/s⌉ + 2·⌈1/η⌉ + 1) gradients",
+        complete="exactly",
+    )
+    credit: ClassVar[str] = "concave"
+
+    quality: Quality = "standard"
+    steps: int | None = None
+    eta: float | None = None
+    momentum: float | None = None
+    pixels_per_step: int | None = None
+    growth: float | None = None
+    weight: float | None = None
+    direction: Literal["both"] | Direction = "both"
+    baseline: Any = None
+
+    def __post_init__(self) -> None:
+        look_up(self.quality, QUALITIES, "quality")
+        for name, value in (("pixels_per_step", self.pixels_per_step), ("steps", self.steps)):
+            if value is not None and not (isinstance(value, Integral) and value >= 1):
+                raise ValueError(f"{name} is a whole number of at least 1, not {value!r}.")
+        if self.pixels_per_step and self.steps:
+            raise ValueError("give pixels_per_step or steps, not both: each follows from the other.")
+        if self.eta is not None and not 0 < self.eta < math.inf:
+            raise ValueError(f"eta is a ratio above 0, 1 for no constraint, or None for the quality's, not {self.eta}.")
+        if self.momentum is not None and not 0 <= self.momentum < 1:
+            raise ValueError(f"momentum λ lies from 0 to below 1, or is None for the quality's, not {self.momentum}.")
+        if self.growth is not None and not 0 <= self.growth <= 1:
+            raise ValueError(f"growth lies from 0 to 1, or is None for the quality's, not {self.growth}.")
+        if self.weight is not None and not 0 < self.weight < math.inf:
+            raise ValueError(f"weight is a number above 0, or None for the quality's, not {self.weight}.")
+        directions(self.direction)
+        object.__setattr__(self, "baseline", wrapped(self.baseline))
+
+    def attribute(self, problem: Problem, run: Run) -> Attribution:
+        """Walk every sample in all directions at once."""
+        settings = self.settings(problem)
+        path = self._path(problem, settings)
+        own = {**asdict(settings), "pixels_per_step": path.size, "steps": None if path.size else path.steps}
+        baselines, label = placed(replace(self, **own), problem, run)
+        rule = MaxL1(settings.eta, settings.growth)
+        return follow(problem, CoupledPlan(path, rule, settings.momentum, baselines, label, settings.weight), run)
+
+    def settings(self, problem: Problem) -> Settings:
+        """The settings of the quality, with those that were given in their place."""
+        small = problem.paper_settings and max(problem.inputs[0].shape[2:]) <= 32
+        own = {field.name: getattr(self, field.name) for field in fields(Settings)}
+        given = {name: value for name, value in own.items() if value is not None}
+        return replace((SMALL if small else QUALITIES)[self.quality], **given)
+
+    def _path(self, problem: Problem, settings: Settings) -> Salient:
+        """One s for all samples where their groups are the same, else a share of each one's own."""
+        share = int(self.pixels_per_step) if self.pixels_per_step else problem.features.share(settings.steps)
+        if isinstance(share, int) or len(share) == 1:
+            return Salient(int(share), whole_way=True, growth=settings.growth)
+        return Salient(steps=int(settings.steps), whole_way=True, growth=settings.growth)
+
+
+METHODS = {"coupled": Coupled()}

@@ -1,0 +1,22 @@
+"""Whole data sets: explained shard by shard into a folder, so that a run that stopped goes on where it was.
+
+    sources   what a data set is: inputs with stable ids, each read when it is needed
+    feeding   from an input to what the net is shown, or a sentence on why not
+    explainer the net's side: a shard of inputs to one row of numbers and one map each
+    tables    rows as Parquet or JSON lines
+    shards    the folder: files written whole, receipts that say what is there
+    manifest  how the run was made, so that another is not mixed into it
+    door      `run`, which puts them together; `samp.scale` does the same work on many workers
+    report    one page about a run
+
+Nothing here imports ray.
+"""
+
+from __future__ import annotations
+
+from samp.runs.door import run
+from samp.runs.models import Model
+from samp.runs.reading import Run, load
+from samp.runs.summary import Summary
+
+__all__ = ["Model", "Run", "Summary", "load", "run"]

@@ -1,0 +1,248 @@
+"""`run`: explain a whole data set into a folder, and go on where an earlier run stopped."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from PIL import Image
+
+from samp import __version__
+from samp.batches import BatchSize
+from samp.methods import Method, named
+from samp.models import Classifier
+from samp.names import look_up
+from samp.runs import manifest, tables
+from samp.runs.explainer import PREDICTED
+from samp.runs.feeding import without_net
+from samp.runs.models import Model, fingerprint, model_of
+from samp.runs.plan import MAP_DTYPES, Job, Outcome, Plan, cut, one_by_one
+from samp.runs.sources import Entry, Items, Source, checked, source_of
+from samp.runs.summary import Count, Summary
+
+Tell = Callable[[Count], None]
+
+
+@dataclass(frozen=True)
+class Crew:
+    """Who does the work: this process (no workers), or workers of a Ray of our own or of a cluster's.
+
+    >>> Crew(workers=8, gpus_per_worker=1, address="auto").cpus_per_worker
+    1
+    """
+
+    workers: int = 0
+    gpus_per_worker: float = 0
+    cpus_per_worker: float = 1
+    address: str | None = None
+
+
+def run(
+    data: Any,
+    *,
+    out: str | os.PathLike[str],
+    model: str | Classifier | Model = "efficientnet_lite0",
+    method: str | Method = "samp++",
+    target: str | int | None = None,
+    batch_size: BatchSize = "auto",
+    seed: int = 0,
+    speed: str = "exact",
+    shard_size: int = 128,
+    map_dtype: str = "float16",
+    crew: Crew | int = 0,
+    keep_failed: bool = False,
+    tell: Tell | None = None,
+) -> Summary:
+    """Explain every input of a data set: a row of numbers and a map of each, in the folder `out`.
+
+    - `data`: a folder of photos, a CSV or Parquet list (`path`, and if need be `id`, `target`), WebDataset tars, a
+      folder that Hugging Face's `save_to_disk` wrote, or any map-style data set of images or tensors.
+    - `model`: a name for `samp.models.load`, a `Classifier`, or a `samp.runs.Model` that says where it runs.
+    - `target`: a class by name or number, or "predicted"; None takes what the data set says, else the predicted one.
+    - `batch_size`, `seed`, `speed`: as `samp.explain` takes them.
+    - `shard_size`: inputs of one file: what a stopped run does again at most, for each worker.
+    - `crew`: 0 works in this process; more are workers of Ray (extra `scale`), or a `Crew` with a cluster's address.
+    - `keep_failed`: leave shards with failed inputs as they are; else they are tried again.
+    - `tell`: called with the counts so far, whenever a shard is done.
+
+    A run that stopped, by whatever means, is called again with the same arguments: shards that are whole are skipped,
+    and with other arguments it refuses. What cannot be explained is listed in the summary, with its reason.
+
+    >>> import tempfile
+    >>> from torch import nn
+    >>> tiny = Classifier(nn.Sequential(nn.Flatten(), nn.Linear(12, 3)).eval(), "tiny", 2, 0.5, 0.5, ())
+    >>> photos = [Image.new("RGB", (4, 4), colour) for colour in ("red", "blue")]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     done, again = run(photos, out=folder, model=tiny), run(photos, out=folder, model=tiny)
+    >>> done.explained, done.code, again.found
+    (2, 0, 2)
+    """
+    started = time.monotonic()
+    _check(shard_size, map_dtype, speed)
+    crew = Crew(crew) if isinstance(crew, int) else crew
+    source = source_of(data)
+    entries, folder = checked(source), _made(Path(out))
+    with manifest.alone(folder):
+        how = {"batch_size": batch_size, "map_dtype": map_dtype, "seed": seed, "speed": speed}
+        photos = not isinstance(source, Items)  # tensors of a data set may have any shape
+        plan, feeding = _planned(model_of(model).travelling(), named(method), folder, target, photos=photos, **how)
+        _settle(plan, feeding, source, entries, shard_size)
+        plan.shards.make_folders()
+        plan.shards.clean()
+        jobs = cut(entries, shard_size)
+        count = Count(len(entries))
+        todo = _left(plan, jobs, count, keep_failed)
+        if tell:
+            tell(count)
+        if todo:
+            _count(_outcomes(plan, source, feeding, todo, crew), todo, count, tell)
+    words = (count.explained, count.found, count.failures, count.lost, time.monotonic() - started)
+    return Summary(folder, len(entries), *words)
+
+
+def _planned(
+    model: Model,
+    method: Method,
+    folder: Path,
+    target: str | int | None,
+    *,
+    photos: bool,
+    **how: Any,
+) -> tuple[Plan, Classifier]:
+    """The plan, and how photos are fed; the model is loaded here once, so that what is wrong with it is said early."""
+    classifier, outputs = _tried(model.load("cpu")) if photos else (model.load("cpu"), sys.maxsize)
+    asked = None if target is None else str(target)
+    if asked is not None and asked != PREDICTED:
+        classifier.index(asked, outputs)  # says which there are
+    like = next((p for p in classifier.net.parameters() if p.is_floating_point()), torch.empty(0))
+    plan = Plan(
+        model=model,
+        weights=fingerprint(classifier.net),
+        method=method,
+        target=asked,
+        folder=folder,
+        form=_form(folder),
+        device=torch.device(model.device or like.device).type,
+        dtype=str(like.dtype).removeprefix("torch."),
+        **how,
+    )
+    return plan, without_net(classifier)
+
+
+def _tried(classifier: Classifier) -> tuple[Classifier, int]:
+    """The classifier with its outputs known and counted, or a sentence on why it cannot be fed what it says it takes.
+
+    Said here once, rather than of every input.
+    """
+    like = next((p for p in classifier.net.parameters() if p.is_floating_point()), torch.empty(0))
+    blank = classifier.prepare(Image.new("RGB", classifier.shape[::-1])).to(like)
+    try:
+        with torch.no_grad():
+            scores = classifier.net(blank)
+    except (RuntimeError, ValueError, TypeError) as error:
+        said = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ValueError(
+            f"{classifier.name} cannot be run on an input of {tuple(blank.shape)} ({said}): set what it takes by "
+            "--size and --channels."
+        ) from error
+    if not isinstance(scores, torch.Tensor) or scores.ndim != 2:
+        came = tuple(scores.shape) if isinstance(scores, torch.Tensor) else type(scores).__name__
+        raise ValueError(
+            f"{classifier.name} gave {came} for one photo: a classifier gives one score per class, (1, n)."
+        )
+    return classifier.with_outputs(scores.shape[1]), scores.shape[1]
+
+
+def _form(folder: Path) -> str:
+    """What rows are written as: as they were, where a run goes on."""
+    before = manifest.read(folder)
+    return str(before["settings"]["numbers"]) if before else tables.best_form()
+
+
+def _settle(plan: Plan, feeding: Classifier, source: Source, entries: Sequence[Entry], shard_size: int) -> None:
+    fed = {name: getattr(feeding, name) for name in ("size", "mean", "std", "channels", "margin", "resample")}
+    settings = {
+        "method": repr(plan.method),
+        "model": feeding.name,
+        "weights": plan.weights,
+        "target": plan.target or "the data set's, else predicted",
+        "fed": fed,
+        "device": plan.device,
+        "dtype": plan.dtype,
+        "batch_size": plan.batch_size,
+        "seed": plan.seed,
+        "speed": plan.speed,
+        "map_dtype": plan.map_dtype,
+        "numbers": plan.form,
+        "shard_size": shard_size,
+        "inputs": len(entries),
+        "ids": manifest.identity(entries),
+        "versions": {"samp": __version__, "torch": torch.__version__},
+    }
+    about = {"source": source.describe(), "threads": torch.get_num_threads(), "classes": list(feeding.classes)}
+    manifest.settle(plan.folder, settings, about)
+
+
+def _left(plan: Plan, jobs: Sequence[Job], count: Count, keep_failed: bool) -> list[Job]:
+    """Jobs that are not done yet; of those that are, the count."""
+    with ThreadPoolExecutor() as pool:  # reading files to check them waits for the disk
+        receipts = pool.map(plan.shards.receipt, [job.shard for job in jobs])
+    left = []
+    for job, receipt in zip(jobs, receipts, strict=True):
+        if receipt is None or receipt.rows != len(job.entries) or (receipt.failures and not keep_failed):
+            left.append(job)
+            continue
+        count.found += receipt.rows - len(receipt.failures)
+        count.failures |= receipt.failures
+    count.explained = count.found
+    return left
+
+
+def _outcomes(plan: Plan, source: Source, feeding: Classifier, jobs: list[Job], crew: Crew) -> Iterator[Outcome]:
+    if crew.workers == 0 and crew.address is None:
+        return one_by_one(plan, source, feeding, jobs)
+    from samp.scale import over_ray
+
+    return over_ray(plan, source, feeding, jobs, crew)
+
+
+def _count(outcomes: Iterable[Outcome], jobs: Sequence[Job], count: Count, tell: Tell | None) -> None:
+    """Take in what comes back; a full disk ends it, since no other shard would fit."""
+    missing = {job.shard for job in jobs}
+    for outcome in outcomes:
+        if outcome.hopeless:
+            raise ValueError(outcome.error)
+        missing.discard(outcome.shard)
+        if outcome.receipt is None:
+            count.lost[outcome.shard] = outcome.error
+        else:
+            count.explained += outcome.receipt.rows - len(outcome.receipt.failures)
+            count.failures |= outcome.receipt.failures
+        if tell:
+            tell(count)
+        if outcome.full:
+            count.lost |= dict.fromkeys(sorted(missing), "there was no room left: make some and run again.")
+            return
+    count.lost |= dict.fromkeys(sorted(missing), "its reader died each time it was tried: run again to try once more.")
+
+
+def _made(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(f"the folder {folder} cannot be made ({error.strerror}): choose another --out.") from error
+    return folder.resolve()
+
+
+def _check(shard_size: int, map_dtype: str, speed: str) -> None:
+    look_up(speed, dict.fromkeys(("exact", "fast"), 0), "speed")
+    look_up(map_dtype, dict.fromkeys(MAP_DTYPES, 0), "dtype of maps")
+    if shard_size < 1:
+        raise ValueError(f"a shard holds 1 input at least, not {shard_size}.")

@@ -1,0 +1,137 @@
+"""The net's side of the work: a shard of samples to one row of numbers and one map each.
+
+Whatever goes wrong with one sample costs that sample alone: a batch that fails is done again in halves, down to the
+sample it fails for. So an out-of-memory halves the batch too.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import samp
+from samp.attribution import Attribution
+from samp.batches import Batches, BatchSize, out_of_memory
+from samp.methods import Method
+from samp.metrics.concentration import gini, top_share
+from samp.models import Classifier
+from samp.runs.feeding import Sample, tensor
+from samp.runs.tables import Row
+
+AT_ONCE = 128  # samples of one `samp.explain`: memory does not grow with the shard
+PREDICTED = "predicted"
+
+
+class Explainer:
+    """A classifier and a method that turn samples into rows and maps.
+
+    `target` is a class by name or number, "predicted", or None: what the data set says, else the predicted one. `how`
+    goes to `samp.explain`: its batch size, seed and speed.
+    """
+
+    def __init__(self, classifier: Classifier, method: Method, target: str | None, **how: Any) -> None:
+        self.classifier, self.target = classifier, target
+        self.batch_size: BatchSize = how["batch_size"]
+        self.how = {"method": method, **how}
+        self.like = next((p for p in classifier.net.parameters() if p.is_floating_point()), torch.empty(0))
+
+    def explain(self, samples: Sequence[Sample]) -> tuple[list[Row], list[Tensor | None]]:
+        """A row and a map for each sample, in order; a sample that failed has a row with its error, and no map."""
+        read = [sample for sample in samples if sample.shown is not None]
+        done: dict[str, tuple[Row, Tensor | None]] = {}
+        for first in range(0, len(read), AT_ONCE):
+            chunk = read[first : first + AT_ONCE]
+            done |= dict(zip([sample.id for sample in chunk], self._attempt(chunk), strict=True))
+        answers = [done.get(sample.id) or (failure(sample, sample.error or ""), None) for sample in samples]
+        return [row for row, _ in answers], [found for _, found in answers]
+
+    def _attempt(self, chunk: Sequence[Sample]) -> list[tuple[Row, Tensor | None]]:
+        """What becomes of these; where that fails, of each half, and in the end of each alone."""
+        try:
+            return self._answers(chunk)
+        except Exception as error:
+            if _broken(error):
+                raise
+            said = " ".join(str(error).split()) or type(error).__name__
+        # The handler is left first, since its traceback holds memory that the halves will need.
+        if len(chunk) == 1:
+            return [(failure(chunk[0], said), None)]
+        half = len(chunk) // 2
+        return [*self._attempt(chunk[:half]), *self._attempt(chunk[half:])]
+
+    def _answers(self, chunk: Sequence[Sample]) -> list[tuple[Row, Tensor | None]]:
+        started = time.perf_counter()
+        x = torch.stack([tensor(s.shown, self.classifier) for s in chunk if s.shown is not None]).to(self.like)
+        outputs = self._outputs(x)  # b k
+        classifier = self.classifier.with_outputs(outputs.shape[1])
+        targets = [self._target(classifier, sample, output) for sample, output in zip(chunk, outputs, strict=True)]
+        result, said = self._result(x, targets)
+        maps = result.map.detach().cpu()
+        numbers = _numbers(result, outputs[torch.arange(len(chunk)), targets], maps)
+        seconds = (time.perf_counter() - started) / len(chunk)
+        answers: list[tuple[Row, Tensor | None]] = []
+        for i, sample in enumerate(chunk):
+            if not maps[i].isfinite().all():
+                answers.append((failure(sample, said or "the map is not finite: try another dtype."), None))
+                continue
+            own = {"target": targets[i], "label": classifier.label(targets[i]), "predicted": int(outputs[i].argmax())}
+            row = {"id": sample.id, **own, **{name: values[i] for name, values in numbers.items()}, "seconds": seconds}
+            answers.append((row, maps[i]))
+        return answers
+
+    def _outputs(self, x: Tensor) -> Tensor:
+        batches = Batches(self.batch_size, max(x[0].numel(), 1), x.device)
+        with torch.no_grad():
+            outputs = torch.cat(list(batches.over(len(x), lambda first, last: self.classifier.net(x[first:last]))))
+        return outputs.cpu().double()
+
+    def _target(self, classifier: Classifier, sample: Sample, output: Tensor) -> int:
+        asked = sample.target if self.target is None else self.target
+        return int(output.argmax()) if asked in (None, PREDICTED) else classifier.index(str(asked), len(output))
+
+    def _result(self, x: Tensor, targets: list[int]) -> tuple[Attribution, str]:
+        """The attribution, and what was said of samples that turned NaN on the way."""
+        try:
+            return samp.explain(self.classifier.net, x, target=targets, **self.how), ""
+        except samp.NonFiniteError as error:
+            return error.result, "score or gradient turned NaN or Inf: try float32 or float64, or another baseline."
+
+
+def failure(sample: Sample, error: str) -> Row:
+    """The row of a sample that could not be explained.
+
+    >>> failure(Sample("a.jpg", None, None), "a.jpg is no photo.")
+    {'id': 'a.jpg', 'error': 'a.jpg is no photo.'}
+    """
+    return {"id": sample.id, "error": error or "it could not be read."}
+
+
+def _numbers(result: Attribution, scores: Tensor, maps: Tensor) -> dict[str, list[Any]]:
+    """A column for each number that is known of every sample."""
+    credit = result.group_values.detach().cpu().double().sum(1)
+    change = {way: values.detach().cpu().double() for way, values in result.score_change.items()}
+    summed = torch.stack(list(change.values())).sum(0) if change else torch.full_like(credit, math.nan)
+    flat = maps.flatten(1).nan_to_num()
+    columns = {f"baseline_score_{way}": scores - values for way, values in change.items()}
+    columns |= {"score": scores, "score_change": summed, "credit": credit, "residual": result.residual}
+    columns |= {"gini": gini(flat), "top_share": top_share(flat)}
+    forwards = int(result.details.get("forwards", 0))
+    return {
+        **{name: [_finite(value) for value in values.tolist()] for name, values in columns.items()},
+        "gradients": result.gradients.tolist(),
+        "forwards": [forwards] * len(maps),
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _broken(error: Exception) -> bool:
+    """Whether nothing more can be done on this device: after such an error of CUDA's, every call fails."""
+    return "CUDA error" in str(error) and not out_of_memory(error)

@@ -1,0 +1,106 @@
+"""How a run was made: kept beside its shards, so that other settings are not mixed into them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from samp.files import whole
+from samp.runs.sources import Entry
+
+NAME = "manifest.json"
+FORMAT = "samp run 1"
+
+
+def identity(entries: Sequence[Entry]) -> str:
+    """SHA-256 of the ids and targets in their order: which shard holds which input.
+
+    >>> identity([Entry("a", 0)]) == identity([Entry("a", 1)]), identity([Entry("a", 0)]) == identity([Entry("b", 0)])
+    (True, False)
+    """
+    digest = hashlib.sha256()
+    for entry in entries:
+        digest.update(f"{entry.id}\0{entry.target}\0".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
+def read(folder: Path) -> dict[str, Any] | None:
+    """The manifest of the run in this folder, or None where there is none."""
+    path = folder / NAME
+    if not path.is_file():
+        return None
+    try:
+        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        known = manifest.get("format") == FORMAT
+    except (ValueError, AttributeError) as error:
+        raise ValueError(f"{path} is not whole ({error}): give another folder.") from error
+    if not known:
+        raise ValueError(f"{path} is of another program or version ({manifest.get('format')!r}): give another folder.")
+    return manifest
+
+
+def settle(folder: Path, settings: Mapping[str, Any], about: Mapping[str, Any]) -> None:
+    """Write the manifest of a new run; of one that is there, check that its settings are these.
+
+    `settings` decide what the numbers are; `about` is told as well, and may differ between a run and its re-run.
+    """
+    before = read(folder)
+    if before is None:
+        with whole(folder / NAME) as unfinished:
+            manifest = {"format": FORMAT, "settings": settings, "about": about}
+            unfinished.write_text(json.dumps(manifest, indent=2), encoding="utf-8")
+        return
+    here = json.loads(json.dumps(settings))
+    differ = differences(before["settings"], here)
+    if differ:
+        raise ValueError(
+            f"{folder} holds a run with other settings ({'; '.join(differ)}): give another folder, or the same "
+            "settings."
+        )
+
+
+def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
+    """What is not the same, in words.
+
+    >>> differences({"seed": 0, "dtype": "float32"}, {"seed": 1, "dtype": "float32"})
+    ['seed: 0 there, 1 here']
+    """
+    names = [name for name in {**there, **here} if there.get(name) != here.get(name)]
+    return [f"{name}: {_brief(there.get(name))} there, {_brief(here.get(name))} here" for name in names]
+
+
+def _brief(value: Any) -> str:
+    words = str(value)
+    return f"{words[:8]}…" if len(words) == 64 and " " not in words else words  # a SHA-256 differs from its start
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """While inside, no other run writes into this folder; the system lets go of it even if the process is killed."""
+    with _opened(folder / ".lock") as file:
+        try:
+            _lock(file)
+        except OSError as error:
+            raise ValueError(f"another run is writing into {folder}: wait for it, or give another folder.") from error
+        yield
+
+
+def _opened(path: Path) -> IO[str]:
+    try:
+        return path.open("w")
+    except OSError as error:
+        said = error.strerror or type(error).__name__
+        raise OSError(f"the folder {path.parent} cannot be written to ({said}): choose another --out.") from error
+
+
+def _lock(file: IO[str]) -> None:
+    """Nothing where the system has no such locks (Windows): shards are whole all the same."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

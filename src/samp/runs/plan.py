@@ -1,0 +1,106 @@
+"""What workers are told: a plan that travels, the jobs cut out of a data set, and what a worker does with one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from samp.batches import BatchSize
+from samp.files import UnwritableError
+from samp.methods import Method
+from samp.models import Classifier
+from samp.runs.explainer import Explainer
+from samp.runs.feeding import Sample, read
+from samp.runs.models import Model, fingerprint
+from samp.runs.shards import Receipt, Shards
+from samp.runs.sources import Entry, Source
+
+MAP_DTYPES = ("float16", "bfloat16", "float32")
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """All that decides what the numbers of a run are, but for its inputs."""
+
+    model: Model
+    weights: str
+    """The fingerprint that the model's weights must have, on every worker."""
+    method: Method
+    target: str | None
+    batch_size: BatchSize
+    map_dtype: str
+    seed: int
+    speed: str
+    folder: Path
+    form: str
+    device: str
+    dtype: str
+
+    @property
+    def shards(self) -> Shards:
+        return Shards(self.folder, self.form)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A shard to be done: its number and its inputs."""
+
+    shard: int
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a job: the receipt of its shard, or why there is none."""
+
+    shard: int
+    receipt: Receipt | None = None
+    error: str = ""
+    full: bool = False
+    """Whether it failed for want of room, so that no other shard would fit either."""
+    hopeless: bool = False
+    """Whether its worker can do nothing at all."""
+
+
+class Worker:
+    """Holds the model and does one job after the other."""
+
+    def __init__(self, plan: Plan) -> None:
+        classifier = plan.model.load()
+        if fingerprint(classifier.net) != plan.weights:
+            raise ValueError(
+                f"{classifier.name} has other weights each time it is made, so a data set cannot be explained by it: "
+                "seed its factory, or give its weights in a file."
+            )
+        self.plan = plan
+        how = {"batch_size": plan.batch_size, "seed": plan.seed, "speed": plan.speed}
+        self.explainer = Explainer(classifier, plan.method, plan.target, **how)
+
+    def work(self, shard: int, samples: Sequence[Sample]) -> Outcome:
+        """Explain these samples and write their shard."""
+        rows, maps = self.explainer.explain(samples)
+        try:
+            receipt = self.plan.shards.write(shard, rows, maps, getattr(torch, self.plan.map_dtype))
+        except UnwritableError as error:
+            return Outcome(shard, error=str(error), full=error.full)
+        return Outcome(shard, receipt)
+
+
+def cut(entries: Sequence[Entry], size: int) -> list[Job]:
+    """Shards of this many inputs, in order: the same ones every time.
+
+    >>> [(job.shard, len(job.entries)) for job in cut([Entry(str(i), i) for i in range(5)], 2)]
+    [(0, 2), (1, 2), (2, 1)]
+    """
+    starts = range(0, len(entries), size)
+    return [Job(number, tuple(entries[first : first + size])) for number, first in enumerate(starts)]
+
+
+def one_by_one(plan: Plan, source: Source, feeding: Classifier, jobs: Iterable[Job]) -> Iterator[Outcome]:
+    """Every job in this process: the same work as `samp.scale` gives to many."""
+    worker = Worker(plan)
+    for job in jobs:
+        yield worker.work(job.shard, read(source, job.entries, feeding))

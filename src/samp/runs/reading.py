@@ -1,0 +1,74 @@
+"""A run that is done, read back: its rows, its maps, and how it was made."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from samp.runs import manifest
+from samp.runs.shards import Shards
+from samp.runs.tables import Row
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """The folder of a run; shards whose receipt is missing or does not hold are left out.
+
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> from samp.models import mnist_slim
+    >>> from samp.runs import run
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = run([Image.new("L", (28, 28), 90)], out=folder, model=mnist_slim(), method="gradientxinput")
+    ...     done = load(folder)
+    ...     rows, maps = done.rows(), dict(done.maps())
+    >>> rows[0]["id"], rows[0]["gradients"], maps["0"].shape
+    ('0', 1, torch.Size([28, 28]))
+    """
+
+    folder: Path
+    settings: dict[str, Any]
+    about: dict[str, Any]
+    numbers: tuple[int, ...]
+    """The shards that are there."""
+
+    @property
+    def shards(self) -> Shards:
+        return Shards(self.folder, self.settings["numbers"])
+
+    def rows(self) -> list[Row]:
+        """One row for each input, in the order of the data set."""
+        return [row for number in self.numbers for row in self.shards.rows(number)]
+
+    def maps(self) -> Iterator[tuple[str, Tensor]]:
+        """The id and the map (h w, float32) of each input that has one, shard by shard."""
+        for number in self.numbers:
+            for row, found in zip(self.shards.rows(number), self.shards.maps(number), strict=True):
+                if not row["error"]:
+                    yield row["id"], found
+
+    def places(self) -> list[tuple[int, int]]:
+        """Where the map of each row lies: its shard, and its place in there."""
+        return [(number, place) for number in self.numbers for place in range(len(self.shards.rows(number)))]
+
+
+def load(folder: str | os.PathLike[str]) -> Run:
+    """The run in this folder.
+
+    >>> load("nowhere")
+    Traceback (most recent call last):
+    FileNotFoundError: there is no run in nowhere (no manifest.json): give the --out of a samp run.
+    """
+    place = Path(folder)
+    found = manifest.read(place)
+    if found is None:
+        raise FileNotFoundError(f"there is no run in {folder} (no {manifest.NAME}): give the --out of a samp run.")
+    settings = found["settings"]
+    shards = Shards(place, settings["numbers"])
+    wanted = range(-(-settings["inputs"] // settings["shard_size"]))
+    return Run(place, settings, found["about"], tuple(n for n in wanted if shards.receipt(n)))

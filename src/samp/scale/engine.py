@@ -1,0 +1,88 @@
+"""Ray Data as the engine: readers open and cut inputs, workers that hold the model explain them, shard by shard.
+
+    jobs ─► read (tasks, on CPUs) ─► explain and write (actors, one model each) ─► outcomes
+
+One row is one shard, so which inputs go together does not depend on how many workers there are. Ray Data holds the
+readers back when workers fall behind, starts a worker anew when it dies, and gives its shard to another. A worker
+writes its shards itself: nothing but outcomes comes back.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from samp.models import Classifier
+from samp.runs.door import Crew
+from samp.runs.feeding import read
+from samp.runs.plan import Job, Outcome, Plan, Worker
+from samp.runs.sources import Source
+from samp.scale.session import session
+
+MOST_DEATHS = 3  # of workers over one shard: one that kills its worker every time must not do so for ever
+READERS = 8  # for each worker at most; Ray starts as many as there is need and room for
+WAITING = 2  # shards given to a worker at a time: the one it is at, and the next
+
+
+def over_ray(plan: Plan, source: Source, feeding: Classifier, jobs: Sequence[Job], crew: Crew) -> Iterator[Outcome]:
+    """The outcome of each job as it comes in, in any order; a job whose worker died each time has none."""
+    workers = max(crew.workers, 1)
+    readers = min(READERS * workers, len(jobs))
+    with session(crew) as ray:
+        data = ray.data.from_items([{"job": pickle.dumps(job)} for job in jobs], override_num_blocks=len(jobs))
+        data = data.map(
+            _read,
+            fn_kwargs={"source": source, "feeding": feeding},
+            compute=ray.data.TaskPoolStrategy(size=readers),  # without a size, Ray would let the workers read
+            num_cpus=1,
+        )
+        data = data.map_batches(
+            _Actor,
+            batch_size=1,
+            compute=ray.data.ActorPoolStrategy(size=workers, max_tasks_in_flight_per_actor=WAITING),
+            fn_constructor_args=(plan,),
+            num_cpus=crew.cpus_per_worker,
+            num_gpus=crew.gpus_per_worker or None,
+        )
+        for row in data.iter_rows():
+            outcome: Outcome = pickle.loads(row["outcome"])
+            yield outcome
+
+
+def _read(row: dict[str, Any], source: Source, feeding: Classifier) -> dict[str, Any]:
+    job: Job = pickle.loads(row["job"])
+    return {"shard": job.shard, "samples": pickle.dumps(read(source, job.entries, feeding))}
+
+
+class _Actor:
+    """A worker in a process of its own; Ray starts it anew when it dies, and has it try its shard again."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan, self.useless = plan, ""
+        try:
+            self.worker = Worker(plan)
+        except Exception as error:  # Ray would start it again and again
+            self.useless = _words(error)
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
+        return {"outcome": [pickle.dumps(self._outcome(int(batch["shard"][0]), batch["samples"][0]))]}
+
+    def _outcome(self, shard: int, samples: bytes) -> Outcome:
+        if self.useless:
+            return Outcome(shard, error=self.useless, hopeless=True)
+        attempts = self.plan.shards.attempts(shard)
+        if attempts.begun() > MOST_DEATHS:
+            return Outcome(
+                shard, error=f"its worker died {MOST_DEATHS} times over it: look for an input that does this."
+            )
+        try:
+            outcome = self.worker.work(shard, pickle.loads(samples))
+        except Exception as error:
+            outcome = Outcome(shard, error=_words(error))
+        attempts.over()
+        return outcome
+
+
+def _words(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,100 @@
+"""A Ray to work on: one that runs already, a cluster's, or our own, which hears this machine alone and tells nobody.
+
+Ray reads these settings when it is imported or started, so they are made here, before.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from samp.runs.door import Crew
+
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",  # no statistics leave the machine
+    "RAY_DATA_DISABLE_PROGRESS_BARS": "1",
+    "RAY_BACKEND_LOG_LEVEL": "fatal",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # workers without a GPU of their own see all, as --device says which
+}
+# Ray's name for "this machine's address is 127.0.0.1": its default on a Mac. Elsewhere every server of a local Ray
+# would listen to the whole network.
+LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+
+
+@contextmanager
+def session(crew: Crew) -> Iterator[Any]:
+    """The module ray, connected; what was started for this is shut down behind it."""
+    ray = imported(local=crew.address is None)
+    ours = not ray.is_initialized()
+    if ours:
+        local = {"num_cpus": _cpus(crew), "include_dashboard": False}
+        with _hushed():
+            ray.init(
+                address=crew.address or "local",
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                **({} if crew.address else local),
+            )
+        _check_deaf(ray, crew)
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.max_errored_blocks = -1  # a shard that is lost is reported; the others go on
+    try:
+        yield ray
+    finally:
+        if ours:
+            ray.shutdown()
+
+
+def imported(local: bool) -> Any:
+    """Ray and its data library, imported quiet, and deaf to the network if it is to be local.
+
+    Where a program has imported Ray before us, its constant is set, which it made of its environment by then.
+    """
+    for name, value in {**QUIET, **(LOOPBACK if local else {})}.items():
+        os.environ.setdefault(name, value)
+    try:
+        import ray
+        import ray.data
+    except ImportError as error:
+        raise ImportError(
+            "workers need Ray, which is not installed: pip install 'samp[scale]', or leave out --workers."
+        ) from error
+    if local:
+        ray._private.ray_constants.ENABLE_RAY_CLUSTER = False
+    return ray
+
+
+def _check_deaf(ray: Any, crew: Crew) -> None:
+    """A Ray of our own that would listen to the network after all is not used."""
+    place = ray.util.get_node_ip_address()
+    if crew.address is None and not place.startswith("127.") and place != "::1":
+        ray.shutdown()
+        raise RuntimeError(
+            f"this version of Ray ({ray.__version__}) would listen to the network at {place}: start one as you want it "
+            "by `ray start --head` and give --address, or leave out --workers."
+        )
+
+
+@contextmanager
+def _hushed() -> Iterator[None]:
+    """Without what Ray's native part says on stderr while it starts; what goes wrong is raised all the same."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    try:
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def _cpus(crew: Crew) -> int:
+    """Room for every worker and for one reader beside them, however few cores there are."""
+    return max(os.cpu_count() or 1, round(crew.workers * crew.cpus_per_worker + 0.5) + 1)

@@ -1,0 +1,99 @@
+"""Value and gradient of a few rows as one CUDA graph: captured once, then replayed without launching kernel by kernel.
+
+A graph has one shape. So a call is padded to one of a few sizes: rows beyond the asked-for ones hold whatever they held
+before, and are not read.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+SIZES = (2, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+WARM_UPS = 3  # calls before a capture, in which libraries choose their kernels and take their memory
+Work = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+
+
+class Replay(Protocol):
+    """Does the captured work again, on whatever its buffers hold now."""
+
+    def __call__(self) -> object: ...
+
+
+Capture = Callable[[Callable[[], None]], Replay]
+
+
+def size_for(rows: int) -> int | None:
+    """The smallest size that holds so many rows; None where a call is large enough to go without.
+
+    >>> size_for(1), size_for(5), size_for(65)
+    (2, 6, None)
+    """
+    return next((size for size in SIZES if size >= rows), None)
+
+
+class Captured:
+    """One call of fixed size: x (rows n) and the places of the scores (rows k) in, scores and gradients out.
+
+    >>> def work(x, index):
+    ...     return x.gather(1, index).squeeze(1), torch.ones_like(x)
+    >>> call = Captured(work, 4, torch.rand(1, 3), torch.tensor([[2]]), capture=as_is)
+    >>> call(torch.tensor([[1.0, 2.0, 3.0]]), torch.tensor([[1]]))
+    (tensor([2.]), tensor([[1., 1., 1.]]))
+    """
+
+    def __init__(self, work: Work, size: int, x: Tensor, index: Tensor, capture: Capture) -> None:
+        self.x = x[:1].repeat(size, 1)
+        self.index = index[:1].repeat(size, 1)
+        self.value, self.gradient = x.new_empty(size), torch.empty_like(self.x)
+        self.alone = threading.Lock()
+
+        def fill() -> None:
+            value, gradient = work(self.x, self.index)
+            self.value.copy_(value)
+            self.gradient.copy_(gradient)
+
+        self.replay = capture(fill)
+
+    def __call__(self, x: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+        rows = len(x)
+        with self.alone:  # one set of buffers: another thread's rows would overwrite these
+            self.x[:rows].copy_(x)
+            self.index[:rows].copy_(index)
+            self.replay()
+            return self.value[:rows].clone(), self.gradient[:rows].clone()
+
+
+def as_is(fill: Callable[[], None]) -> Replay:
+    """No capture at all: the work is done anew each time."""
+    return fill
+
+
+class CudaCapture:
+    """Captures into CUDA graphs that share their memory, since no two of them run at once."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device, self.pool = device, torch.cuda.graph_pool_handle()
+
+    def __call__(self, fill: Callable[[], None]) -> Replay:
+        with torch.cuda.device(self.device):
+            self._warm_up(fill)
+            graph = torch.cuda.CUDAGraph()
+            # thread_local: what other threads do meanwhile (loading the next batch, say) is no concern of ours
+            with torch.cuda.graph(graph, pool=self.pool, capture_error_mode="thread_local"):
+                fill()
+        replay: Replay = graph.replay
+        return replay
+
+    def _warm_up(self, fill: Callable[[], None]) -> None:
+        """On a stream of its own, as torch asks for before a capture."""
+        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(WARM_UPS):
+                fill()
+        torch.cuda.current_stream().wait_stream(stream)

@@ -1,0 +1,83 @@
+"""What is kept of a model from one fast explanation to the next: its copy, compiled, and its captured calls."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from samp.speed.calls import Feed
+from samp.speed.graphs import Capture, Captured, CudaCapture
+from samp.speed.lowered import Lowered, form, lowered, refresh
+
+Compile = Callable[[nn.Module], Callable[..., Any]]
+COMPILED = "compiled"
+
+
+class Prepared:
+    """A model's copy with the ways to call it; `failed` holds the ways that it does not bear, with the reasons."""
+
+    def __init__(self, model: nn.Module, half: bool, device: torch.device) -> None:
+        self.form, self.half, self.device_type = form(model), half, device.type
+        self.copy = lowered(model, half)
+        self.plain = Lowered(self.copy, device.type, half)
+        self.compiled: Lowered | None = None
+        self.capture: Capture | None = None
+        self.graphs: dict[tuple[Feed, int], Captured] = {}
+        self.outputs: dict[Feed, torch.Size | None] = {}
+        self.failed: dict[str, str] = {}
+        self.trusted: set[str] = set()
+        if device.type == "cuda":
+            self.equip(torch.compile, CudaCapture(device))
+
+    def equip(self, compile: Compile | None, capture: Capture | None) -> None:
+        """Have calls compiled, and small ones captured."""
+        self.compiled = Lowered(_any_rows(compile(self.copy)), self.device_type, self.half) if compile else None
+        self.capture = capture
+
+    @property
+    def fastest(self) -> Lowered:
+        """The net compiled, unless it cannot be."""
+        return self.plain if self.compiled is None or COMPILED in self.failed else self.compiled
+
+    def fits(self, model: nn.Module, half: bool) -> bool:
+        """Whether all but the model's numbers is as it was."""
+        return self.half == half and self.form == form(model)
+
+
+def _any_rows(net: Callable[..., Any]) -> Callable[..., Any]:
+    """A compiled net that is made for any number of rows at once: they leave the batch as they arrive."""
+
+    def call(*inputs: Any) -> Any:
+        for given in inputs:
+            if isinstance(given, Tensor) and given.ndim:
+                torch._dynamo.maybe_mark_dynamic(given, 0)
+        return net(*inputs)
+
+    return call
+
+
+_KEPT: dict[int, Prepared] = {}
+
+
+def prepared(model: nn.Module, half: bool, device: torch.device) -> Prepared:
+    """The model made ready, from last time where nothing but its numbers changed; these are copied anew in any case.
+
+    Nothing here keeps the model itself alive, and what is kept goes with it.
+
+    >>> model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1)).eval()
+    >>> first = prepared(model, True, torch.device("cpu"))
+    >>> prepared(model, True, torch.device("cpu")) is first
+    True
+    """
+    known = _KEPT.get(id(model))
+    if known is not None and known.fits(model, half):
+        refresh(known.copy, model)
+        return known
+    if known is None:
+        weakref.finalize(model, _KEPT.pop, id(model), None)
+    _KEPT[id(model)] = made = Prepared(model, half, device)
+    return made

@@ -1,0 +1,88 @@
+"""Small data sets, nets and comparisons for tests of runs over whole data sets."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor, nn
+
+from samp.models import Classifier
+from samp.runs import load
+from samp.runs.tables import TIMING
+
+CLASSES = ("ant", "bee", "cat")
+SIDE = 12
+
+
+class Net(nn.Module):
+    """A small CNN, seeded, that may take its time."""
+
+    def __init__(self, pause: float = 0.0) -> None:
+        super().__init__()
+        with torch.random.fork_rng():
+            torch.default_generator.manual_seed(0)
+            self.layers = nn.Sequential(
+                nn.Conv2d(3, 4, 3, stride=2, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(4 * 36, len(CLASSES))
+            )
+        self.pause = pause
+
+    def forward(self, x: Tensor) -> Tensor:
+        time.sleep(self.pause)
+        scores: Tensor = self.layers(x)
+        return scores
+
+
+def classifier(pause: float = 0.0) -> Classifier:
+    return Classifier(Net(pause).eval(), "small", SIDE, 0.5, 0.5, CLASSES)
+
+
+def slow() -> Classifier:
+    return classifier(0.01)
+
+
+def deadly() -> Classifier:
+    """A net that kills its process over any input that is all white."""
+
+    class Deadly(Net):
+        def forward(self, x: Tensor) -> Tensor:
+            if bool((x == 1).flatten(1).all(1).any()):
+                os.kill(os.getpid(), 9)
+            return super().forward(x)
+
+    return Classifier(Deadly().eval(), "deadly", SIDE, 0.5, 0.5, CLASSES)
+
+
+def unseeded() -> Classifier:
+    net = nn.Sequential(nn.Flatten(), nn.Linear(3 * SIDE * SIDE, 2))
+    return Classifier(net.eval(), "unseeded", SIDE, 0.5, 0.5, ())
+
+
+def photos(folder: Path, count: int) -> Path:
+    """A folder of this many different photos, some of them in a folder of their own."""
+    noise = np.random.default_rng(0)
+    for i in range(count):
+        path = folder / ("deeper" if i % 3 == 2 else ".") / f"{i:03d}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(noise.integers(0, 255, (16, 20, 3), dtype=np.uint8)).save(path)
+    return folder
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    """The rows of a run but for what two runs of the same differ in."""
+    return [{name: value for name, value in row.items() if name not in TIMING} for row in load(folder).rows()]
+
+
+def same(one: Path, other: Path) -> None:
+    """Every row and every map of one run is that of the other: none missing, none twice."""
+    mine, theirs = rows(one), rows(other)
+    assert len({row["id"] for row in mine}) == len(mine)
+    assert mine == theirs
+    for (name, found), (wanted, expected) in zip(load(one).maps(), load(other).maps(), strict=True):
+        assert name == wanted
+        assert torch.equal(found, expected)

@@ -1,0 +1,219 @@
+"""Runs over data sets in one process: rows and maps are those of `explain`, and a run goes on where it stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import samp
+import small_runs
+from samp import photos
+from samp.runs import Model, load, run
+from samp.runs.shards import packed
+from small_runs import CLASSES, classifier, rows, same
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return small_runs.photos(tmp_path / "data", 7)
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+def by_hand(path: Path, method: str) -> samp.Attribution:
+    net = classifier()
+    return samp.explain(net.net, net.prepare(photos.read(path)), method=method)
+
+
+@pytest.mark.parametrize("method", ["samp++", "ig", "gradcam"])
+def test_rows_and_maps_are_those_of_explain(data: Path, out: Path, method: str) -> None:
+    summary = run(data, out=out, model=classifier(), method=method, shard_size=3, map_dtype="float32")
+    assert (summary.inputs, summary.explained, summary.code) == (7, 7, 0)
+    maps = dict(load(out).maps())
+    for row in load(out).rows():
+        expected = by_hand(data / row["id"], method)
+        net = classifier()
+        with torch.no_grad():
+            scores = net.net(net.prepare(photos.read(data / row["id"])))[0]
+        assert row["target"] == row["predicted"] == int(scores.argmax())
+        assert row["label"] == CLASSES[row["target"]]
+        assert row["score"] == pytest.approx(float(scores.max()), rel=1e-5)
+        assert row["gradients"] == int(expected.gradients)
+        assert row["error"] is None
+        assert torch.allclose(maps[row["id"]], expected.map[0], rtol=1e-4, atol=1e-6)
+        if method == "gradcam":
+            assert row["residual"] is None
+            continue
+        change = {way: float(value) for way, value in expected.score_change.items()}
+        assert row["score_change"] == pytest.approx(sum(change.values()), rel=1e-4, abs=1e-6)
+        assert row["residual"] == pytest.approx(float(expected.residual), rel=1e-3, abs=1e-5)
+        for way, value in change.items():
+            assert row["score"] - row[f"baseline_score_{way}"] == pytest.approx(value, rel=1e-4, abs=1e-6)
+
+
+def test_numbers_do_not_depend_on_the_form_of_their_file(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(data, out=tmp_path / "one", model=classifier())
+    monkeypatch.setattr("samp.runs.tables.find_spec", lambda name: None)
+    run(data, out=tmp_path / "other", model=classifier())
+    assert list((tmp_path / "other").rglob("*.jsonl"))
+    same(tmp_path / "one", tmp_path / "other")
+
+
+def test_float16_keeps_maps_of_any_scale() -> None:
+    for size in (1e-9, 1.0, 1e9):
+        credit = size * torch.randn(50, generator=torch.Generator().manual_seed(0))
+        stored = packed([credit], torch.float16)
+        back = stored["maps"][0].float() * stored["scale"][0]
+        assert torch.allclose(back, credit, rtol=2**-10, atol=float(credit.abs().max()) * 2**-24)
+
+
+# Going on.
+
+
+def test_shards_that_are_there_are_not_done_again(data: Path, out: Path) -> None:
+    run(data, out=out, model=classifier(), shard_size=3)
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("[!.]*") if path.is_file()}
+    again = run(data, out=out, model=classifier(), shard_size=3)
+    assert (again.found, again.explained) == (7, 7)
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+@pytest.mark.parametrize("part", ["numbers", "maps", "done"])
+@pytest.mark.parametrize("harm", ["cut short", "changed", "gone"])
+def test_a_shard_that_was_harmed_is_done_again(data: Path, tmp_path: Path, part: str, harm: str) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    for out in (one, other):
+        run(data, out=out, model=classifier(), shard_size=3)
+    (victim,) = (other / part).glob("000001.*")
+    content = victim.read_bytes()
+    if harm == "gone":
+        victim.unlink()
+    else:
+        middle = len(content) // 2
+        changed = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+        victim.write_bytes(content[:middle] if harm == "cut short" else changed)
+    again = run(data, out=other, model=classifier(), shard_size=3)
+    assert again.found == 4
+    same(one, other)
+
+
+def test_a_photo_that_was_bad_is_explained_once_it_is_repaired(data: Path, tmp_path: Path) -> None:
+    run(data, out=tmp_path / "one", model=classifier(), shard_size=3)
+    good = (data / "001.png").read_bytes()
+    (data / "001.png").write_bytes(good[: len(good) // 2])
+    bad = run(data, out=tmp_path / "other", model=classifier(), shard_size=3)
+    assert (bad.explained, bad.code, list(bad.failures)) == (6, 1, ["001.png"])
+    assert "cannot be read as an image" in bad.failures["001.png"]
+    failed = {row["id"]: row for row in rows(tmp_path / "other")}["001.png"]
+    assert failed["error"] == bad.failures["001.png"]
+    assert failed["score"] is None
+    assert len(list(load(tmp_path / "other").maps())) == 6
+    (data / "001.png").write_bytes(good)
+    kept = run(data, out=tmp_path / "other", model=classifier(), shard_size=3, keep_failed=True)
+    assert (kept.found, kept.failures) == (6, bad.failures)
+    assert run(data, out=tmp_path / "other", model=classifier(), shard_size=3).code == 0
+    same(tmp_path / "one", tmp_path / "other")
+
+
+def test_a_run_killed_at_any_point_is_finished_by_another(data: Path, tmp_path: Path) -> None:
+    run(data, out=tmp_path / "one", model=classifier(), shard_size=1)
+    code = """
+import os, sys, samp.runs.shards as shards, small_runs
+from samp.runs import run
+count = [0]
+def dying(self, *args, write=shards.Shards.write):
+    receipt = write(self, *args)
+    count[0] += 1
+    if count[0] == 3:
+        open(self.folder / "maps" / ".left.part", "w").write("half")
+        os.kill(os.getpid(), 9)
+    return receipt
+shards.Shards.write = dying
+run(sys.argv[1], out=sys.argv[2], model=small_runs.classifier(), shard_size=1)
+"""
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    killed = subprocess.run([sys.executable, "-c", code, data, tmp_path / "other"], env=env, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    again = run(data, out=tmp_path / "other", model=classifier(), shard_size=1)
+    assert again.found == 3
+    assert not list((tmp_path / "other").rglob("*.part"))
+    same(tmp_path / "one", tmp_path / "other")
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"method": "ig"}, "method: SAMPPlusPlus"),
+        ({"seed": 1}, "seed: 0 there, 1 here"),
+        ({"target": "bee"}, "target: the data set's, else predicted there, bee here"),
+        ({"shard_size": 2}, "shard_size: 128 there, 2 here"),
+        ({"map_dtype": "float32"}, "map_dtype: float16 there, float32 here"),
+        ({"batch_size": 1}, "batch_size: auto there, 1 here"),
+        ({"speed": "fast"}, "speed: exact there, fast here"),
+        ({"model": Model(classifier(), dtype="float64")}, "dtype: float32 there, float64 here"),
+    ],
+)
+def test_other_settings_are_not_mixed_in(data: Path, out: Path, changed: dict[str, Any], said: str) -> None:
+    run(data, out=out, model=classifier())
+    with pytest.raises(ValueError, match="holds a run with other settings") as refused:
+        run(data, out=out, **{"model": classifier(), **changed})
+    assert said in str(refused.value)
+
+
+def test_other_weights_and_other_inputs_are_not_mixed_in(data: Path, out: Path) -> None:
+    run(data, out=out, model=classifier())
+    other = classifier()
+    next(other.net.parameters()).data[0] += 1
+    with pytest.raises(ValueError, match="weights: "):
+        run(data, out=out, model=other)
+    small_runs.photos(data, 8)
+    with pytest.raises(ValueError, match="inputs: 7 there, 8 here; ids: "):
+        run(data, out=out, model=classifier())
+
+
+def test_two_runs_do_not_write_into_one_folder(data: Path, out: Path) -> None:
+    refused: list[str] = []
+
+    def again(count: object) -> None:
+        with pytest.raises(ValueError, match="another run is writing into"):
+            run(data, out=out, model=classifier())
+        refused.append("yes")
+
+    run(data, out=out, model=classifier(), tell=again)
+    assert refused
+
+
+def test_weights_that_differ_each_time_are_refused(data: Path, out: Path) -> None:
+    with pytest.raises(ValueError, match="has other weights each time it is made"):
+        run(data, out=out, model="small_runs:unseeded")
+
+
+def test_the_net_is_left_as_it_was(data: Path, out: Path) -> None:
+    mine = classifier()
+    run(data, out=out, model=Model(mine, dtype="float64"))
+    assert next(mine.net.parameters()).dtype == torch.float32
+    assert json.loads((out / "manifest.json").read_text())["settings"]["dtype"] == "float64"
+
+
+def test_neither_ray_nor_pyarrow_is_imported_before_it_is_asked_for() -> None:
+    code = """
+import sys, samp
+from samp.cli import main
+import samp.door, samp.runs, samp.cli.explain, samp.cli.run, samp.cli.explaining
+print([name for name in ("ray", "pyarrow", "datasets") if name in sys.modules])
+"""
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "[]"

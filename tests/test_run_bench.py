@@ -1,0 +1,48 @@
+"""The benchmark of data sets counts right; how fast it is is not tested."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from samp.bench.data_sets import Slope, fitted, measure, processes, resident, table
+
+
+def test_the_slope_is_that_of_least_squares_through_ten_means() -> None:
+    noise = np.random.default_rng(0)
+    x = np.arange(200.0)
+    y = 3 + 0.25 * x + noise.normal(size=200)
+    found = fitted(x.tolist(), y.tolist())
+    means = [part.mean() for part in np.split(y, 10)], [part.mean() for part in np.split(x, 10)]
+    slope, _ = np.polyfit(means[1], means[0], 1)
+    assert found.per_thousand == pytest.approx(1000 * slope)
+    assert abs(found.per_thousand - 250) < found.half
+    assert not found.flat
+
+
+def test_noise_without_a_slope_is_flat_nineteen_times_of_twenty() -> None:
+    noise = np.random.default_rng(1)
+    flat = [fitted(range(100), noise.normal(size=100).tolist()).flat for _ in range(400)]
+    assert 0.92 < np.mean(flat) < 0.98  # three standard errors of 400 trials beside 0.95
+
+
+def test_too_few_images_are_refused_rather_than_fitted() -> None:
+    with pytest.raises(ValueError, match="16 images are too few to fit a line: take 960 at least"):
+        measure(16, (0,))
+
+
+def test_the_table_has_a_row_for_each_run_and_says_what_is_flat() -> None:
+    from samp.bench.data_sets import Measured
+
+    rows = [Measured(n, 2000, 10.0 * n, 1.0, 300.0, Slope(1.0, 0.5), Slope(-1.0, 0.5)) for n in (1, 2)]
+    first, second = table(rows).splitlines()[2:4]
+    assert "| 1.00 |" in first
+    assert "| 2.00 |" in second
+    assert "+1.00 ± 0.50 (rising)" in second
+    assert "-1.00 ± 0.50 (falling)" in second
+
+
+def test_this_process_holds_memory_and_a_process_that_is_gone_holds_none() -> None:
+    (mine,) = processes(0)
+    assert resident(mine) > 10
+    assert resident(2**22 + 1) == 0.0  # above the largest number a process can have

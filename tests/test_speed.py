@@ -1,0 +1,350 @@
+"""Fast calls: the same question through a copy of the net, and the exact answer where the net does not bear that."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import samp
+from laws import assert_same
+from samp.models import mobilenet_v2, squeezenet1_1
+from samp.photos import read
+from samp.speed import fast, prepared
+from samp.speed.agreement import agreement
+from samp.speed.graphs import SIZES, Captured, as_is, size_for
+
+Equip = Callable[..., None]
+EVEN = samp.SAMP(pixels_per_step=30)  # no step rule: all rows arrive together
+
+
+def net(seed: int = 0) -> nn.Sequential:
+    torch.manual_seed(seed)
+    layers = [nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(inplace=True), nn.Conv2d(8, 8, 3, 2), nn.Softplus()]
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(72, 5)).eval()
+
+
+def images(count: int = 3, seed: int = 1) -> Tensor:
+    return torch.rand(count, 3, 10, 10, generator=torch.Generator().manual_seed(seed))
+
+
+@pytest.fixture(autouse=True)
+def _whole(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Copies in float32, so that fast is exact to rounding and a broken law stands out; nothing kept between tests."""
+    monkeypatch.setattr(fast, "half_pays", lambda device: False)
+    yield
+    prepared._KEPT.clear()
+
+
+@pytest.fixture
+def equip(monkeypatch: pytest.MonkeyPatch) -> Equip:
+    """Have nets compiled and calls captured, as on a GPU, by stand-ins that run on a CPU."""
+
+    def ready(compile: Any = None, capture: Any = None) -> None:
+        plain = prepared.Prepared.__init__
+
+        def init(self: prepared.Prepared, *args: Any) -> None:
+            plain(self, *args)
+            self.equip(compile, capture)
+
+        monkeypatch.setattr(prepared.Prepared, "__init__", init)
+
+    return ready
+
+
+def eagerly(model: nn.Module) -> Callable[..., Any]:
+    return torch.compile(model, backend="aot_eager")
+
+
+def refusing(*_: Any) -> Any:
+    raise RuntimeError("operation not permitted when stream is capturing\nand more")
+
+
+def agree(a: samp.Attribution, b: samp.Attribution) -> None:
+    torch.testing.assert_close(a.values, b.values, rtol=1e-4, atol=1e-6)  # float32, other kernels' summing order
+    assert torch.equal(a.gradients, b.gradients)
+
+
+@pytest.mark.parametrize(
+    ("compile", "capture", "label"),
+    [
+        (None, None, "fast: channels last"),
+        (None, as_is, "fast: channels last, CUDA graphs of 6 rows"),
+        (eagerly, None, "fast: channels last, compiled"),
+        (eagerly, as_is, "fast: channels last, compiled, CUDA graphs of 6 rows"),
+    ],
+)
+def test_every_fast_way_gives_the_exact_answer_and_is_named(
+    equip: Equip, compile: Any, capture: Any, label: str
+) -> None:
+    equip(compile, capture)
+    model, x = net(), images()
+    exact = samp.explain(model, x, method=EVEN)
+    assert exact.details["speed"] == "exact"
+    for _ in range(2):  # made, then found again
+        quick = samp.explain(model, x, method=EVEN, speed="fast")
+        agree(quick, exact)
+        assert quick.details["speed"] == label
+
+
+def test_scores_at_places_in_larger_outputs_are_captured(equip: Equip) -> None:
+    equip(None, as_is)
+    torch.manual_seed(0)
+    model, x = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Softplus(), nn.Conv2d(4, 6, 3)).eval(), images()
+    target = [(5, 0, 2), (1, 3, 4), (0, 5, 1)]
+    quick = samp.explain(model, x, method=EVEN, target=target, speed="fast")
+    agree(quick, samp.explain(model, x, method=EVEN, target=target))
+    assert "CUDA graphs" in quick.details["speed"]
+
+
+@pytest.mark.parametrize("target", [2, [0, 4, 1], lambda output: output[:, 1] - output[:, 2]])
+def test_targets_of_any_kind_are_explained_fast(equip: Equip, target: Any) -> None:
+    equip(None, as_is)
+    model, x = net(), images()
+    agree(samp.explain(model, x, target=target, speed="fast"), samp.explain(model, x, target=target))
+
+
+def test_one_captured_call_serves_other_targets_and_other_inputs(equip: Equip) -> None:
+    equip(None, as_is)
+    model = net()
+    for target, seed in ((0, 1), (3, 1), (3, 2)):
+        x = images(3, seed)
+        exact = samp.explain(model, x, method=EVEN, target=target)
+        agree(samp.explain(model, x, method=EVEN, target=target, speed="fast"), exact)
+    assert [size for _, size in prepared._KEPT[id(model)].graphs] == [6]
+
+
+def test_several_inputs_and_further_arguments_are_fed_in_their_shapes() -> None:
+    class Two(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.image, self.table = net(), nn.Linear(4, 5)
+
+        def forward(self, image: Tensor, table: Tensor, weight: Tensor) -> Tensor:
+            out: Tensor = self.image(image) * weight[:, None] + self.table(table).tanh()
+            return out
+
+    model, inputs, weight = Two().eval(), (images(), torch.rand(3, 4)), torch.tensor([1.0, 2.0, 3.0])
+    exact = samp.explain(model, inputs, target=1, forward_args=weight)
+    quick = samp.explain(model, inputs, target=1, forward_args=weight, speed="fast")
+    for a, b in zip(quick.values, exact.values, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
+    assert quick.details["speed"] == "fast: channels last"
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 5, 64])
+def test_padding_to_a_size_changes_nothing(rows: int) -> None:
+    def work(x: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+        return x.gather(1, index).squeeze(1) ** 2, x * 3
+
+    size = size_for(rows)
+    assert size is not None
+    assert size in SIZES
+    call = Captured(work, size, torch.rand(1, 4), torch.tensor([[0]]), as_is)
+    for seed in range(2):  # the second time, what the first left in the padding must not matter
+        x, index = torch.rand(rows, 4), torch.randint(4, (rows, 1))
+        for got, wanted in zip(call(x, index), work(x, index), strict=True):
+            assert torch.equal(got, wanted), seed
+
+
+def test_what_a_captured_call_gave_is_not_overwritten_by_the_next() -> None:
+    call = Captured(lambda x, i: (x.sum(1), x), 2, torch.zeros(1, 2), torch.tensor([[0]]), as_is)
+    _, first = call(torch.ones(1, 2), torch.tensor([[0]]))
+    call(torch.zeros(1, 2), torch.tensor([[0]]))
+    assert first.tolist() == [[1.0, 1.0]]
+
+
+def test_one_compiled_net_serves_any_number_of_rows(equip: Equip) -> None:
+    made = []
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        made.append(len(inputs))
+        return graph.forward
+
+    equip(lambda model: torch.compile(model, backend=backend))
+    model = net()
+    for count in (5, 3, 4):
+        samp.explain(model, images(count), speed="fast", method="ig", batch_size=2 * count)
+    assert len(made) == 1
+
+
+def odd(kind: str) -> Any:
+    model = net()
+    if kind == "the model is no nn.Module":
+        return lambda x: model(x)
+    if kind == "the model has hooks":
+        model[0].register_forward_hook(lambda module, args, output: output * 2)
+    if kind.startswith("the model cannot be copied"):
+
+        class Stubborn(nn.Sequential):
+            def __deepcopy__(self, memo: Any) -> Any:
+                raise RuntimeError("one of a kind")
+
+        return Stubborn(*model).eval()
+    return model
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "the model is no nn.Module",
+        "the model has hooks",
+        "the model cannot be copied (RuntimeError: one of a kind)",
+    ],
+)
+def test_a_model_that_bears_nothing_is_explained_exactly_and_the_result_says_why(reason: str) -> None:
+    model, x = odd(reason), images()
+    quick = samp.explain(model, x, speed="fast")
+    assert_same(quick, samp.explain(model, x))
+    assert quick.details["speed"] == f"exact: {reason}"
+
+
+def test_a_model_in_training_mode_is_explained_exactly() -> None:
+    model = nn.Sequential(nn.Flatten(), nn.Dropout(0.5), nn.Linear(300, 2)).train()
+    with pytest.warns(UserWarning, match="training mode"):
+        quick = samp.explain(model, images(), speed="fast", seed=3)
+    assert quick.details["speed"] == "exact: the model is in training mode"
+
+
+def test_what_fails_falls_back_to_the_next_way_for_good(equip: Equip) -> None:
+    equip(lambda model: refusing, refusing)
+    model, x = net(), images()
+    for _ in range(2):
+        quick = samp.explain(model, x, speed="fast")
+        agree(quick, samp.explain(model, x))
+        assert quick.details["speed"].startswith("fast: channels last; no CUDA graphs: RuntimeError: operation not")
+        assert "no compiled: RuntimeError" in quick.details["speed"]
+        assert "and more" not in quick.details["speed"]
+
+
+def test_a_way_whose_gradients_are_others_is_not_trusted(equip: Equip) -> None:
+    model, x = nn.Sequential(nn.Flatten(), nn.Linear(300, 4), nn.Softplus(), nn.Linear(4, 2)).eval(), images()
+    equip(lambda copied: lambda x: copied(x) * -1)
+    quick = samp.explain(model, x, speed="fast", target=0)
+    agree(quick, samp.explain(model, x, target=0))
+    assert "no compiled: its gradient was not that of the exact call" in quick.details["speed"]
+
+
+def test_a_wrong_target_is_told_as_ever_and_spoils_nothing(equip: Equip) -> None:
+    equip(None, as_is)
+    model, x = net(), images()
+    for _ in range(2):
+        with pytest.raises(ValueError, match="target 9 is out of range"):
+            samp.explain(model, x, target=9, speed="fast")
+        quick = samp.explain(model, x, method=EVEN, target=1, speed="fast")
+        assert quick.details["speed"] == "fast: channels last, CUDA graphs of 6 rows"
+
+
+def test_out_of_memory_is_passed_on_so_that_the_batch_is_halved() -> None:
+    class Hungry(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            if len(x) > 2:
+                raise RuntimeError("CUDA out of memory")
+            return x.flatten(1).square()
+
+    quick = samp.explain(Hungry().eval(), images(), target=0, speed="fast")
+    assert quick.details["batch_size"] == 1  # 6, 3, 1
+    assert quick.details["speed"] == "fast: channels last"
+
+
+def test_the_users_net_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fast, "half_pays", lambda device: True)
+    model = net()
+    before = {name: (t, t.clone(), t.dtype, t.stride(), t._version) for name, t in model.state_dict().items()}
+    result = samp.explain(model, images(), speed="fast")
+    assert result.details["speed"] == "fast: bfloat16, channels last"
+    assert result.values.dtype == torch.float32
+    for name, t in model.state_dict().items():
+        tensor, numbers, *looks = before[name]
+        assert t.data_ptr() == tensor.data_ptr()
+        assert torch.equal(t, numbers)
+        assert [t.dtype, t.stride(), t._version] == looks
+    assert all(p.requires_grad and p.grad is None for p in model.parameters())
+
+
+def test_fast_never_works_with_old_numbers(equip: Equip) -> None:
+    """Also where they change behind the version counter's back, or in a buffer."""
+    equip(None, as_is)
+    model, x = net(), images()
+    samp.explain(model, x, target=0, speed="fast")
+    for change in (
+        lambda: model[0].weight.data.neg_(),
+        lambda: setattr(model[3].weight, "data", torch.randn_like(model[3].weight)),
+        lambda: model[1].running_var.mul_(4),
+        lambda: setattr(model[3], "stride", (3, 3)) or setattr(model, "6", nn.Linear(32, 5).eval()),
+    ):
+        change()
+        agree(samp.explain(model, x, target=0, speed="fast"), samp.explain(model, x, target=0))
+
+
+def test_nothing_kept_outlives_the_model(equip: Equip) -> None:
+    equip(eagerly, as_is)
+    model, x = net(), images()
+    samp.explain(model, x, speed="fast")
+    gone = weakref.ref(model), weakref.ref(x)
+    assert prepared._KEPT
+    del model, x
+    gc.collect()
+    assert [ref() for ref in gone] == [None, None]
+    assert not prepared._KEPT
+
+
+def test_float64_inputs_are_not_lowered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fast, "half_pays", lambda device: True)
+    model, x = net().double(), images().double()
+    quick = samp.explain(model, x, speed="fast")
+    torch.testing.assert_close(quick.values, samp.explain(model, x).values, rtol=1e-9, atol=1e-11)
+    assert quick.details["speed"] == "fast: channels last"
+
+
+def test_methods_without_plain_gradients_say_that_they_are_exact() -> None:
+    result = samp.explain(net(), images(), method="random", speed="fast")
+    assert result.details["speed"] == "exact: this method asks for no plain gradients"
+
+
+def test_an_unknown_speed_is_told() -> None:
+    with pytest.raises(ValueError, match="unknown speed 'fats': did you mean 'fast'"):
+        samp.explain(net(), images(), speed="fats")  # type: ignore[arg-type]  # the point of the test
+
+
+def test_scores_keep_their_digits_in_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last layer stays in float32: a score near 100 would else be rounded to halves."""
+    monkeypatch.setattr(fast, "half_pays", lambda device: True)
+    model = net()
+    with torch.no_grad():
+        model[-1].bias.fill_(100.0)
+    scores = samp.explain(model, images(), speed="fast").scores["to_image"]
+    scores = scores[scores.isfinite()]
+    assert (scores != scores.bfloat16()).float().mean() > 0.9
+
+
+@pytest.mark.parametrize("make", [squeezenet1_1, mobilenet_v2])
+def test_fast_maps_of_real_nets_agree_with_exact_ones(
+    data: Path, make: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bounds: cells of 8 × 8 pixels rank alike, most of the highest tenth is in common, and both curves score alike.
+
+    Single pixels do not: an input that differs by 1e-6 already takes another path (rank correlation 0.84 on
+    SqueezeNet, as 0.66 here), with the same cells.
+    """
+    monkeypatch.setattr(fast, "half_pays", lambda device: True)
+    name = make.__name__
+    classifier = make(data / "models" / f"{name}_fp16.safetensors")
+    photo = classifier.prepare(read(next(iter(sorted((data / "photos").glob("n0*"))))))
+    x = F.interpolate(photo, (128, 128), mode="bilinear", antialias=True)
+    exact = samp.explain(classifier.net, x)
+    quick = samp.explain(classifier.net, x, speed="fast")
+    assert quick.details["target"] == exact.details["target"]
+    found = agreement(classifier.net, x, exact.details["target"], exact.map, quick.map)
+    assert found.cells > 0.85
+    assert found.pixels > 0.4
+    assert found.overlap > 0.5
+    assert abs(found.deletion) < 0.08
+    assert abs(found.insertion) < 0.08
