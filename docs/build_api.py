@@ -22,12 +22,13 @@ Written from the docstrings by `python docs/build_api.py`: edit those, not this 
 The examples assume `import torch, samp` and `from torch import nn`; in a section on a module, its own names as well."""
 # Title, the module whose docstring opens the section ("" for none), and its names.
 SECTIONS: tuple[tuple[str, str, str], ...] = (
-    ("Explain", "", "samp.explain samp.Attribution samp.compare samp.Compared"),
-    ("Methods", "samp.methods", "samp.SAMP samp.SAMPPlusPlus samp.IG samp.methods.names"),
+    ("Explain", "", "samp.explain samp.Attribution samp.compare samp.Compared samp.run"),
+    ("Methods", "samp.methods", "samp.SAMP samp.SAMPPlusPlus samp.Coupled samp.IG samp.methods.names"),
     ("Groups", "samp.groups", "samp.Pixels samp.Elements samp.Patches"),
     ("Baselines", "samp.baselines", "Constant Uniform GaussianNoise Blurred"),
     ("Credit", "samp.credit", "momentum left right trapezoid Shared"),
     ("Models", "samp.models", "load Classifier"),
+    ("Data sets", "samp.datasets", "open_dataset arrays Images Entry"),
     (
         "Metrics",
         "samp.metrics",
