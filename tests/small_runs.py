@@ -38,6 +38,21 @@ class Net(nn.Module):
         return scores
 
 
+class Lost(Net):
+    """A net whose device is lost in the first process that asks it for a gradient, and stays lost there."""
+
+    def __init__(self, marker: Path) -> None:
+        super().__init__()
+        self.marker, self.here = marker, False
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.requires_grad and (self.here or not self.marker.exists()):
+            self.marker.touch()
+            self.here = True
+            raise RuntimeError("CUDA error: unspecified launch failure")
+        return super().forward(x)
+
+
 def classifier(pause: float = 0.0) -> Classifier:
     return Classifier(Net(pause).eval(), "small", SIDE, 0.5, 0.5, CLASSES)
 
@@ -56,6 +71,17 @@ def deadly() -> Classifier:
             return super().forward(x)
 
     return Classifier(Deadly().eval(), "deadly", SIDE, 0.5, 0.5, CLASSES)
+
+
+def talking() -> Classifier:
+    """A net that prints."""
+
+    class Talking(Net):
+        def forward(self, x: Tensor) -> Tensor:
+            print("Hello from the net.")
+            return super().forward(x)
+
+    return Classifier(Talking().eval(), "talking", SIDE, 0.5, 0.5, CLASSES)
 
 
 def unseeded() -> Classifier:

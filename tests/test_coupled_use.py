@@ -13,9 +13,10 @@ from torch import Tensor, nn
 
 import samp
 from laws import CLOSE, Counted, assert_same, assert_same_sample, differs, images, net
-from samp import player
+from samp import player, walk
 from samp.methods.coupled import QUALITIES, SMALL
 from samp.models import Classifier
+from samp.problem import Problem
 
 PAIR = ("black", 0.7)
 EVEN: dict[str, Any] = {"growth": 0, "weight": 1}
@@ -74,6 +75,28 @@ def test_tokens_columns_and_two_inputs() -> None:
         assert (one.residual.abs() < 1e-12).all()
 
 
+# ---- other scores, other numbers of groups ----
+
+
+@pytest.mark.parametrize("quality", ["standard", "fine"])
+def test_a_number_added_to_the_score_changes_nothing_and_a_factor_multiplies_the_credit(quality: Any) -> None:
+    x, model, method = images(0, 2, 3, 6, 6), net(0, 108), samp.Coupled(quality)
+    plain = samp.explain(model, x, target=0, method=method)
+    raised = samp.explain(lambda x: model(x) + 5, x, target=0, method=method)
+    tripled = samp.explain(lambda x: 3 * model(x), x, target=0, method=method)
+    torch.testing.assert_close(raised.values, plain.values, **CLOSE)
+    torch.testing.assert_close(tripled.values, 3 * plain.values, **CLOSE)
+
+
+def test_renumbering_the_groups_renumbers_their_credit() -> None:
+    x, model, number = images(0, 2, 3, 6, 6), net(0, 108), torch.arange(36).view(6, 6) // 3
+    other = torch.randperm(12, generator=torch.Generator().manual_seed(0))
+    plain, renumbered = (
+        samp.explain(model, x, target=0, method="coupled", groups=groups) for groups in (number, other[number])
+    )
+    torch.testing.assert_close(renumbered.group_values[:, other], plain.group_values, **CLOSE)
+
+
 # ---- what comes with it ----
 
 
@@ -95,6 +118,32 @@ def test_a_failed_sample_is_named_with_its_direction_and_the_others_are_there() 
     failed = caught.value.result
     assert failed.values[1].isnan().all()
     assert_same_sample(failed, 0, samp.explain(model, x[:1], method=samp.Coupled(eta=1, steps=2, baseline=0.0)), 0)
+
+
+@pytest.mark.parametrize(("baseline", "direction"), [((1.0, 0.0), "to_image"), ((0.0, 1.0), "to_baseline")])
+def test_where_a_gradient_alone_fails_its_direction_is_named(baseline: Any, direction: str) -> None:
+    """The root of 0 is a number, its slope is not; only one of the walks comes by 0."""
+    with pytest.raises(samp.NonFiniteError, match=f"sample 0 at step . of its walk {direction}:"):
+        samp.explain(lambda x: x.sum(1).sqrt(), torch.ones(1, 2) / 2, method=samp.Coupled(baseline=baseline))
+
+
+def test_a_weight_that_takes_the_gradient_out_of_range_is_a_failure_too() -> None:
+    x = torch.full((1, 2), 1e-38)
+    with pytest.raises(samp.NonFiniteError, match="sample 0 at step 0 of its walk to_baseline:"):
+        samp.explain(lambda x: 3e38 * x.sum(1), x, method=samp.Coupled(weight=2.0, baseline=0.0))
+
+
+@pytest.mark.parametrize(("asked", "used"), [(8, 8), (1, 2)])
+def test_the_batch_size_is_told_in_walks_of_which_a_sample_has_two(asked: int, used: int) -> None:
+    result = samp.explain(net(0, 27), images(0, 5, 3, 3, 3), target=0, method="coupled", batch_size=asked)
+    assert result.details["batch_size"] == used
+
+
+def test_what_may_be_compiled_of_a_walk_may_be_of_a_coupled_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+    monkeypatch.setattr(Problem, "fuse", property(lambda _: lambda work: seen.append(work) or work))
+    samp.explain(net(0), images(0, 1, 12), target=0, method="coupled")
+    assert seen == [walk._stand, walk._move]
 
 
 def test_results_are_saved_and_read_and_their_paths_can_be_played(tmp_path: Path) -> None:

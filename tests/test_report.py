@@ -17,7 +17,7 @@ from browser import scrolls_sideways, started, visit
 from cli_runs import refused
 from cli_runs import run as command
 from samp.cli.report_facts import QUANTITIES, Quantity, bars, classes, ends, judged_by
-from samp.cli.report_page import page
+from samp.cli.report_page import _card, page
 from samp.runs import load, run
 from small_runs import classifier
 
@@ -94,6 +94,7 @@ def test_an_error_of_no_change_is_infinite_or_none() -> None:
     assert error.of({"residual": 0.0, "score_change": 0.0}) == 0.0
     assert error.of({"residual": None, "score_change": 1.0}) is None
     assert judged_by([]).key == "gini"
+    assert "; 1 without bound" in _card(error, [{"residual": 0.5, "score_change": 0.0}])
 
 
 def test_a_run_that_is_not_finished_is_summed_up_as_far_as_it_is_there(done: Path, tmp_path: Path) -> None:
@@ -112,7 +113,9 @@ def test_a_run_of_almost_nothing_has_a_page(tmp_path: Path, photos: int) -> None
     data.mkdir(exist_ok=True)
     (data / "bad.png").write_text("no photo")
     run(data, out=tmp_path / "out", model=classifier())
-    assert "There are too few maps for this" in page(load(tmp_path / "out"))
+    words = page(load(tmp_path / "out"))
+    assert "There are too few maps for this" in words
+    assert "credit is not meant to sum" not in words  # no row says so, but the method's would
 
 
 def test_pictures_are_shown_where_the_data_set_is_there(done: Path, tmp_path: Path) -> None:

@@ -128,27 +128,29 @@ def test_a_photo_that_was_bad_is_explained_once_it_is_repaired(data: Path, tmp_p
     same(tmp_path / "one", tmp_path / "other")
 
 
-def test_a_run_killed_at_any_point_is_finished_by_another(data: Path, tmp_path: Path) -> None:
+# The manifest is renamed first, then of each shard its maps, its numbers and its receipt.
+@pytest.mark.parametrize(("renames", "found"), [(0, 0), (4, 1), (5, 1), (6, 1), (7, 2)])
+def test_a_run_killed_at_any_point_is_finished_by_another(data: Path, tmp_path: Path, renames: int, found: int) -> None:
     run(data, out=tmp_path / "one", model=classifier(), shard_size=1)
     code = """
-import os, sys, samp.runs.shards as shards, small_runs
+import os, sys, small_runs
 from samp.runs import run
-count = [0]
-def dying(self, *args, write=shards.Shards.write):
-    receipt = write(self, *args)
-    count[0] += 1
-    if count[0] == 3:
-        open(self.folder / "maps" / ".left.part", "w").write("half")
+left = [int(sys.argv[3])]
+def dying(*names, replace=os.replace):
+    if not left[0]:
         os.kill(os.getpid(), 9)
-    return receipt
-shards.Shards.write = dying
+    left[0] -= 1
+    replace(*names)
+os.replace = dying
 run(sys.argv[1], out=sys.argv[2], model=small_runs.classifier(), shard_size=1)
 """
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
-    killed = subprocess.run([sys.executable, "-c", code, data, tmp_path / "other"], env=env, check=False)
+    words = [sys.executable, "-c", code, data, tmp_path / "other", str(renames)]
+    killed = subprocess.run(words, env=env, check=False)
     assert killed.returncode == -signal.SIGKILL
+    assert len(list((tmp_path / "other").rglob("*.part"))) == 1
     again = run(data, out=tmp_path / "other", model=classifier(), shard_size=1)
-    assert again.found == 3
+    assert again.found == found
     assert not list((tmp_path / "other").rglob("*.part"))
     same(tmp_path / "one", tmp_path / "other")
 
@@ -181,6 +183,47 @@ def test_other_weights_and_other_inputs_are_not_mixed_in(data: Path, out: Path) 
         run(data, out=out, model=other)
     small_runs.photos(data, 8)
     with pytest.raises(ValueError, match="inputs: 7 there, 8 here; ids: "):
+        run(data, out=out, model=classifier())
+
+
+def test_a_run_without_a_shard_may_be_begun_anew_with_other_settings(data: Path, out: Path) -> None:
+    with pytest.raises(ValueError, match="other weights each time"):
+        run(data, out=out, model="small_runs:unseeded")
+    assert run(data, out=out, model=classifier()).code == 0
+
+
+def test_shards_that_nobody_knows_the_settings_of_are_not_mixed_in(data: Path, out: Path) -> None:
+    run(data, out=out, model=classifier())
+    (out / "manifest.json").unlink()
+    with pytest.raises(ValueError, match=r"holds numbers but no manifest\.json"):
+        run(data, out=out, model=classifier(), method="ig")
+
+
+@pytest.mark.parametrize("content", ["", "[1]", '{"format": "samp run 1"}', '{"format": "samp run 9"}', "{}"])
+def test_a_manifest_that_is_none_of_ours_is_refused(data: Path, out: Path, content: str) -> None:
+    out.mkdir()
+    (out / "manifest.json").write_text(content)
+    for act in (lambda: run(data, out=out, model=classifier()), lambda: load(out)):
+        with pytest.raises(ValueError, match=r"manifest\.json is (not whole|of another program)"):
+            act()
+    assert (out / "manifest.json").read_text() == content
+
+
+def test_files_of_others_are_left_alone(data: Path, out: Path) -> None:
+    out.mkdir()
+    for name in (".download.part", "notes.txt"):
+        (out / name).write_text("mine")
+    assert run(data, out=out, model=classifier()).code == 0
+    assert {(out / name).read_text() for name in (".download.part", "notes.txt")} == {"mine"}
+
+
+def test_a_run_in_parquet_says_before_it_works_that_it_cannot_go_on_without_pyarrow(
+    data: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'samp[scale]'")
+    run(data, out=out, model=classifier())
+    monkeypatch.setattr("samp.runs.tables.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"pip install 'samp\[scale\]'"):
         run(data, out=out, model=classifier())
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -80,6 +82,7 @@ def test_options_reach_the_run() -> None:
         (("--gpus-per-worker", "1", "--workers", "1"), "add --device cuda"),
         (("--model", "nowhere:net"), "there is no module 'nowhere'"),
         (("--target", "be"), "did you mean 'bee'?"),
+        (("--out", "data/000.png"), "cannot be made (File exists): choose another --out"),
         (("--eta", "0.1", "--method", "ig2"), "takes no --eta"),
     ],
 )
@@ -106,11 +109,42 @@ def test_progress_is_quiet_at_first_and_then_says_how_far(
     for _ in range(40):
         now[0] += 1.0
         count.explained += 5
-        progress.show(count)
+        progress.hear(count)
+        progress.show()
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "samp: 110 of 400 inputs, 5.0/s, about 58 s left"
+    assert lines[0] == "samp: 110 of 400 inputs after 2 s, 5.0/s, about 58 s left"
     assert len(lines) == 2  # the next half a minute later
 
 
 def test_progress_without_a_pace_does_not_guess() -> None:
-    assert progress_words(Count(inputs=3), 1.0) == "0 of 3 inputs, 0.0/s, time left unknown"
+    assert progress_words(Count(inputs=3), 0.5, 9.0) == "0 of 3 inputs after 9 s"
+
+
+def test_progress_looks_alive_while_a_shard_takes_its_time(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("samp.cli.run.QUIET", 0.0)
+    with Progress() as progress:
+        progress.hear(Count(inputs=3))
+        while not progress.drawn:
+            time.sleep(0.01)
+    assert capsys.readouterr().err == "samp: 0 of 3 inputs after 0 s\n"
+
+
+def test_what_a_net_prints_is_not_on_stdout() -> None:
+    result = run("run", "data", "--out", "why", "--model", "small_runs:talking", "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["explained"] == 5
+    assert "Hello from the net" in result.stderr
+
+
+def test_a_name_that_is_no_text_costs_nothing() -> None:
+    """A photo whose name has a byte that is no letter, as old disks have them."""
+    try:
+        Path("data/000.png").rename(os.fsdecode(b"data/caf\xe9.png"))
+    except OSError:
+        pytest.skip("needs a file system that takes any name")
+    result = over()
+    assert result.exit_code == 0, result.output
+    assert "caf\\xe9.png" in [row["id"] for row in load("why").rows()]
+    assert run("report", "why", "--pictures").exit_code == 0

@@ -73,6 +73,23 @@ def test_a_map_that_is_not_finite_is_a_failure(data: Path, out: Path) -> None:
     assert summary.explained == 7
 
 
+def test_a_device_that_is_lost_ends_the_run_which_goes_on_later(data: Path, tmp_path: Path) -> None:
+    lost = Classifier(small_runs.Lost(tmp_path / "marker").eval(), "small", small_runs.SIDE, 0.5, 0.5, CLASSES)
+    with pytest.raises(OSError, match=r"the device is lost \(CUDA error: unspecified"):
+        run(data, out=tmp_path / "out", model=lost)
+    assert run(data, out=tmp_path / "out", model=classifier()).code == 0
+
+
+def test_inputs_of_another_shape_than_their_shard_fail_alone(tmp_path: Path) -> None:
+    net = nn.Sequential(nn.Conv2d(3, 2, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten()).eval()
+    anything = Classifier(net, "anything", small_runs.SIDE, 0.5, 0.5, ())
+    inputs = [torch.rand(3, side, side) for side in (8, 9, 8)]
+    summary = run(inputs, out=tmp_path / "one", model=anything)
+    assert (summary.explained, list(summary.failures)) == (2, ["1"])
+    assert "its map has shape (9, 9) but the first of its shard (8, 8)" in summary.failures["1"]
+    assert run(inputs, out=tmp_path / "other", model=anything, shard_size=1).code == 0
+
+
 def test_shards_that_cannot_be_written_are_told_and_done_later(data: Path, tmp_path: Path) -> None:
     """In a process whose files may not be large: maps do not fit, the manifest does."""
     code = """
@@ -108,6 +125,7 @@ def test_a_net_that_cannot_be_fed_is_said_at_once(data: Path, out: Path) -> None
         ({"map_dtype": "float61"}, "did you mean 'float16'"),
         ({"speed": "fats"}, "did you mean 'fast'"),
         ({"target": "be"}, "did you mean 'bee'"),
+        ({"crew": -1}, "workers is -1"),
         ({"target": 3}, "target 3 is out of range"),
         ({"method": "sampp"}, "unknown method"),
         ({"model": nn.Identity()}, "wrap it in samp.models.Classifier"),

@@ -110,6 +110,12 @@ def test_a_parquet_list_is_read(data: Path, tmp_path: Path) -> None:
     assert [(entry.id, entry.target) for entry in entries] == [("data/000.png", "2"), ("data/001.png", None)]
 
 
+def test_ids_and_classes_are_what_the_list_says_but_for_numbers_with_gaps(tmp_path: Path) -> None:
+    _file(tmp_path / "list.csv", "path,id,target\na.png,net-v1.0,2.0\nb.png,net-v1,\n")
+    entries = checked(Listed(tmp_path / "list.csv"))
+    assert [(entry.id, entry.target) for entry in entries] == [("net-v1.0", "2"), ("net-v1", None)]
+
+
 def test_the_class_a_data_set_names_is_explained(data: Path, tmp_path: Path) -> None:
     (tmp_path / "list.csv").write_text("path,target\ndata/000.png,bee\ndata/001.png,\ndata/003.png,2\ndata/000.png,9\n")
     with pytest.raises(ValueError, match=r"the id 'data/000\.png' comes twice"):
@@ -182,6 +188,7 @@ def test_an_item_that_cannot_be_used_says_why(tmp_path: Path) -> None:
         (lambda folder: folder / "nothing", "is not there"),
         (lambda folder: _file(folder / "notes.txt"), "is no data set"),
         (lambda folder: _file(folder / "list.csv", "file\na.png\n"), "has the columns file"),
+        (lambda folder: _file(folder / "list.csv", "path,id\na.png,a\n,b\n"), "row 2 of .* has no path"),
         (lambda folder: _file(folder / "bad.tar", "no tar"), "cannot be read as a plain tar"),
         (lambda folder: written_tar(folder / "packed.tar", folder / "data", "w:gz"), "without compression"),
         (lambda folder: _empty(folder / "empty"), "there is nothing to explain"),

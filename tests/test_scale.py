@@ -6,7 +6,6 @@ One local Ray of two workers serves all tests but the one that kills the driver;
 from __future__ import annotations
 
 import os
-import pickle
 import signal
 import subprocess
 import time
@@ -17,16 +16,13 @@ from typing import Any
 
 import pytest
 import torch
+from PIL import Image
 
 import small_runs
 from cli_runs import started
-from samp.methods import named
+from samp.models import Classifier
 from samp.runs import load, run
 from samp.runs.door import Crew
-from samp.runs.feeding import read as read_samples
-from samp.runs.models import Model, fingerprint
-from samp.runs.plan import Plan
-from samp.runs.sources import source_of
 from samp.runs.summary import Count, Summary
 from small_runs import same
 
@@ -118,36 +114,26 @@ def test_a_driver_that_is_killed_leaves_whole_shards_and_no_workers(
     same(tmp_path, undisturbed)
 
 
-def test_a_shard_that_killed_its_worker_three_times_is_given_up(data: Path, tmp_path: Path) -> None:
-    """The actor itself, in this process: its net would end it."""
-    from samp.scale.engine import _Actor
+def test_a_shard_that_kills_its_worker_each_time_is_given_up_and_the_others_are_done(ray: Any, tmp_path: Path) -> None:
+    data = small_runs.photos(tmp_path / "data", 6)
+    Image.new("RGB", (16, 20), "white").save(data / "004.png")
+    summary = over(data, tmp_path / "out", model="small_runs:deadly")
+    # in the order of ids: 000 001, 003 004, deeper/002 deeper/005
+    assert (summary.code, summary.explained, list(summary.lost)) == (1, 4, [1])
+    assert "its worker died 3 times over it" in summary.lost[1]
+    assert load(tmp_path / "out").numbers == (0, 2)
 
-    plan = Plan(
-        model=Model("small_runs:classifier"),
-        weights=fingerprint(small_runs.classifier().net),
-        method=named("ig"),
-        target=None,
-        batch_size="auto",
-        map_dtype="float16",
-        seed=0,
-        speed="exact",
-        folder=tmp_path,
-        form="jsonl",
-        device="cpu",
-        dtype="float32",
-    )
-    plan.shards.make_folders()
-    entries = source_of(data).entries()[:2]
-    samples = pickle.dumps(read_samples(source_of(data), entries, small_runs.classifier()))
-    actor = _Actor(plan)
-    for deaths, given_up in ((2, False), (3, True)):
-        plan.shards.clean()
-        for _ in range(deaths):
-            plan.shards.attempts(7).begun()
-        outcome = pickle.loads(actor({"shard": [7], "samples": [samples]})["outcome"][0])
-        assert (outcome.receipt is None) == given_up
-    assert "its worker died 3 times over it" in outcome.error
-    assert plan.shards.receipt(7) is not None  # of the time it was not given up
+
+def test_a_worker_whose_device_is_lost_ends_so_that_another_takes_its_place(
+    ray: Any, data: Path, undisturbed: Path, tmp_path: Path
+) -> None:
+    """After such an error of CUDA's every call fails: a worker that went on would fail all shards there are."""
+    net = small_runs.Lost(tmp_path / "marker").eval()
+    lost = Classifier(net, "small", small_runs.SIDE, 0.5, 0.5, small_runs.CLASSES)
+    summary = over(data, tmp_path / "out", model=lost)
+    assert net.marker.exists()
+    assert (summary.code, summary.lost) == (0, {})
+    same(tmp_path / "out", undisturbed)
 
 
 # What fills up or rots.
@@ -219,6 +205,11 @@ def test_ray_hears_this_machine_alone_and_tells_nobody(ray: Any) -> None:
 def test_a_worker_that_cannot_work_says_why(ray: Any, data: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="has other weights each time it is made"):
         over(data, tmp_path, model="small_runs:unseeded", shard_size=PHOTOS)
+
+
+def test_a_data_set_that_cannot_travel_gets_a_sentence(ray: Any, tmp_path: Path) -> None:
+    with (tmp_path / "open").open("w") as file, pytest.raises(TypeError, match="cannot be sent to workers"):
+        over([file], tmp_path / "out")  # type: ignore[arg-type]  # a data set in memory
 
 
 # Processes, as /proc shows them.

@@ -30,7 +30,10 @@ def alike(a: Tensor, b: Tensor) -> float:
 
 
 @pytest.mark.parametrize(("count", "label"), [(1, "CUDA graphs of 2 rows"), (3, "CUDA graphs of 6 rows"), (40, "")])
-@pytest.mark.parametrize("method", [samp.SAMP(pixels_per_step=32), samp.IG(steps=8, direction="both")])
+@pytest.mark.parametrize(
+    "method",
+    [samp.SAMP(pixels_per_step=32), samp.IG(steps=8, direction="both"), samp.Coupled(pixels_per_step=32, eta=1)],
+)
 def test_fast_agrees_with_exact_and_says_what_it_used(count: int, label: str, method: Any) -> None:
     model, x = net(), images(count)
     exact = samp.explain(model, x, target=1, method=method, batch_size=2 * count)

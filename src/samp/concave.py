@@ -127,7 +127,7 @@ class Concave:
         self.moves.append(Move(rows, group.int(), gain, fraction, counts, (after.value - before.value) * self.sign))
 
     def values(self) -> Tensor:
-        """R dn: each direction's part of the credit; the elements of a group share by their abs(gradient · dx)."""
+        """R dn: each direction's part of the credit; a group's elements share by abs(gradient of F · dx)."""
         credit, way = self._credit(), self._joint(self.way.abs())
         part = torch.where(self.own.spread(self.own.pool(self.effect) > 0), self.effect, way)
         share = (part / self.own.spread(self.own.pool(part))).nan_to_num(0)

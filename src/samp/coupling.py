@@ -12,6 +12,7 @@ Letters: r rows (one per sample), d directions, n elements of one direction, g g
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -42,12 +43,13 @@ class Coupling:
     weight: Tensor  # d, below 0 where the score should fall
 
     def value_and_gradient(self, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]:
-        """Scores (r d) and the gradient of F (r dn) at points x (r dn)."""
+        """Scores (r d) and the gradient of F (r dn) at points x (r dn); a score without a finite gradient is NaN."""
         directions = len(self.weight)
         each = samples.repeat_interleave(directions)
         value, gradient = self.problem.value_and_gradient(x.view(len(each), -1), each)
-        weighted = gradient.view(len(x), directions, -1) * self.weight[:, None]
-        return value.view(len(x), directions), weighted.view(len(x), -1)
+        weighted = gradient.view(len(x), directions, -1) * self.weight[:, None]  # r d n
+        failed = ~weighted.abs().amax(2).isfinite()  # r d; the walk knows of rows alone, so the score must tell
+        return value.view(len(x), directions).masked_fill(failed, math.nan), weighted.view(len(x), -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +76,7 @@ class CoupledPlan:
         route = self._route(problem, rows)
         account = Concave(route, problem.features.select(rows), sign, self.path.most_groups(route))
         weight = torch.where(sign < 0, -self.weight, sign) if self.together > 1 else sign
-        steps = walk(Coupling(problem, weight), route, self.path, self.rule, self.momentum)
+        steps = walk(Coupling(problem, weight), route, self.path, self.rule, self.momentum, fuse=problem.fuse)
         return uncoupled(trace(steps, route, account, points, heard and _each(heard, self.together)), self.together)
 
     def _route(self, problem: Problem, rows: Tensor) -> Route:
@@ -90,14 +92,13 @@ def uncoupled(joint: Trace, directions: int) -> Trace:
     """The trace of coupled walks with one row per direction, those of a sample side by side."""
     samples = len(joint.values)
     at_failure = joint.scores[torch.arange(samples, device=joint.steps.device), joint.failed]  # R d
-    culprit = ~at_failure.isfinite() | at_failure.isfinite().all(1, keepdim=True)  # a gradient alone may fail, too
     return Trace(
         values=joint.values.view(samples * directions, -1),
         scores=joint.scores.transpose(1, 2).flatten(0, 1),
         order=joint.order.repeat_interleave(directions, 0),
         steps=joint.steps.repeat_interleave(directions),
         blind=joint.blind.repeat_interleave(directions),
-        failed=torch.where(culprit, joint.failed[:, None], -1).flatten(),
+        failed=torch.where(at_failure.isfinite(), -1, joint.failed[:, None]).flatten(),
         tapes=[RowTape(t.steps, points) for t in joint.tapes for points in t.points.chunk(directions, 1)],
     )
 

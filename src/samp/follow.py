@@ -53,9 +53,8 @@ class Plan:
         """What the walks of these rows leave behind."""
         route = _route(problem, self, rows)
         ground, path = ground_of(problem, self.path, self.rule, route)
-        fuse = (
-            problem.fuse if isinstance(path, Salient) else as_it_is
-        )  # other paths count steps: each would compile anew
+        # other paths count steps: each would compile anew
+        fuse = problem.fuse if isinstance(path, Salient) else as_it_is
         steps = walk(ground, route, path, self.rule, self.momentum, fuse=fuse)
         return trace(steps, route, Summed(self.credit, route, fuse), points, heard)
 
@@ -110,7 +109,7 @@ def follow(problem: Problem, plan: Planned, run: Run) -> Attribution:
         traces = list(batches.over(walks_per_sample * problem.batch, work))
     finally:
         meter.close()
-    result = _assembled(problem, plan, traces, {"seed": run.seed, "batch_size": batches.size})
+    result = _assembled(problem, plan, traces, {"seed": run.seed, "batch_size": batches.size * plan.together})
     _raise_if_failed(result, directions, torch.cat([t.failed for t in traces]))
     return result
 

@@ -47,9 +47,8 @@ class Salient:
         sizes = self.size or route.groups.share(self.steps)
         if self.growth:
             return int((route.to_move / ((1 + self.growth) * sizes + 1)).min())
-        return int(
-            ((route.to_move + sizes - 1) // sizes).min()
-        )  # whole numbers: a GPU may make 14.000001 of 50176 / 3584
+        # in whole numbers: a GPU may make 14.000001 of 50176 / 3584
+        return int(((route.to_move + sizes - 1) // sizes).min())
 
     def most_steps(self, route: Route) -> int:
         return math.ceil(route.groups.count / self.size) if self.size else self.steps

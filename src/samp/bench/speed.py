@@ -1,8 +1,8 @@
 """How close SAMP++ comes to the gradients it is made of: bare rates and walks, exact and fast, in one run.
 
-Images are random. A bare rate counts value-and-gradient calls of a
-whole batch, by every way that `speed="fast"` might take and one that it does not (all of the net in bfloat16). A walk's
-share is its gradients per second over the fastest bare rate of all. Every time is a median after a warm-up.
+Images are random. A bare rate counts value-and-gradient calls of a whole batch, by every way that `speed="fast"` might
+take and one that it does not (all of the net in bfloat16). A walk's share is its gradients per second over the fastest
+bare rate of all. Every time is a median after a warm-up.
 """
 
 from __future__ import annotations

@@ -61,7 +61,13 @@ OPTIONS = (
     click.option("--limit", type=int, help="At most so many images of each data set; 100, as the paper, if left out."),
     click.option("--seed", default=0, show_default=True, help="Picks the images; seeds training and random methods."),
     click.option("--part", default=20, show_default=True, help="Images measured together; a killed run loses as many."),
-    click.option("--jobs", default=1, show_default=True, help="Cells measured side by side, each in its own process."),
+    click.option(
+        "--jobs",
+        type=click.IntRange(1),
+        default=1,
+        show_default=True,
+        help="Cells measured side by side, each in its own process.",
+    ),
     click.option("--show", is_flag=True, help="Show pictures that must not be published (CIFAR-10, ImageNet, CUB)."),
 )
 
@@ -123,8 +129,12 @@ def choice_of(out: Path, **given: Any) -> Choice:
 
 def close(out: Path, failed: Sequence[Failed]) -> None:
     """Say where the report is and what failed; exit with 1 if anything did."""
+    reasons: dict[str, list[str]] = {}
     for one in failed:
-        click.echo(f"samp: {one.title} failed: {one.why}", err=True)
+        reasons.setdefault(one.why, []).append(one.title)
+    for why, titles in reasons.items():  # data that is not there fails every cell alike: said once
+        more = f" and {len(titles) - 1} more" if len(titles) > 1 else ""
+        click.echo(f"samp: {titles[0]}{more} failed: {why}", err=True)
     click.echo(f"report: {out / 'report.md'} and {out / 'report.html'}")
     if failed:
         sys.exit(1)
@@ -142,7 +152,7 @@ def list_experiments() -> None:
     for name, experiment in KNOWN.items():
         cells = experiment.cells([bed(one) for one in experiment.beds])
         click.echo(f"{name:14} {experiment.title}")
-        click.echo(f"{'':14} {len(cells)} cells on {', '.join(experiment.beds)}")
+        click.echo(f"{'':14} {len(cells)} {'cell' if len(cells) == 1 else 'cells'} on {', '.join(experiment.beds)}")
 
 
 @click.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
@@ -38,9 +39,9 @@ def page(run: Run, pictures: bool = False) -> str:
         script=script,
         method=escape(_short(run)),
         lead=escape(_lead(run, rows, failed)),
-        notes="".join(f'<p class="note">{escape(note)}</p>' for note in _notes(run, everything)),
+        notes="".join(f'<p class="note">{escape(note)}</p>' for note in _notes(run, rows, failed)),
         charts="".join(_card(quantity, rows) for quantity in QUANTITIES),
-        judge=escape(judge.meaning),
+        judge=escape(f"{judge.heading}: {judge.meaning}"),
         examples=_examples(run, everything, judge, pictures),
         heads="".join(_head(words) for words in ("inputs", "agreed", *(q.heading for q in QUANTITIES))),
         classes="".join(_class_row(one) for one in table[:MOST_CLASSES]),
@@ -61,8 +62,8 @@ def _lead(run: Run, rows: Sequence[Row], failed: Sequence[Row]) -> str:
     return ", ".join(found) + "."
 
 
-def _notes(run: Run, rows: Sequence[Row]) -> Iterable[str]:
-    missing = run.settings["inputs"] - len(rows)
+def _notes(run: Run, rows: Sequence[Row], failed: Sequence[Row]) -> Iterable[str]:
+    missing = run.settings["inputs"] - len(rows) - len(failed)
     if missing:
         yield f"{missing:,} inputs have no row yet: run the same command again to finish them."
     if rows and not QUANTITIES[0].values(rows):
@@ -76,6 +77,8 @@ def _card(quantity: Quantity, rows: Sequence[Row]) -> str:
     values = quantity.values(rows)
     middle = spread(values)
     words = "not known" if middle is None else "median {}, from {} to {} for 8 of 10".format(*map(_number, middle))
+    infinite = sum(map(math.isinf, values))
+    words += f"; {infinite:,} without bound, as the score does not change" if infinite else ""
     return (
         f'<figure class="card"><div class="line-up"><h2>{escape(quantity.heading)}</h2>'
         f'<span class="quiet">{escape(words)}</span></div>{chart(quantity, values)}'
@@ -159,7 +162,7 @@ def _facts(run: Run) -> Iterable[tuple[str, str]]:
     settings = run.settings
     yield "Method", settings["method"]
     yield "Model", f"{settings['model']}, weights {settings['weights'][:12]}…"
-    yield "Fed", ", ".join(f"{name} {value}" for name, value in settings["fed"].items())
+    yield "Fed", ", ".join(f"{name} {_brief(value)}" for name, value in settings["fed"].items())
     yield "Class explained", settings["target"]
     yield "Data set", "{kind}, {place}".format(**run.about["source"])
     versions = ", ".join(f"{name} {version}" for name, version in settings["versions"].items())
@@ -175,6 +178,17 @@ def _data(run: Run, rows: Sequence[Row], failed: Sequence[Row]) -> dict[str, Any
 
 def _short(run: Run) -> str:
     return str(run.settings["method"].partition("(")[0]).replace("PlusPlus", "++")
+
+
+def _brief(value: Any) -> str:
+    """A setting with four digits of each number.
+
+    >>> _brief([0.4980392156862745, 0.5]), _brief("rgb")
+    ('0.498, 0.5', 'rgb')
+    """
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_brief, value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _number(value: float | None) -> str:

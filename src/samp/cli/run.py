@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import time
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 EPILOG = """Exit codes: 0 if every input was explained, 1 if some were not (each with its reason, in its row and below),
 2 if none was or the run could not begin, 130 if interrupted. The same command again goes on where a run stopped, and
 tries what failed once more."""
+AMOUNT = click.FloatRange(0)
 TOLD = 10  # failures told one by one
 QUIET, REDRAWN, REPEATED = 2.0, 0.2, 30.0  # seconds: before anything is shown, between showings on a terminal, in a log
 
@@ -55,8 +58,8 @@ def _whole_or_auto(words: str) -> Any:
     help="Of the maps; each is scaled to use its range.",
 )
 @click.option("--workers", type=click.IntRange(0), default=0, show_default=True, help="Workers of Ray; 0 needs no Ray.")
-@click.option("--gpus-per-worker", type=float, default=0.0, show_default=True, help="GPUs of each, or a part of one.")
-@click.option("--cpus-per-worker", type=float, default=1.0, show_default=True, help="Cores, and threads, of each.")
+@click.option("--gpus-per-worker", type=AMOUNT, default=0.0, show_default=True, help="GPUs of each, or a part of one.")
+@click.option("--cpus-per-worker", type=AMOUNT, default=1.0, show_default=True, help="Cores, and threads, of each.")
 @click.option("--address", help="Of a Ray cluster to work on; left out, Ray runs here and hears this machine alone.")
 @click.option("--keep-failed", is_flag=True, help="Do not try inputs again that failed in an earlier run.")
 @click.option("--json", "as_json", is_flag=True, help="The summary as one JSON object on stdout.")
@@ -90,8 +93,7 @@ def run(
     crew = Crew(words["workers"], words["gpus_per_worker"], words["cpus_per_worker"], words["address"])
     if crew.gpus_per_worker and model.device == "cpu":
         raise ValueError("--gpus-per-worker gives each worker a GPU but --device is cpu: add --device cuda.")
-    progress = Progress()
-    try:
+    with Progress() as progress, redirect_stdout(sys.stderr):  # Ray, or a net, may print; stdout is for the summary
         summary = explain_all(
             data if data.exists() else str(data),
             out=out,
@@ -105,51 +107,70 @@ def run(
             map_dtype=words["map_dtype"],
             crew=crew,
             keep_failed=keep_failed,
-            tell=progress.show,
+            tell=progress.hear,
         )
-    finally:
-        progress.clear()
     _tell(summary, as_json)
     sys.exit(summary.code)
 
 
 class Progress:
-    """How many inputs are done, how fast, how long it will take and how many failed, on stderr."""
+    """How many inputs are done, how fast, how long it will take and how many failed, on stderr.
+
+    A thread shows it: a shard may take minutes, in which a run should look alive.
+    """
 
     def __init__(self) -> None:
-        self.started = self.shown = time.monotonic()
+        self.started = self.told = self.shown = time.monotonic()
         self.drawn, self.terminal = False, sys.stderr.isatty()
+        self.count: Count | None = None
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self._watch, daemon=True)
 
-    def show(self, count: Count) -> None:
-        """Now and then, a line: redrawn on a terminal."""
-        now = time.monotonic()
-        between = REDRAWN if self.terminal else REPEATED
-        if now - self.started < QUIET or (self.drawn and now - self.shown < between):
-            return
-        self.shown, self.drawn = now, True
-        words = f"samp: {progress_words(count, now - self.started)}"
-        click.echo(f"\r\x1b[K{words}" if self.terminal else words, err=True, nl=not self.terminal)
+    def __enter__(self) -> Progress:
+        self.thread.start()
+        return self
 
-    def clear(self) -> None:
-        """Take the line off the terminal."""
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        self.thread.join()
         if self.drawn and self.terminal:
             click.echo("\r\x1b[K", err=True, nl=False)
 
+    def hear(self, count: Count) -> None:
+        """A shard is done, or the run begins."""
+        self.count, self.told = count, time.monotonic()
 
-def progress_words(count: Count, seconds: float) -> str:
-    """How far a run is.
+    def show(self) -> None:
+        """Now and then, a line: redrawn on a terminal."""
+        now = time.monotonic()
+        between = REDRAWN if self.terminal else REPEATED
+        if self.count is None or now - self.started < QUIET or (self.drawn and now - self.shown < between):
+            return
+        self.shown, self.drawn = now, True
+        words = f"samp: {progress_words(self.count, self.told - self.started, now - self.started)}"
+        click.echo(f"\r\x1b[K{words}" if self.terminal else words, err=True, nl=not self.terminal)
+
+    def _watch(self) -> None:
+        while not self.over.wait(REDRAWN):
+            self.show()
+
+
+def progress_words(count: Count, told: float, seconds: float) -> str:
+    """How far a run is after so many seconds, of which it took `told` to the shard that was done last.
 
     >>> from samp.runs.summary import Count
-    >>> progress_words(Count(inputs=100, found=20, explained=59, failures={"a": "no photo"}), seconds=20.0)
-    '60 of 100 inputs, 2.0/s, about 20 s left, 1 failed'
+    >>> progress_words(Count(inputs=100, found=20, explained=59, failures={"a": "no photo"}), told=20.0, seconds=25.0)
+    '60 of 100 inputs after 25 s, 2.0/s, about 15 s left, 1 failed'
     """
     from samp.cli.progress import duration
 
-    rate = count.done / seconds if seconds else 0.0
+    rate = count.done / told if told else 0.0
     over = count.found + count.done
-    left = f"about {duration((count.inputs - over) / rate)} left" if rate else "time left unknown"
-    failed = len(count.failures)
-    return f"{over} of {count.inputs} inputs, {rate:.1f}/s, {left}" + (f", {failed} failed" if failed else "")
+    words = [f"{over} of {count.inputs} inputs after {duration(seconds)}"]
+    if rate:
+        left = (count.inputs - over) / rate - (seconds - told)
+        words += [f"{rate:.1f}/s" if rate >= 0.1 else f"{60 * rate:.1f}/min", f"about {duration(max(left, 1))} left"]
+    return ", ".join([*words, *([f"{len(count.failures)} failed"] if count.failures else [])])
 
 
 def _model(options: ModelOptions) -> Model:

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from samp.experiments.sections import State
+from samp.experiments.sections import SURE, State
+from samp.experiments.shown import p_value
 from samp.metrics.intervals import Bootstrap
 from samp.metrics.statistics import Summary, paired
 
@@ -22,7 +23,7 @@ def above(summary: Summary, bound: float) -> State:
     >>> above(summarise([0.4, 0.5, 0.6]), 0.25), above(summarise([0.4, 0.5, 0.6]), 0.55)
     ('holds', 'open')
     """
-    if math.isnan(summary.low) or summary.low < bound < summary.high:
+    if math.isnan(summary.low) or summary.low <= bound <= summary.high:
         return "open"
     return "holds" if summary.mean > bound else "fails"
 
@@ -39,7 +40,7 @@ class Difference:
     def __str__(self) -> str:
         if math.isnan(self.low):
             return "too few images"
-        said = f"{self.value:+.3f} [{self.low:+.3f}, {self.high:+.3f}], p = {self.p:.1e}"
+        said = f"{self.value:+.3f} [{self.low:+.3f}, {self.high:+.3f}], {p_value(self.p)}"
         return said.replace("-", "−")
 
     def state(self, sign: int) -> State:
@@ -48,7 +49,7 @@ class Difference:
         >>> Difference(0.2, 0.1, 0.3, 0.01).state(+1), Difference(0.2, 0.1, 0.3, 0.01).state(-1)
         ('holds', 'fails')
         """
-        if math.isnan(self.low) or self.low <= 0 <= self.high:
+        if math.isnan(self.low) or self.low <= 0 <= self.high or not self.p < SURE:
             return "open"
         return "holds" if (self.value > 0) == (sign > 0) else "fails"
 
@@ -56,8 +57,8 @@ class Difference:
 def image_by_image(a: Sequence[float], b: Sequence[float]) -> Difference:
     """Two numbers of each image, by Wilcoxon's test.
 
-    >>> image_by_image([3.0, 5.0, 4.0], [1.0, 2.0, 0.0]).state(+1)
-    'holds'
+    >>> image_by_image([3.0, 5.0, 4.0], [1.0, 2.0, 0.0]).state(+1)  # three images are too few to be sure
+    'open'
     """
     found = paired(a, b, "higher")
     return Difference(found.difference, found.low, found.high, found.p)

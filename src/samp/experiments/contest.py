@@ -12,6 +12,7 @@ from samp.experiments.cells import Cell, Judged
 from samp.experiments.effects import ARROWS, BETTER_OF_ALL, Column, Effect
 from samp.experiments.experiment import Sheet
 from samp.experiments.sections import Block, Grid, Section, State, Verdict, Verdicts, Words
+from samp.experiments.shown import p_value
 from samp.experiments.store import Results
 from samp.methods import Method
 from samp.metrics.statistics import holm, paired, summarise
@@ -73,7 +74,7 @@ class Contest:
 
     def _grid(self, results: Results, bed: Bed, present: Sequence[str]) -> Grid:
         columns = {c: self._column(results, bed, present, c) for c in COLUMNS}
-        heads = ("", *("mean ± sd", f"less {self.champion}, p") * len(COLUMNS), "completeness", "gradients")
+        heads = ("", *("mean ± sd", f"less {self.champion}, Holm's p") * len(COLUMNS), "completeness", "gradients")
         groups = (("", 1), *((ARROWS[c], 2) for c in COLUMNS), ("median error", 1), ("of an image", 1))
         rows = [
             (row, *(cell for c in COLUMNS for cell in columns[c][row]), *self._cost(results, row, bed))
@@ -92,7 +93,7 @@ class Contest:
         found = {}
         for row, summary in summaries.items():
             mean = f"**{summary.mean:.3f}**" if summary.mean == best else f"{summary.mean:.3f}"
-            less = f"{compared[row].difference:+.3f}, {ps[row]:.1e}" if row in compared else "–"
+            less = f"{compared[row].difference:+.3f}, {p_value(ps[row])}" if row in compared else "–"
             found[row] = (f"{mean} ± {summary.sd:.2f}".replace("-", "−"), less.replace("-", "−"))
         return found
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from samp.experiments.sections import State, Verdict
+from samp.experiments.sections import SURE, State, Verdict
+from samp.experiments.shown import p_value
 from samp.metrics.statistics import Comparison, paired
 
 Column = Literal["deletion", "insertion", "difference"]
@@ -21,7 +22,7 @@ class Effect:
     """The paper's comparison of row a with row b in one column.
 
     >>> effect = Effect("SAMP++", "IG", "deletion")
-    >>> print(effect.verdict(-0.1, ([0.1, 0.2, 0.3, 0.2], [0.4, 0.6, 0.5, 0.9]), "MNIST").state)
+    >>> print(effect.verdict(-0.1, ([0.1, 0.2, 0.3, 0.2, 0.1, 0.4], [0.4, 0.6, 0.5, 0.9, 0.7, 0.5]), "MNIST").state)
     holds
     """
 
@@ -47,12 +48,12 @@ class Effect:
 def _ours(found: Comparison) -> str:
     if math.isnan(found.low):
         return "too few images to say"
-    said = f"{found.difference:+.3f} [{found.low:+.3f}, {found.high:+.3f}], p = {found.p:.2g}"
+    said = f"{found.difference:+.3f} [{found.low:+.3f}, {found.high:+.3f}], {p_value(found.p)}"
     return said.replace("-", "−")
 
 
 def _state(found: Comparison, sign: int) -> State:
-    if math.isnan(found.low) or found.low <= 0 <= found.high:
+    if math.isnan(found.low) or found.low <= 0 <= found.high or not found.p < SURE:
         return "open"
     return "holds" if (found.difference > 0) == (sign > 0) else "fails"
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,11 @@ class Ready:
     x: Tensor  # n c h w, on the CPU
     skipped: tuple[Skipped, ...]
 
+    @cached_property
+    def pixels_hash(self) -> str:
+        """Of what the net is shown, so that other pictures of the same names are told apart."""
+        return hashlib.sha256(self.x.contiguous().numpy().data).hexdigest()[:32]
+
 
 @dataclass(eq=False)
 class Lab:
@@ -116,17 +122,26 @@ class Lab:
             self._images[data, count] = found.chosen(min(count, len(found)), self.choice.seed)
         return self._images[data, count]
 
-    def facts(self, bed: Bed, most: int | None) -> dict[str, Any]:
-        """What the numbers of a bed depend on beside what the cell asks: images, weights, device, versions, seed."""
+    def facts(self, bed: Bed, most: int | None, judge: str | None = None) -> dict[str, Any]:
+        """What the numbers of a bed depend on beside what the cell asks: images, weights, device, versions, seed.
+
+        Images that cannot be read shift the others from part to part, and a net that judges has weights of its own.
+        """
+        ready = self.ready(bed, most)
+        unread = [one.id for one in ready.skipped]
+        more = {"judge": self._weights_hash(judge)} if judge else {}
         return {
             "images": self.images(bed.data, most).fingerprint(),
             "count": len(self.images(bed.data, most)),
+            "pixels": ready.pixels_hash,
             "weights": self._weights_hash(bed.net),
             "device": torch.device(self.choice.device).type,
             "seed": self.choice.seed,
             "part": self.choice.part,
             "samp": samp.__version__,
             "torch": torch.__version__,
+            **({"unread": unread} if unread else {}),
+            **more,
         }
 
     def ready(self, bed: Bed, most: int | None) -> Ready:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -42,8 +42,6 @@ class MetricTable:
     values: Mapping[str, Mapping[str, Value]]
     effects: tuple[Effect, ...] = ()
     about: str = ""
-    slow: frozenset[str] = field(default_factory=frozenset)
-    """Rows that take too long on the largest images without an accelerator."""
 
     def cells(self, beds: Sequence[Bed]) -> list[Cell]:
         """A cell for every row on every bed."""

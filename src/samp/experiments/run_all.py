@@ -56,9 +56,15 @@ def follow(
         try:
             experiment.draw(Sheet(outcome, store, lab, beds, store.folder / "figures", show))
         except Exception as error:  # numbers are worth having without pictures
-            failed.append(Failed(f"figure {experiment.name}", f"the figure of {experiment.name}", why(error)))
+            failed.append(Failed(f"figure {experiment.name}", f"the figure of {experiment.name}", _not_drawn(error)))
     write_report(store)
     return failed
+
+
+def _not_drawn(error: Exception) -> str:
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("matplotlib"):
+        return "figures are drawn by matplotlib, which is not installed: pip install 'samp[viz]'."
+    return why(error)
 
 
 def stand_ins(experiment: Experiment, instead: Mapping[str, str]) -> list[Bed]:

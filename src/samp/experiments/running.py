@@ -66,7 +66,7 @@ def run(
     A cell that fails is named in the outcome and does not stop the others.
     """
     unique = list({name_of(cell): cell for cell in cells}.values())
-    store.folder.mkdir(parents=True, exist_ok=True)
+    store.open()
     done: dict[str, Done] = {}
     failed: list[Failed] = []
     started = time.monotonic()
@@ -87,7 +87,7 @@ def run(
 
 def measure(cell: Cell, lab: Lab, store: Store) -> Done:
     """All parts of a cell, those that are kept taken from there."""
-    facts = lab.facts(cell.bed, cell.most)
+    facts = lab.facts(cell.bed, cell.most, getattr(cell, "judge", None))
     key, fresh, parts = key_of(cell, facts), False, []
     for number, make in lab.parts(cell.bed, cell.most):
         kept = store.part(key, number)

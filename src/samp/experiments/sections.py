@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 State = Literal["holds", "open", "fails", "missing"]
+SURE = 0.05
+"""A test whose p is not below this decides nothing."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,8 @@ class Grid:
 class Verdict:
     """A claim of the paper beside what was measured.
 
-    "holds": the same sign, and its interval excludes zero; "open": the interval includes zero; "fails": the other
-    sign, and its interval excludes zero; "missing": not measured.
+    "holds": the same sign, its interval excludes zero and its p is below 0.05; "fails": the other sign, likewise;
+    "open": neither; "missing": not measured.
 
     >>> Verdict("a beats b", "+0.1", "+0.2 [0.1, 0.3]", "holds").state
     'holds'

@@ -18,7 +18,8 @@ from torch import Tensor
 from samp.experiments.cells import Cell, Measured, asked, name_of
 from samp.files import whole
 
-PARTS = ("images", "cells", "failed", "nets")
+SHAPE: dict[str, type] = {"about": dict, "commands": list, "images": dict, "cells": dict, "failed": dict, "nets": dict}
+"""Of results.json."""
 Found = dict[str, Any]
 """A cell's entry in results.json: `asked`, `facts`, `images`, `numbers`, `skipped`."""
 
@@ -44,6 +45,16 @@ class Store:
     @property
     def timing_file(self) -> Path:
         return self.folder / "timing.json"
+
+    def open(self) -> None:
+        """Make the folder, and look into its files now rather than after minutes of measuring."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ValueError(
+                f"{self.folder} cannot be a folder of results ({error.strerror}): give another by --out."
+            ) from error
+        self.read()
 
     def put(self, key: str, number: int, measured: Measured) -> None:
         """Keep a part; its numbers come last, so that where they are, all is."""
@@ -76,11 +87,22 @@ class Store:
 
     def results(self) -> dict[str, Any]:
         """What results.json holds, or an empty one."""
-        return _read(self.results_file, {"about": {}, "commands": [], **{name: {} for name in PARTS}})
+        if not self.results_file.exists():
+            return {name: kind() for name, kind in SHAPE.items()}
+        found = {"images": {}, "nets": {}, **_read(self.results_file)}
+        wrong = [name for name, kind in SHAPE.items() if not isinstance(found.get(name), kind)]
+        wrong = wrong or [name for name, cell in found["cells"].items() if not _is_entry(cell)]
+        if wrong:
+            raise ValueError(
+                f"{self.results_file} is not of samp bench: it lacks {', '.join(wrong)}. Remove it, or give another "
+                "folder by --out."
+            )
+        return found
 
     def timing(self) -> dict[str, Any]:
         """What timing.json holds: by the cell's name, seconds of each image and the machine they were taken on."""
-        return _read(self.timing_file, {})
+        found = _read(self.timing_file) if self.timing_file.exists() else {}
+        return {name: timing for name, timing in found.items() if isinstance(timing, dict)}
 
     def read(self) -> Results:
         """All results, for a report."""
@@ -175,9 +197,13 @@ def _lines(content: Any, depth: int) -> str:
     return "{\n" + ",\n".join(rows) + "\n" + " " * depth + "}"
 
 
-def _read(path: Path, otherwise: dict[str, Any]) -> dict[str, Any]:
-    if not path.exists():
-        return otherwise
+def _is_entry(cell: Any) -> bool:
+    """Whether this is a cell as `entry` makes it."""
+    asks = isinstance(cell, dict) and isinstance(cell.get("asked"), dict) and isinstance(cell["asked"].get("bed"), str)
+    return asks and isinstance(cell.get("numbers"), dict)
+
+
+def _read(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:

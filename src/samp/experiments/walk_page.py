@@ -12,6 +12,7 @@ from matplotlib.ticker import PercentFormatter
 
 from samp.drawing import CURVES
 from samp.experiments.figure_pages import Row, Tile, placed
+from samp.experiments.shown import percent
 from samp.plots.page import EDGE, GAP, MARGIN, WIDTH, Panel, page, rgb, rule
 from samp.plots.reading import Array
 from samp.plots.shades import Grey
@@ -51,7 +52,7 @@ def walk_page(walks: Sequence[Walk], moments: Sequence[float]) -> Figure:
     panels: list[Panel] = []
     top = 0.0
     for number, walk in enumerate(walks):
-        heads = [f"{share:.0%}" if not number else "" for share in moments]
+        heads = [percent(share) if not number else "" for share in moments]
         part = placed(_rows(walk, moments, heads), WIDTH - 2 * MARGIN - CURVE - TICKS - EDGE)
         panels += [Panel(p.left, top + p.top, p.width, p.height, p.draw) for p in part]
         last = number == len(walks) - 1

@@ -15,7 +15,7 @@ from samp.methods.result import About
 from samp.names import look_up
 from samp.paths import Salient
 from samp.problem import Problem
-from samp.step_rules import MaxL1
+from samp.step_rules import MaxL1, Unlimited
 
 Quality = Literal["draft", "standard", "fine"]
 
@@ -111,7 +111,7 @@ class Coupled:
         path = self._path(problem, settings)
         own = {**asdict(settings), "pixels_per_step": path.size, "steps": None if path.size else path.steps}
         baselines, label = placed(replace(self, **own), problem, run)
-        rule = MaxL1(settings.eta, settings.growth)
+        rule = MaxL1(settings.eta, settings.growth) if settings.eta < 1 else Unlimited()
         return follow(problem, CoupledPlan(path, rule, settings.momentum, baselines, label, settings.weight), run)
 
     def settings(self, problem: Problem) -> Settings:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,11 @@ class Crew:
     gpus_per_worker: float = 0
     cpus_per_worker: float = 1
     address: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("workers", "gpus_per_worker", "cpus_per_worker"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} is {getattr(self, name)}: give 0 or more.")
 
 
 def run(
@@ -102,7 +108,8 @@ def run(
         if tell:
             tell(count)
         if todo:
-            _count(_outcomes(plan, source, feeding, todo, crew), todo, count, tell)
+            with closing(_outcomes(plan, source, feeding, todo, crew)) as outcomes:  # ends its Ray, however it ends
+                _count(outcomes, todo, count, tell)
     words = (count.explained, count.found, count.failures, count.lost, time.monotonic() - started)
     return Summary(folder, len(entries), *words)
 
@@ -163,7 +170,9 @@ def _tried(classifier: Classifier) -> tuple[Classifier, int]:
 def _form(folder: Path) -> str:
     """What rows are written as: as they were, where a run goes on."""
     before = manifest.read(folder)
-    return str(before["settings"]["numbers"]) if before else tables.best_form()
+    form = str(before["settings"]["numbers"]) if before else tables.best_form()
+    tables.check_form(form)
+    return form
 
 
 def _settle(plan: Plan, feeding: Classifier, source: Source, entries: Sequence[Entry], shard_size: int) -> None:
@@ -205,7 +214,9 @@ def _left(plan: Plan, jobs: Sequence[Job], count: Count, keep_failed: bool) -> l
     return left
 
 
-def _outcomes(plan: Plan, source: Source, feeding: Classifier, jobs: list[Job], crew: Crew) -> Iterator[Outcome]:
+def _outcomes(
+    plan: Plan, source: Source, feeding: Classifier, jobs: list[Job], crew: Crew
+) -> Generator[Outcome, None, None]:
     if crew.workers == 0 and crew.address is None:
         return one_by_one(plan, source, feeding, jobs)
     from samp.scale import over_ray

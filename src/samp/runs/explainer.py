@@ -25,6 +25,11 @@ from samp.runs.tables import Row
 
 AT_ONCE = 128  # samples of one `samp.explain`: memory does not grow with the shard
 PREDICTED = "predicted"
+Answer = tuple[Row, Tensor | None]
+
+
+class BrokenDeviceError(OSError):
+    """Nothing more can be done on this device in this process."""
 
 
 class Explainer:
@@ -43,20 +48,22 @@ class Explainer:
     def explain(self, samples: Sequence[Sample]) -> tuple[list[Row], list[Tensor | None]]:
         """A row and a map for each sample, in order; a sample that failed has a row with its error, and no map."""
         read = [sample for sample in samples if sample.shown is not None]
-        done: dict[str, tuple[Row, Tensor | None]] = {}
+        done: dict[str, Answer] = {}
         for first in range(0, len(read), AT_ONCE):
             chunk = read[first : first + AT_ONCE]
             done |= dict(zip([sample.id for sample in chunk], self._attempt(chunk), strict=True))
-        answers = [done.get(sample.id) or (failure(sample, sample.error or ""), None) for sample in samples]
+        answers: list[Answer] = [done.get(s.id) or (failure(s, s.error or ""), None) for s in samples]
+        answers = _alike(answers, samples)
         return [row for row, _ in answers], [found for _, found in answers]
 
-    def _attempt(self, chunk: Sequence[Sample]) -> list[tuple[Row, Tensor | None]]:
+    def _attempt(self, chunk: Sequence[Sample]) -> list[Answer]:
         """What becomes of these; where that fails, of each half, and in the end of each alone."""
         try:
             return self._answers(chunk)
         except Exception as error:
             if _broken(error):
-                raise
+                said = str(error).splitlines()[0]
+                raise BrokenDeviceError(f"the device is lost ({said}): run the same again to go on.") from error
             said = " ".join(str(error).split()) or type(error).__name__
         # The handler is left first, since its traceback holds memory that the halves will need.
         if len(chunk) == 1:
@@ -64,7 +71,7 @@ class Explainer:
         half = len(chunk) // 2
         return [*self._attempt(chunk[:half]), *self._attempt(chunk[half:])]
 
-    def _answers(self, chunk: Sequence[Sample]) -> list[tuple[Row, Tensor | None]]:
+    def _answers(self, chunk: Sequence[Sample]) -> list[Answer]:
         started = time.perf_counter()
         x = torch.stack([tensor(s.shown, self.classifier) for s in chunk if s.shown is not None]).to(self.like)
         outputs = self._outputs(x)  # b k
@@ -74,7 +81,7 @@ class Explainer:
         maps = result.map.detach().cpu()
         numbers = _numbers(result, outputs[torch.arange(len(chunk)), targets], maps)
         seconds = (time.perf_counter() - started) / len(chunk)
-        answers: list[tuple[Row, Tensor | None]] = []
+        answers: list[Answer] = []
         for i, sample in enumerate(chunk):
             if not maps[i].isfinite().all():
                 answers.append((failure(sample, said or "the map is not finite: try another dtype."), None))
@@ -109,6 +116,19 @@ def failure(sample: Sample, error: str) -> Row:
     {'id': 'a.jpg', 'error': 'a.jpg is no photo.'}
     """
     return {"id": sample.id, "error": error or "it could not be read."}
+
+
+def _alike(answers: Sequence[Answer], samples: Sequence[Sample]) -> list[Answer]:
+    """The answers, where a map of another shape than the shard's first is a failure: one file holds one shape."""
+    first = next((found.shape for _, found in answers if found is not None), None)
+    alike: list[Answer] = []
+    for answer, sample in zip(answers, samples, strict=True):
+        found = answer[1]
+        if found is not None and found.shape != first:
+            said = f"its map has shape {tuple(found.shape)} but the first of its shard {tuple(first or ())}: "
+            answer = failure(sample, said + "give inputs of one shape, or --shard-size 1."), None
+        alike.append(answer)
+    return alike
 
 
 def _numbers(result: Attribution, scores: Tensor, maps: Tensor) -> dict[str, list[Any]]:

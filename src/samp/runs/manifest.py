@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from samp.files import whole
+from samp.runs.shards import FOLDERS
 from samp.runs.sources import Entry
 
 NAME = "manifest.json"
@@ -36,7 +38,8 @@ def read(folder: Path) -> dict[str, Any] | None:
     try:
         manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         known = manifest.get("format") == FORMAT
-    except (ValueError, AttributeError) as error:
+        _ = known and (manifest["settings"]["numbers"], manifest["about"]["source"])
+    except (ValueError, AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"{path} is not whole ({error}): give another folder.") from error
     if not known:
         raise ValueError(f"{path} is of another program or version ({manifest.get('format')!r}): give another folder.")
@@ -46,21 +49,31 @@ def read(folder: Path) -> dict[str, Any] | None:
 def settle(folder: Path, settings: Mapping[str, Any], about: Mapping[str, Any]) -> None:
     """Write the manifest of a new run; of one that is there, check that its settings are these.
 
-    `settings` decide what the numbers are; `about` is told as well, and may differ between a run and its re-run.
+    `settings` decide what the numbers are; `about` is told as well, and may differ between a run and its re-run. A run
+    that has no shard yet gets the settings of its re-run; shards without a manifest may be of any run, so they are not
+    taken for this one's.
     """
     before = read(folder)
     if before is None:
-        with whole(folder / NAME) as unfinished:
-            manifest = {"format": FORMAT, "settings": settings, "about": about}
-            unfinished.write_text(json.dumps(manifest, indent=2), encoding="utf-8")
+        _check_free(folder)
+    differ = differences(before["settings"], json.loads(json.dumps(settings))) if before else []
+    if before and not differ:
         return
-    here = json.loads(json.dumps(settings))
-    differ = differences(before["settings"], here)
-    if differ:
+    if any((folder / "done").glob("*.json")):
         raise ValueError(
             f"{folder} holds a run with other settings ({'; '.join(differ)}): give another folder, or the same "
             "settings."
         )
+    with whole(folder / NAME) as unfinished:
+        manifest = {"format": FORMAT, "settings": settings, "about": about}
+        unfinished.write_text(json.dumps(manifest, indent=2), encoding="utf-8")
+
+
+def _check_free(folder: Path) -> None:
+    """Nothing is where the shards of a new run will lie."""
+    for name in FOLDERS:
+        if os.path.lexists(folder / name):
+            raise ValueError(f"{folder} holds {name} but no {NAME}, so it is of something else: give another folder.")
 
 
 def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:

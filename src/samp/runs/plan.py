@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -99,7 +99,7 @@ def cut(entries: Sequence[Entry], size: int) -> list[Job]:
     return [Job(number, tuple(entries[first : first + size])) for number, first in enumerate(starts)]
 
 
-def one_by_one(plan: Plan, source: Source, feeding: Classifier, jobs: Iterable[Job]) -> Iterator[Outcome]:
+def one_by_one(plan: Plan, source: Source, feeding: Classifier, jobs: Iterable[Job]) -> Generator[Outcome, None, None]:
     """Every job in this process: the same work as `samp.scale` gives to many."""
     worker = Worker(plan)
     for job in jobs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,4 +72,6 @@ def load(folder: str | os.PathLike[str]) -> Run:
     settings = found["settings"]
     shards = Shards(place, settings["numbers"])
     wanted = range(-(-settings["inputs"] // settings["shard_size"]))
-    return Run(place, settings, found["about"], tuple(n for n in wanted if shards.receipt(n)))
+    with ThreadPoolExecutor() as pool:  # reading files to check them waits for the disk
+        sound = pool.map(shards.receipt, wanted)
+    return Run(place, settings, found["about"], tuple(n for n, receipt in zip(wanted, sound, strict=True) if receipt))

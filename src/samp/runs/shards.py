@@ -23,8 +23,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from samp.files import whole
+from samp.files import UnwritableError, whole
 from samp.runs.tables import Row, read_table, write_table
+
+FOLDERS = ("numbers", "maps", "done")
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,14 @@ class Shards:
     form: str
 
     def make_folders(self) -> None:
-        for name in ("numbers", "maps", "done"):
-            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        for name in FOLDERS:
+            try:
+                (self.folder / name).mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise UnwritableError(
+                    f"the folder {self.folder / name} cannot be made ({error.strerror}): choose another --out, or make "
+                    "room for it."
+                ) from error
 
     def write(self, shard: int, rows: Sequence[Row], maps: Sequence[Tensor | None], dtype: torch.dtype) -> Receipt:
         """The files of this shard, and last its receipt; what was there before counts no more."""
@@ -124,10 +132,10 @@ class Shards:
 
     def clean(self) -> None:
         """Take away what a killed writer left unfinished, and forget how often it tried."""
-        for name in ("numbers", "maps", "done", "."):
-            for kind in (".*.part", ".*.attempts"):
-                for path in (self.folder / name).glob(kind):
-                    path.unlink(missing_ok=True)
+        kinds = [f"{name}/.*.part" for name in FOLDERS]
+        for kind in (*kinds, "done/.*.attempts", ".manifest.json.*.part"):  # the folder itself may hold others' files
+            for path in self.folder.glob(kind):
+                path.unlink(missing_ok=True)
 
     def _numbers(self, shard: int) -> Path:
         return self.folder / "numbers" / f"{shard:06d}.{self.form}"

@@ -53,7 +53,7 @@ class Folder:
 
     def entries(self) -> list[Entry]:
         found = sorted(self._photos(), key=lambda path: path.as_posix())
-        return [Entry(path.as_posix(), str(self.root / path)) for path in found]
+        return [Entry(legible(path.as_posix()), str(self.root / path)) for path in found]
 
     def read(self, entry: Entry) -> Image.Image:
         return photos.read(entry.place)
@@ -90,7 +90,7 @@ class Listed:
                 f"{self.file} has the columns {', '.join(map(str, rows[0]))}: a list of photos has a column path, "
                 "and if need be id and target."
             )
-        return [self._entry(row) for row in rows]
+        return [self._entry(number, row) for number, row in enumerate(rows, 1)]
 
     def read(self, entry: Entry) -> Image.Image:
         return photos.read(entry.place)
@@ -98,8 +98,10 @@ class Listed:
     def describe(self) -> dict[str, Any]:
         return {"kind": "list", "place": str(self.file)}
 
-    def _entry(self, row: dict[str, Any]) -> Entry:
+    def _entry(self, number: int, row: dict[str, Any]) -> Entry:
         path = str(row["path"] or "")
+        if not path:
+            raise ValueError(f"row {number} of {self.file} has no path: give it one, or take the row out.")
         return Entry(_said(row.get("id")) or path, str(self.file.parent / path), _said(row.get("target")))
 
 
@@ -216,7 +218,19 @@ def checked(source: Source) -> list[Entry]:
     return entries
 
 
+def legible(name: str) -> str:
+    r"""A file's name as text that any file can hold: bytes that are no letters are written out.
+
+    >>> legible("caf\udce9.jpg")
+    'caf\\xe9.jpg'
+    """
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 def _said(value: Any) -> str | None:
     """A cell as a word; an empty one, or no number, is none."""
     words = "" if value is None else str(value.item() if hasattr(value, "item") else value).strip()
-    return None if words in ("", "nan", "None") else words.removesuffix(".0")  # a column with gaps is read as floats
+    whole = words.removesuffix(".0")
+    if whole.isdecimal():  # a column of numbers with gaps is read as floats
+        return whole
+    return None if words in ("", "nan", "None") else words

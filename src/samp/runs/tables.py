@@ -29,6 +29,7 @@ COLUMNS: Mapping[str, str] = {
     "seconds": "fractions",
     "error": WORDS,
 }
+MISSING = "Parquet files need pyarrow, which is not installed: pip install 'samp[scale]'."
 TIMING = ("seconds",)
 """What differs between two runs of the same."""
 
@@ -40,6 +41,12 @@ def best_form() -> str:
     True
     """
     return "parquet" if find_spec("pyarrow") else "jsonl"
+
+
+def check_form(form: str) -> None:
+    """Say it before the work, not behind it, where rows of this form cannot be written here."""
+    if form == "parquet" and best_form() != form:
+        raise ImportError(MISSING)
 
 
 def write_table(path: Path, rows: Sequence[Row], form: str) -> None:
@@ -93,5 +100,5 @@ def _arrow() -> tuple[Any, Any]:
         import pyarrow
         import pyarrow.parquet
     except ImportError as error:
-        raise ImportError("Parquet files need pyarrow, which is not installed: pip install 'samp[scale]'.") from error
+        raise ImportError(MISSING) from error
     return pyarrow, pyarrow.parquet

@@ -14,7 +14,7 @@ from PIL import Image, ImageOps
 
 from samp import photos
 from samp.photos import UnreadableError
-from samp.runs.sources import Entry
+from samp.runs.sources import Entry, legible
 
 
 class Span(NamedTuple):
@@ -99,7 +99,7 @@ def _samples(file: Path) -> Iterator[Entry]:
         raise ValueError(
             f"{file} cannot be read as a plain tar ({error}): give whole tars without compression."
         ) from error
-    return (Entry(f"{file.stem}/{stem}", tuple(span), classes.get(stem)) for stem, span in spans.items())
+    return (Entry(legible(f"{file.stem}/{stem}"), tuple(span), classes.get(stem)) for stem, span in spans.items())
 
 
 def _named(member: str) -> tuple[str, str]:

@@ -9,13 +9,19 @@ writes its shards itself: nothing but outcomes comes back.
 
 from __future__ import annotations
 
+import os
 import pickle
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from samp.models import Classifier
 from samp.runs.door import Crew
-from samp.runs.feeding import read
+from samp.runs.explainer import BrokenDeviceError
+from samp.runs.feeding import Sample, read
+from samp.runs.models import Model
 from samp.runs.plan import Job, Outcome, Plan, Worker
 from samp.runs.sources import Source
 from samp.scale.session import session
@@ -25,15 +31,18 @@ READERS = 8  # for each worker at most; Ray starts as many as there is need and 
 WAITING = 2  # shards given to a worker at a time: the one it is at, and the next
 
 
-def over_ray(plan: Plan, source: Source, feeding: Classifier, jobs: Sequence[Job], crew: Crew) -> Iterator[Outcome]:
+def over_ray(
+    plan: Plan, source: Source, feeding: Classifier, jobs: Sequence[Job], crew: Crew
+) -> Generator[Outcome, None, None]:
     """The outcome of each job as it comes in, in any order; a job whose worker died each time has none."""
     workers = max(crew.workers, 1)
     readers = min(READERS * workers, len(jobs))
     with session(crew) as ray:
+        reading, working = (Parcel.of(ray, plan.model, *things) for things in ((source, feeding), (plan,)))
         data = ray.data.from_items([{"job": pickle.dumps(job)} for job in jobs], override_num_blocks=len(jobs))
         data = data.map(
             _read,
-            fn_kwargs={"source": source, "feeding": feeding},
+            fn_kwargs={"reading": reading},
             compute=ray.data.TaskPoolStrategy(size=readers),  # without a size, Ray would let the workers read
             num_cpus=1,
         )
@@ -41,7 +50,7 @@ def over_ray(plan: Plan, source: Source, feeding: Classifier, jobs: Sequence[Job
             _Actor,
             batch_size=1,
             compute=ray.data.ActorPoolStrategy(size=workers, max_tasks_in_flight_per_actor=WAITING),
-            fn_constructor_args=(plan,),
+            fn_constructor_args=(working,),
             num_cpus=crew.cpus_per_worker,
             num_gpus=crew.gpus_per_worker or None,
         )
@@ -50,18 +59,49 @@ def over_ray(plan: Plan, source: Source, feeding: Classifier, jobs: Sequence[Job
             yield outcome
 
 
-def _read(row: dict[str, Any], source: Source, feeding: Classifier) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Parcel:
+    """What a worker is sent, unpacked by ourselves: only then can it be told first where modules lie, and what hinders
+    it be caught."""
+
+    modules: tuple[str, ...]
+    content: bytes
+
+    @classmethod
+    def of(cls, ray: Any, model: Model, *things: Any) -> Parcel:
+        try:
+            return cls(model.modules, ray.cloudpickle.dumps(things))  # which takes classes of a script or notebook too
+        except (TypeError, pickle.PicklingError) as error:
+            raise TypeError(
+                f"the data set or the model cannot be sent to workers ({_words(error)}): open files when an item is "
+                "read, or leave out the workers."
+            ) from error
+
+    @lru_cache(maxsize=1)  # noqa: B019  # a process opens one parcel for many shards, and holds no other
+    def opened(self) -> Any:
+        sys.path.extend(place for place in self.modules if place not in sys.path)
+        return pickle.loads(self.content)
+
+
+def _read(row: dict[str, Any], reading: Parcel) -> dict[str, Any]:
     job: Job = pickle.loads(row["job"])
-    return {"shard": job.shard, "samples": pickle.dumps(read(source, job.entries, feeding))}
+    try:
+        source, feeding = reading.opened()
+    except Exception as error:
+        samples = [Sample(entry.id, entry.target, None, _words(error)) for entry in job.entries]
+    else:
+        samples = read(source, job.entries, feeding)
+    return {"shard": job.shard, "samples": pickle.dumps(samples)}
 
 
 class _Actor:
     """A worker in a process of its own; Ray starts it anew when it dies, and has it try its shard again."""
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan, self.useless = plan, ""
+    def __init__(self, working: Parcel) -> None:
+        self.useless = ""
         try:
-            self.worker = Worker(plan)
+            (self.plan,) = working.opened()
+            self.worker = Worker(self.plan)
         except Exception as error:  # Ray would start it again and again
             self.useless = _words(error)
 
@@ -78,6 +118,8 @@ class _Actor:
             )
         try:
             outcome = self.worker.work(shard, pickle.loads(samples))
+        except BrokenDeviceError:
+            os._exit(1)  # no call would succeed in this process; Ray starts another, with a device that works
         except Exception as error:
             outcome = Outcome(shard, error=_words(error))
         attempts.over()

@@ -12,6 +12,7 @@ from samp.experiments.claims import unpaired
 from samp.experiments.experiment import Sheet
 from samp.experiments.map_grid import classes
 from samp.experiments.sections import Verdict
+from samp.experiments.shown import percent
 from samp.experiments.store import Results
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def draw(sheet: Sheet, bed: Bed, name: str) -> None:
     for label, group in zip(("high confidence", "low confidence"), extremes(sure, SHOWN), strict=True):
         beside = [label, *[""] * len(group)]
         rows += [[Tile(photos[i]) for i in group]] if photos else []
-        rows.append([Tile(maps[i], f"{names[i]}, {sure[i]:.0%}", beside[n]) for n, i in enumerate(group)])
+        rows.append([Tile(maps[i], f"{names[i]}, {percent(sure[i])}", beside[n]) for n, i in enumerate(group)])
     sheet.save(tile_page(rows, [SCALE]), name)
 
 

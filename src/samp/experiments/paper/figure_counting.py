@@ -8,6 +8,7 @@ from samp.experiments.cells_figures import Counted
 from samp.experiments.experiment import Sheet
 from samp.experiments.map_grid import draw_grid, with_deviation
 from samp.experiments.sections import Block, Grid, State, Verdict
+from samp.experiments.shown import percent
 from samp.experiments.store import Results
 from samp.methods import SAMP, Method, SAMPPlusPlus
 from samp.metrics.statistics import summarise
@@ -60,7 +61,7 @@ def verdicts(results: Results, bed: Bed) -> list[Verdict]:
     for column in CLAIMED if bed.data == "counting" else ():
         if results.has(cell := cells(bed)[column]):
             spread, elsewhere = (max(results.numbers(cell, name)) for name in ("spread", "elsewhere"))
-            ours = f"spread up to {spread:.1%}, elsewhere up to {elsewhere:.1%}"
+            ours = f"spread up to {percent(spread, 1)}, elsewhere up to {percent(elsewhere, 1)}"
             state = consistent(spread, elsewhere)
             found.append(Verdict(f"{column}: consistent credit", "“consistent attributions”", ours, state, bed.title))
     return found

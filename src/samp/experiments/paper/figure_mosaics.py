@@ -10,6 +10,7 @@ from samp.experiments.cells_classes import Quartered
 from samp.experiments.claims import image_by_image
 from samp.experiments.experiment import Sheet
 from samp.experiments.sections import Verdict
+from samp.experiments.shown import percent
 from samp.experiments.store import Results
 from samp.metrics.statistics import summarise
 
@@ -42,8 +43,8 @@ def verdicts(results: Results, bed: Bed) -> list[Verdict]:
     inside, ink = (results.numbers(Quartered(bed), column) for column in ("inside", "ink"))
     found, mean, chance = image_by_image(inside, ink), summarise(inside), summarise(ink)
     ours = (
-        f"{mean.mean:.0%} [{mean.low:.0%}, {mean.high:.0%}] of the positive credit lies in the digit's own quarters, "
-        f"which hold {chance.mean:.0%} of the ink; {found}"
+        f"{percent(mean.mean)} [{percent(mean.low)}, {percent(mean.high)}] of the positive credit lies in the digit's "
+        f"own quarters, which hold {percent(chance.mean)} of the ink; {found}"
     )
     claim = "credit for a class lies on its own digits, more than brightness alone would put there"
     return [Verdict(claim, "“only attributes to the 0 digit”", ours, found.state(1), bed.title)]

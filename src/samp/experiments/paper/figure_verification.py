@@ -12,6 +12,7 @@ from samp.experiments.cells_figures import Walked
 from samp.experiments.claims import above
 from samp.experiments.experiment import Sheet
 from samp.experiments.sections import State, Verdict
+from samp.experiments.shown import percent
 from samp.experiments.store import Results
 from samp.metrics.statistics import Summary, summarise
 
@@ -58,7 +59,8 @@ def small(drop: Summary) -> State:
 
 
 def _said(summary: Summary, when: str) -> str:
-    return f"{summary.mean:.0%} [{summary.low:.0%}, {summary.high:.0%}] of the rise {when}, {summary.count} images"
+    mean, low, high = map(percent, (summary.mean, summary.low, summary.high))
+    return f"{mean} [{low}, {high}] of the rise {when}, {summary.count} images"
 
 
 def _black(sheet: Sheet, bed: Bed) -> np.ndarray[Any, Any]:

@@ -12,7 +12,8 @@ from samp.experiments.cells_more import SOURCES, Fidelity, Pointing, imagenet_cl
 from samp.experiments.claims import image_by_image
 from samp.experiments.estimates import Estimate, Game, Tally, bootstrapped, mcnemar, tallied
 from samp.experiments.experiment import Sheet
-from samp.experiments.sections import Block, Grid, Section, Verdict, Verdicts, Words
+from samp.experiments.sections import SURE, Block, Grid, Section, State, Verdict, Verdicts, Words
+from samp.experiments.shown import p_value
 from samp.experiments.store import Results
 from samp.experiments.time_table import TimeTable
 from samp.methods import Method
@@ -196,9 +197,10 @@ def _pointing_verdicts(results: Results, bed: Bed) -> list[Verdict]:
 def _compared(a: str, b: str, games: Mapping[str, Game], bed: Bed) -> Verdict:
     first, second = tallied(games[a]), tallied(games[b])
     ours = bootstrapped(lambda weights: first.accuracy(weights) - second.accuracy(weights), len(first.hits))
-    said = f"{ours.shown('+.1f')} %, p = {mcnemar(first, second):.2g}".replace("-", "−")
-    paper = POINTING_VALUES[a] - POINTING_VALUES[b]
-    return Verdict(f"{a} better than {b}, pointing ↑", f"{paper:+.1f} %", said, ours.state(+1), bed.title)
+    p, paper = mcnemar(first, second), POINTING_VALUES[a] - POINTING_VALUES[b]
+    said = f"{ours.shown('+.1f')} points, {p_value(p)}"
+    state: State = ours.state(+1) if p < SURE else "open"
+    return Verdict(f"{a} better than {b}, pointing ↑", f"{paper:+.1f} points", said, state, bed.title)
 
 
 def _games(results: Results, bed: Bed) -> dict[str, Game]:

@@ -16,7 +16,6 @@ from samp.experiments.report.remarks import Remark, read_remarks
 from samp.experiments.sections import Grid, Section, State, Verdict, Words
 from samp.experiments.store import Results, Store
 
-KEPT = {"about", "commands", "cells", "failed"}
 SILENT = ("", "–")
 SHOWN_HASH = 12  # letters: enough to tell weights apart
 
@@ -85,21 +84,20 @@ def gather(store: Store, experiments: Iterable[Experiment]) -> Report:
     ('Machine and versions', 'not known')
     """
     kept = store.results()
-    if not kept.keys() >= KEPT:
-        raise ValueError(
-            f"{store.results_file} is not of samp bench: it lacks {', '.join(sorted(KEPT - kept.keys()))}."
-        )
     results = store.read()
     present = _beds(results)
     chapters: list[Chapter] = []
     unfinished: list[str] = []
     for experiment in experiments:
         known = {one: _known(experiment, one, results) for one in present}
-        shown = [one for one, count in known.items() if _enough(count, own=_is_for(experiment, one))]
+        enough = [one for one in present if _enough(known[one], own=_is_for(experiment, one))]
+        mixed = {one: said for one in enough if (said := _mixed(experiment, one, results))}
+        shown = [one for one in enough if one not in mixed]
         section = experiment.section(results, shown, store.folder / "figures") if shown else None
         if section and not all(isinstance(block, Words) for block in section.blocks):
             chapters.append(Chapter(section, read_remarks(store.folder / "remarks" / f"{experiment.name}.md")))
-        unfinished += _unfinished(experiment, {one: count for one, count in known.items() if one not in shown})
+        unfinished += mixed.values()
+        unfinished += _unfinished(experiment, {one: count for one, count in known.items() if one not in enough})
     return Report(
         chapters=tuple(chapters),
         remarks=read_remarks(store.folder / "remarks" / "summary.md"),
@@ -143,6 +141,28 @@ def _known(experiment: Experiment, one: Bed, results: Results) -> tuple[int, int
     """How many of the experiment's cells on a bed were measured or failed, and how many it asks for."""
     cells = {name_of(cell): cell for cell in experiment.cells([one])}
     return sum(results.has(cell) or results.failure(cell) is not None for cell in cells.values()), len(cells)
+
+
+def _mixed(experiment: Experiment, one: Bed, results: Results) -> str | None:
+    """What is wrong if cells that stand side by side were measured on different images, or with different weights.
+
+    A cell's entry is that of the last run that asked for it, whatever seed and limit it had.
+    """
+    found: dict[int | None, dict[str, str]] = {}
+    for cell in experiment.cells([one]):
+        if results.has(cell):
+            facts = results.found(cell).get("facts", {})
+            same = repr([facts.get(name) for name in ("images", "weights", "unread")])
+            weights = str(facts.get("weights"))[:SHOWN_HASH]
+            words = f"{facts.get('count')} images of seed {facts.get('seed')}, weights {weights}"
+            found.setdefault(cell.most, {})[same] = words
+    kinds = next((list(kinds.values()) for kinds in found.values() if len(kinds) > 1), None)
+    if kinds is None:
+        return None
+    return (
+        f"{experiment.title} is not shown for {one.title}: its cells are of different images or nets "
+        f"({'; '.join(kinds)}), and samp bench {experiment.name} with one --seed and --limit measures them alike."
+    )
 
 
 def _unfinished(experiment: Experiment, known: Mapping[Bed, tuple[int, int]]) -> Iterator[str]:
@@ -202,7 +222,12 @@ def _skipped(results: Results) -> list[str]:
 
 
 def _failed(results: Results) -> list[str]:
-    return [f"{name} could not be measured: {_ended(why)}" for name, why in sorted(results.failures.items())]
+    """A sentence for each reason, with the cells that it kept from being measured."""
+    reasons: dict[str, list[str]] = {}
+    for name, why in sorted(results.failures.items()):
+        again = " again, and older numbers are shown" if name in results.cells else ""
+        reasons.setdefault(f"{again}: {_ended(why)}", []).append(name)
+    return [f"{'; '.join(names)} could not be measured{said}" for said, names in reasons.items()]
 
 
 def _ended(sentence: str) -> str:

@@ -18,9 +18,9 @@ STATES: Mapping[State, str] = {"fails": "fails", "open": "open", "holds": "holds
 PLURALS: Mapping[State, str] = {"fails": "fail", "open": "open", "holds": "hold", "missing": "not measured"}
 HEADINGS: Mapping[State, str] = {"fails": "What fails here", "open": "What stays open here"}
 MEANINGS = (
-    ("✓ holds", "The difference has the sign that is claimed, and its interval excludes zero."),
-    ("? open", "The interval includes zero: so many images cannot tell which way it goes."),
-    ("✗ fails", "The difference has the other sign, and its interval excludes zero."),
+    ("✓ holds", "The difference has the sign that is claimed, its interval excludes zero, and p is below 0.05."),
+    ("? open", "Neither of the two: so many images cannot tell which way it goes."),
+    ("✗ fails", "The difference has the other sign, its interval excludes zero, and p is below 0.05."),
     (
         "mean ± deviation",
         "The mean over images, and their standard deviation: how images differ, not how sure the mean is.",
