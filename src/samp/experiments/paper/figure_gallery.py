@@ -7,9 +7,9 @@ from samp.experiments.paper.table1 import ROWS
 from samp.methods import Method, SAMPPlusPlus
 
 COLUMNS: dict[str, str | Method] = {
-    name: method for name, method in ROWS.items() if name not in ("SAMP++", "IG, blurred", "random")
+    name: method for name, method in ROWS.items() if name not in ("SAMP++", "coupled", "IG, blurred", "random")
 }
-COLUMNS["SAMP++"] = SAMPPlusPlus(eta=0.02)  # the paper's η for pictures
+COLUMNS |= {"SAMP++": SAMPPlusPlus(eta=0.02), "coupled": "coupled"}  # the paper's η for pictures; ours
 GALLERY = map_grid(
     name="gallery",
     title="Fig. gallery: methods side by side",
