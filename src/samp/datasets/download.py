@@ -8,7 +8,7 @@ import shutil
 import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from samp.datasets.places import ADVICE
@@ -188,13 +188,12 @@ def _said(error: Exception) -> str:
 
 def _unpack(archive: Path, source: Source, home: Path) -> None:
     """Unpack aside and move into place only what is wanted, the proof last."""
-    if not hasattr(tarfile, "data_filter"):
-        raise ImportError("archives are unpacked safely from Python 3.11.4 on: update Python, or unpack them yourself.")
     aside = archive.with_name(f".{archive.name}.unpacked")
     shutil.rmtree(aside, ignore_errors=True)  # of a run that was killed
     try:
         with tarfile.open(archive) as packed:
-            packed.extractall(aside, filter="data")
+            for member in packed:
+                _extract(packed, member, aside)
         _move(aside / (source.inside or "."), home, source.proof)
     except tarfile.TarError as error:
         archive.unlink()
@@ -203,6 +202,23 @@ def _unpack(archive: Path, source: Source, home: Path) -> None:
         ) from error
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+
+
+def _extract(packed: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
+    """Write a plain file below the folder; anything but files and folders in there, and any other place, is refused.
+
+    tarfile's own filters came with Python 3.11.4.
+    """
+    target = folder.joinpath(*PurePosixPath(member.name).parts)
+    if PurePosixPath(member.name).is_absolute() or ".." in PurePosixPath(member.name).parts:
+        raise tarfile.TarError(f"{member.name} lies outside")
+    if not (member.isfile() or member.isdir()):
+        raise tarfile.TarError(f"{member.name} is neither a file nor a folder")
+    content = packed.extractfile(member)
+    if content is not None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with content, target.open("wb") as file:
+            shutil.copyfileobj(content, file)
 
 
 def _move(inside: Path, home: Path, proof: str) -> None:
