@@ -40,7 +40,7 @@ def judged(*methods: str) -> list[Judged]:
     return [Judged(DIGITS, method) for method in methods]
 
 
-def run(cells, folder: Path, choice: Choice = QUICK, **more):  # type: ignore[no-untyped-def]
+def run(cells, folder: Path, choice: Choice = QUICK, **more):  # type: ignore[no-untyped-def]  # any cells, any outcome
     return running.run(cells, choice, Store(folder), "samp bench test", say=quiet, **more)
 
 

@@ -25,7 +25,7 @@ QUICK = Choice(limit=4, part=2)
 PAIR = MetricTable("pair", "Two methods", {"IG": "ig", "random": "random"}, (DIGITS.name,), {})
 
 
-def run(cells, folder: Path, choice: Choice = QUICK):  # type: ignore[no-untyped-def]
+def run(cells, folder: Path, choice: Choice = QUICK):  # type: ignore[no-untyped-def]  # any cells, any outcome
     return running.run(cells, choice, Store(folder), "samp bench test", say=lambda _: None)
 
 
