@@ -57,7 +57,8 @@ def explain(
     - `speed`: "fast" takes gradients through a copy of the net in bfloat16 and channels last; on a GPU also compiled
       (the first call takes a minute longer) and captured. The copy is kept until the model goes. Single pixels of a map
       then differ, somewhat more than when an input changes by 1/1000; regions rank alike, and Deletion and Insertion of
-      SAMP++ agreed within 0.06 on three nets (CPU; on a GPU it was not measured yet). `result.details["speed"]` says what was used, and why the rest was not.
+      SAMP++ agreed within 0.06 on three nets (CPU; on a GPU it was not measured yet). `result.details["speed"]` says
+      what was used, and why the rest was not.
 
     The model is left as it was found, and no gradient of a parameter is computed. Look at `result.residual`: the
     paper's credit ranks well but rarely sums to the change of the score (`samp.credit` has some that do).
