@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from laws import CLOSE
-from samp.concave import Slopes, pieces
+from samp.concave import ALIKE, Slopes, pieces, stretches
 
 segments = st.lists(st.tuples(st.integers(-5, 5), st.integers(1, 4)), min_size=1, max_size=12)
 with_gaps = st.lists(st.tuples(st.integers(-5, 5), st.sampled_from([0, 0, 1, 3])), min_size=1, max_size=12)
@@ -38,17 +38,58 @@ def slopes(rise: list[float], length: list[float]) -> Slopes:
     return Slopes.of(made[0][:, :, None], made[1])
 
 
+def split(curve: list[tuple[int, int]]) -> tuple[list[float], list[float]]:
+    return [float(rise) for rise, _ in curve], [float(length) for _, length in curve]
+
+
+def read(made: Slopes, length: list[float], parts: int = 8) -> Tensor:
+    """The slope's mean over each of so many equal parts of every step that has a length, in order."""
+    row, found = torch.tensor([0]), []
+    for k, along in enumerate(length):
+        ends = torch.arange(parts + 1, dtype=torch.float64) / parts * along
+        here = made.at(row, k)
+        found.append(here.slope[0, 0] + here.tilt(ends[None, :-1], ends[None, 1:])[0] if along else ends[:0])
+    return torch.cat(found)
+
+
 @given(segments)
 def test_pieces_are_those_of_the_majorant_by_its_definition(curve: list[tuple[int, int]]) -> None:
-    rise, length = [float(r) for r, _ in curve], [float(n) for _, n in curve]
+    rise, length = split(curve)
     expected = torch.tensor(majorant(sums(length), sums(rise)), dtype=torch.float64).diff() / torch.tensor(length)
-    torch.testing.assert_close(slopes(rise, length).slope.flatten(), expected.double(), **CLOSE)
+    numbers = pieces(rise, length)
+    means = [
+        sum(r for r, p in zip(rise, numbers, strict=True) if p == own)
+        / sum(n for n, p in zip(length, numbers, strict=True) if p == own)
+        for own in numbers
+    ]
+    torch.testing.assert_close(torch.tensor(means, dtype=torch.float64), expected.double(), **CLOSE)
+
+
+@given(segments)
+def test_long_pieces_fall_together_with_those_within_the_ratio_of_the_first_of_them(
+    curve: list[tuple[int, int]],
+) -> None:
+    """And with no others: the next is below the ratio, or the first does not rise."""
+    rise, length = [float(r) for r, _ in curve], [100.0 * n for _, n in curve]
+    apart, together = pieces(rise, length), stretches(rise, length)
+    slope = torch.tensor(majorant(sums(length), sums(rise)), dtype=torch.float64).diff()
+    steep = slope / torch.tensor(length, dtype=torch.float64)
+    for own in set(together):
+        members = [k for k, number in enumerate(together) if number == own]
+        assert len({apart[k] for k in members}) == 1 or all(steep[k] >= ALIKE * steep[members[0]] for k in members)
+        if members[-1] + 1 < len(steep) and steep[members[0]] > 0:
+            assert steep[members[-1] + 1] < ALIKE * steep[members[0]] + 1e-9
+
+
+@given(segments)
+def test_short_pieces_stay_by_themselves(curve: list[tuple[int, int]]) -> None:
+    assert stretches(*split(curve)) == pieces(*split(curve))
 
 
 @given(with_gaps)
 def test_slopes_fall_and_sum_to_the_rise(curve: list[tuple[int, int]]) -> None:
     """With steps of no length among them, which cannot have a slope but do not lose their rise."""
-    rise, length = [float(r) for r, _ in curve], [float(n) for _, n in curve]
+    rise, length = split(curve)
     made, along = slopes(rise, length), torch.tensor(length, dtype=torch.float64)
     slope = made.slope.flatten()
     moving = along > 0
@@ -58,34 +99,46 @@ def test_slopes_fall_and_sum_to_the_rise(curve: list[tuple[int, int]]) -> None:
 
 
 @given(with_gaps)
-def test_a_tilted_piece_keeps_its_sum_and_slopes_still_fall(curve: list[tuple[int, int]]) -> None:
-    """Read at many points along the way: the tilted slope falls from point to point, and its mean is the slope."""
-    made = slopes([float(r) for r, _ in curve], [float(n) for _, n in curve])
-    read: list[Tensor] = []
-    for k, (_, length) in enumerate(curve):
-        within = (torch.arange(8, dtype=torch.float64) + 0.5) / 8 * length + made.passed[0, k]
-        if length:
-            read.append(made.slope[0, k] + made.tilt[0, k] * (1 - 2 * within / made.length[0, k]))
-    if read:
-        assert (torch.cat(read).diff() <= 1e-9).all()
-        total = sum(
-            float(one.mean()) * length for one, (_, length) in zip(read, [c for c in curve if c[1]], strict=True)
-        )
-        assert abs(total - sum(rise for rise, _ in curve)) < 1e-9
+def test_a_falling_piece_keeps_its_sum_and_slopes_fall_all_along(curve: list[tuple[int, int]]) -> None:
+    """Read at many places along the way: the slope falls from place to place, and its mean is the piece's."""
+    rise, length = split(curve)
+    made = slopes(rise, length)
+    found = read(made, length)
+    if len(found):
+        assert (found.diff() <= 1e-9).all()
+        weight = torch.tensor([n for n in length if n], dtype=torch.float64).repeat_interleave(8) / 8
+        assert abs(float((found * weight).sum()) - sum(rise)) < 1e-9
 
 
 @given(segments)
-def test_no_slope_is_tilted_across_zero(curve: list[tuple[int, int]]) -> None:
-    made = slopes([float(r) for r, _ in curve], [float(n) for _, n in curve])
-    assert (made.tilt >= 0).all()
-    assert (made.tilt <= made.slope[:, :, 0].abs() + 1e-12).all()
+def test_no_slope_crosses_zero(curve: list[tuple[int, int]]) -> None:
+    rise, length = split(curve)
+    made = slopes(rise, length)
+    piece = made.slope[0, :, 0].repeat_interleave(8)
+    found = read(made, length)
+    assert (found[piece >= 0] >= -1e-12).all()
+    assert (found[piece <= 0] <= 1e-12).all()
+
+
+def test_along_a_piece_the_slope_falls_strictly() -> None:
+    """Or pixels of one piece would be told apart by their place in memory alone."""
+    assert (read(slopes([3.0], [4.0]), [4.0]).diff() < 0).all()
+    assert (read(slopes([-3.0], [4.0]), [4.0]).diff() < 0).all()
+    assert (read(slopes([5.0, 1.0, -1.0], [1.0, 1.0, 1.0]), [1.0, 1.0, 1.0]).diff() < 0).all()
+
+
+def test_the_mean_of_a_piece_by_hand() -> None:
+    """One piece of slope 2 over length 1 falls from 16 to 0 as 16·(1 − u)^7: its first half has 2·2·(1 − 1/256)."""
+    found = read(slopes([2.0], [1.0]), [1.0], parts=2)
+    torch.testing.assert_close(found, torch.tensor([4 * (1 - 1 / 256), 4 / 256], dtype=torch.float64))
 
 
 def test_rows_and_directions_have_slopes_of_their_own() -> None:
-    rise = torch.tensor([[[1.0, 2.0], [0.0, 4.0]], [[3.0, 0.0], [1.0, 1.0]]])  # R k d; both rise by 3, 4 and by 3, 2
+    rise = torch.tensor([[[1.0, 2.0], [0.0, 4.0]], [[4.0, 0.0], [0.5, 0.5]]])  # R k d; both rise by 3, 4 and by 4, 1
     made = Slopes.of(rise, torch.ones(2, 2))
-    assert made.slope.tolist() == [[[0.5, 3.0], [0.5, 3.0]], [[3.0, 0.0], [1.0, 1.0]]]
-    assert made.tilt.tolist() == [[0.0, 0.0], [0.5, 0.5]]
+    assert made.slope.tolist() == [[[0.5, 3.0], [0.5, 3.0]], [[4.0, 0.0], [0.5, 0.5]]]
+    assert made.low.tolist() == [[0.0, 0.0], [2.5, 0.0]]
+    assert made.high.tolist() == [[28.0, 28.0], [14.5, 2.5]]
     assert made.passed.tolist() == [[0.0, 1.0], [0.0, 0.0]]
 
 

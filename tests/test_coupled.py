@@ -82,8 +82,20 @@ def coupled_by_hand(
     return _concave(moves, scores, len(pixels)), arrival, scores
 
 
+def _fallen(slope: np.ndarray, piece: int, u: float) -> float:
+    """What is earned on the first part u of a piece of length 1: the integral of low + (high − low)·(1 − u)^power."""
+    mean = slope[piece]
+    high = (mean + slope[piece - 1]) / 2 if piece else (math.inf if mean > 0 else 0.0)
+    below = slope[piece + 1] if piece + 1 < len(slope) else 3 * mean - 2 * high if high < math.inf else -mean
+    low = (mean + below) / 2
+    high, low = (min(high, 0.0), low) if mean < 0 else (high, max(low, 0.0))
+    high = min(high, low + 8 * (mean - low))
+    power = (high - low) / (mean - low) - 1
+    return low * u + (high - low) * (1 - max(1 - u, 0.0) ** (power + 1)) / (power + 1)
+
+
 def _concave(moves: list[dict[int, float]], scores: list[list[float]], count: int) -> np.ndarray:
-    """Knots of the majorant by its definition, slopes between them tilted, and every move read at its middle."""
+    """Knots of the majorant by its definition, and every move's part of the way its slope falls between them."""
     gained = np.array(scores[1]) - np.array(scores[0])
     t = np.cumsum([0, *(sum(move.values()) for move in moves)])
     knots = [0]
@@ -92,15 +104,13 @@ def _concave(moves: list[dict[int, float]], scores: list[list[float]], count: in
         seen = {k: (gained[k] - gained[here]) / (t[k] - t[here]) for k in range(here + 1, len(t))}
         knots.append(max(seen, key=lambda k: (round(seen[k], 10), k)))
     slope = np.diff(gained[knots]) / np.diff(t[knots])
-    gaps = [math.inf, *(-np.diff(slope) / 2), math.inf]
-    tilt = [min(a, b, abs(s)) if min(a, b) < math.inf else 0 for a, b, s in zip(gaps, gaps[1:], slope, strict=False)]
     credit, at = np.zeros(count), 0.0
     for number, move in enumerate(moves):
         piece = sum(knot <= number for knot in knots) - 1
         first, last = t[knots[piece]], t[knots[piece + 1]]
         for j, fraction in move.items():
-            middle = (at + fraction / 2 - first) / (last - first)
-            credit[j] += fraction * (slope[piece] + tilt[piece] * (1 - 2 * middle))
+            ends = [(place - first) / (last - first) for place in (at, at + fraction)]
+            credit[j] += (last - first) * np.subtract(*[_fallen(slope, piece, u) for u in reversed(ends)])
             at += fraction
     return credit
 

@@ -22,6 +22,11 @@ from samp.attribution import total
 from samp.groups import Grouping
 from samp.walk import Route, Step
 
+Piece = tuple[float, float, int]  # rise, length and segments
+LONG = 32.0  # groups, and a fiftieth of the way: a piece of so many says little about each of them
+ALIKE = 0.5  # of a long piece's slope: the next one, if long too, falls together with it
+STEEP = 8.0  # how much higher than its mean a piece may start, from its low end
+
 
 def pieces(rise: list[float], length: list[float]) -> list[int]:
     """The straight pieces of a curve's least concave majorant: for each segment, the number of its piece.
@@ -32,63 +37,125 @@ def pieces(rise: list[float], length: list[float]) -> list[int]:
     >>> pieces([1.0, 3.0, 1.0, 1.5, -1.0], [1.0, 1.0, 1.0, 1.0, 1.0])
     [0, 0, 1, 1, 2]
     """
-    found: list[tuple[float, float, int]] = []  # rise, length and segments of each piece
+    return _numbered(_majorant(rise, length))
+
+
+def stretches(rise: list[float], length: list[float]) -> list[int]:
+    """As `pieces`, with long ones together that rise and are at least `ALIKE` times as steep as the first of them.
+
+    Long pieces come of steps that moved many groups at once, and little is known of what each of these did; a short
+    piece stays by itself, so steps of a few groups keep what the curve says of them.
+
+    >>> stretches([300.0, 200.0, 90.0], [100.0, 100.0, 100.0]), stretches([3.0, 2.0, 0.9], [1.0, 1.0, 1.0])
+    ([0, 0, 1], [0, 1, 2])
+    """
+    long = max(LONG, sum(length) / 50)
+    joined: list[Piece] = []
+    steepest: Piece = (0.0, 0.0, 0)
+    for piece in _majorant(rise, length):
+        alike = steepest[0] > 0 and piece[0] * steepest[1] >= ALIKE * steepest[0] * piece[1]
+        if alike and min(piece[1], steepest[1]) >= long:
+            joined[-1] = _added(joined[-1], piece)
+        else:
+            joined.append(piece)
+            steepest = piece
+    return _numbered(joined)
+
+
+def _majorant(rise: list[float], length: list[float]) -> list[Piece]:
+    found: list[Piece] = []
     for piece in zip(rise, length, [1] * len(rise), strict=True):
-        while found and _joins(piece, found[-1]):
-            up, along, segments = found.pop()
-            piece = (piece[0] + up, piece[1] + along, piece[2] + segments)
+        while found and _as_steep(piece, found[-1]):
+            piece = _added(found.pop(), piece)
         found.append(piece)
+    return found
+
+
+def _numbered(found: list[Piece]) -> list[int]:
     return [number for number, (_, _, segments) in enumerate(found) for _ in range(segments)]
 
 
-def _joins(piece: tuple[float, float, int], last: tuple[float, float, int]) -> bool:
+def _added(one: Piece, other: Piece) -> Piece:
+    return one[0] + other[0], one[1] + other[1], one[2] + other[2]
+
+
+def _as_steep(piece: Piece, last: Piece) -> bool:
     return piece[1] == 0 or last[1] == 0 or piece[0] * last[1] >= last[0] * piece[1]
 
 
 @dataclass(frozen=True, eq=False)
 class Slopes:
-    """The majorant of each row at each of its steps; along a piece its slope falls, by `tilt` to either side."""
+    """The majorant of each row at each of its steps, and how its slope falls along the piece that the step belongs to.
+
+    Pieces give way to each other: from its start to its end a piece falls from `high` to `low`, half way to its
+    neighbours, as low + (high − low)·(1 − u)^power, u from 0 to 1. The power is the one that keeps the piece's sum.
+    """
 
     slope: Tensor  # R k d
-    tilt: Tensor  # R k
-    length: Tensor  # R k, of the piece that the step belongs to
+    low: Tensor  # R k, of all directions together
+    high: Tensor  # R k
+    length: Tensor  # R k, of the piece
     passed: Tensor  # R k, how much of the piece lies before the step
 
     @classmethod
     def of(cls, rise: Tensor, length: Tensor) -> Slopes:
         """The slopes of curves with these rises (R k d) over these lengths (R k).
 
-        Pieces give way to each other: a piece tilts until its ends are half way to its neighbours, by the smaller half,
-        and not across 0. It keeps its sum, and slopes still fall all along.
-
         >>> steep = Slopes.of(torch.tensor([[[8.0], [2.0]]]), torch.tensor([[2.0, 1.0]]))
-        >>> steep.slope.squeeze().tolist(), steep.tilt.tolist()
-        ([4.0, 2.0], [[1.0, 1.0]])
+        >>> steep.slope.squeeze().tolist(), steep.high.tolist(), steep.low.tolist()
+        ([4.0, 2.0], [[11.0, 3.0]], [[3.0, 1.0]])
         """
         both = rise.sum(2)
-        piece = torch.tensor([pieces(*row) for row in zip(both.tolist(), length.tolist(), strict=True)])  # R k
+        piece = torch.tensor([stretches(*row) for row in zip(both.tolist(), length.tolist(), strict=True)])  # R k
         lengths = torch.zeros_like(length).scatter_add(1, piece, length)  # R p
         rises = torch.zeros_like(rise).scatter_add(1, piece[:, :, None].expand_as(rise), rise)  # R p d
         slope = torch.where(lengths[:, :, None] > 0, rises / lengths[:, :, None], 0)
         starts = lengths.cumsum(1) - lengths
+        low, high = _ends(slope.sum(2), piece.amax(1, keepdim=True))
         return cls(
             slope=slope.gather(1, piece[:, :, None].expand_as(rise)),
-            tilt=_tilt(slope.sum(2), piece.amax(1, keepdim=True)).gather(1, piece),
+            low=low.gather(1, piece),
+            high=high.gather(1, piece),
             length=lengths.gather(1, piece),
             passed=length.cumsum(1) - length - starts.gather(1, piece),
         )
 
+    def at(self, rows: Tensor, number: int) -> Slopes:
+        """The slopes of these rows at this step, to be read at places (r s)."""
+        return Slopes(*(t[rows, number, None] for t in self._parts()))
+
     def to(self, x: Tensor) -> Slopes:
         """These slopes in the dtype and on the device of x."""
-        return Slopes(*(t.to(x) for t in (self.slope, self.tilt, self.length, self.passed)))
+        return Slopes(*(t.to(x) for t in self._parts()))
+
+    def tilt(self, start: Tensor, end: Tensor) -> Tensor:
+        """r s: how far the mean from start to end of a step lies above the slope of its piece (all directions)."""
+        slope = self.slope.sum(2)
+        power = torch.where(slope > self.low, (self.high - self.low) / (slope - self.low), 1)  # one more than the power
+        left = torch.where(self.length > 0, 1 - (self.passed + start) / self.length, 0).clamp(min=0)
+        gone = torch.where(self.length > 0, (end - start) / self.length, 0)
+        part = torch.where(left > 0, gone / left, 1).clamp(max=1)
+        mean = left**power * -torch.expm1(power * torch.log1p(-part)) / (power * gone)  # of (1 − u)^(power − 1)
+        return torch.where(gone > 0, (self.high - self.low) * mean - (slope - self.low), 0)
+
+    def _parts(self) -> tuple[Tensor, ...]:
+        return self.slope, self.low, self.high, self.length, self.passed
 
 
-def _tilt(slope: Tensor, last: Tensor) -> Tensor:
-    """R p: how far slopes of pieces (R p) may tilt; `last` (R 1) is each row's last piece, and padding follows."""
-    gap = -slope.diff(dim=1) / 2
-    gap = torch.where(torch.arange(gap.shape[1]) < last, gap, torch.inf)
-    room = torch.minimum(F.pad(gap, (1, 0), value=torch.inf), F.pad(gap, (0, 1), value=torch.inf))
-    return torch.where(room.isinf(), 0, torch.minimum(room, slope.abs()))  # the only piece of a row stays level
+def _ends(slope: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
+    """Low and high ends of pieces (R p) with these slopes; `last` (R 1) is each row's last piece, and padding follows.
+
+    An end meets that of the next piece half way, but does not cross 0. What has no neighbour falls evenly to its end,
+    and nothing starts higher than `STEEP` times as far above its low end as its mean is.
+    """
+    between = (slope[:, 1:] + slope[:, :-1]) / 2
+    between = torch.where(torch.arange(between.shape[1]) < last, between, -torch.inf)
+    high = F.pad(between, (1, 0), value=torch.inf)
+    high = torch.where(slope <= 0, high.clamp(max=0), high)
+    low = F.pad(between, (0, 1), value=-torch.inf)
+    low = torch.where(low.isinf(), torch.where(high.isinf(), 0, 2 * slope - high), low)
+    low = torch.where(slope >= 0, low.clamp(min=0), low)
+    return low, torch.minimum(high, low + STEEP * (slope - low))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,12 +216,11 @@ class Concave:
         slopes = Slopes.of(rise, length).to(self.way)
         for number, move in enumerate(self.moves):
             fraction = move.fraction * (move.counts | weightless[move.rows])
-            slope, tilt, whole, passed = (t[move.rows, number, None] for t in _parts(slopes))
-            middle = middles(fraction, move.gain) + passed
-            along = torch.where(whole > 0, tilt * (1 - 2 * middle / whole), 0) / len(self.sign)  # r s
+            here = slopes.at(move.rows, number)
+            along = here.tilt(*spans(fraction, move.gain)) / len(self.sign)  # r s
             for i in range(len(self.sign)):
                 rows = move.rows * len(self.sign) + i
-                earned[rows] = earned[rows].scatter_add(1, move.group.long(), fraction * (slope[:, :, i] + along))
+                earned[rows] = earned[rows].scatter_add(1, move.group.long(), fraction * (here.slope[:, :, i] + along))
         return earned.view(len(self.way), len(self.sign), -1)
 
     def _curve(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -178,22 +244,19 @@ class Concave:
         return elements.view(len(elements), len(self.sign), -1).sum(1)
 
 
-def middles(fraction: Tensor, gain: Tensor) -> Tensor:
-    """r s: where on the way from 0 to their sum the middle of each fraction lies; those of equal gain move as one.
+def spans(fraction: Tensor, gain: Tensor) -> tuple[Tensor, Tensor]:
+    """r s each: where each fraction starts and ends on the way from 0 to their sum; those of equal gain move as one.
 
-    >>> middles(torch.tensor([[1.0, 2.0, 2.0]]), torch.tensor([[5.0, 3.0, 3.0]])).tolist()
-    [[0.5, 3.0, 3.0]]
+    >>> start, end = spans(torch.tensor([[1.0, 2.0, 2.0]]), torch.tensor([[5.0, 3.0, 3.0]]))
+    >>> start.tolist(), end.tolist()
+    ([[0.0, 1.0, 1.0]], [[1.0, 5.0, 5.0]])
     """
     last = fraction.cumsum(1)
     new = F.pad(gain[:, 1:] != gain[:, :-1], (1, 1), value=True)  # whether a run of equal gains starts here
     start = torch.where(new[:, :-1], last - fraction, 0).cummax(1).values
     end = torch.where(new[:, 1:], last, torch.inf).flip(1).cummin(1).values.flip(1)
-    return (start + end) / 2
+    return start, end
 
 
 def _any_counts(move: Move) -> Tensor:
     return (move.counts & (move.fraction > 0)).any(1)
-
-
-def _parts(slopes: Slopes) -> tuple[Tensor, ...]:
-    return slopes.slope, slopes.tilt, slopes.length, slopes.passed

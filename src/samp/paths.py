@@ -112,9 +112,10 @@ class Straight:
 
     def at(self, route: Route, number: int) -> Tensor:
         """Where rows stand after so many whole steps; one that is nothing but rounding takes a single step."""
+        if number >= self.steps:  # a GPU may make less than 1 of 55 / 55
+            return route.end
         fraction = torch.full_like(route.sign, number) / self.steps  # as `propose` divides: the same points
-        point = torch.lerp(route.start, route.end, fraction)
-        return torch.where(route.length.isinf() | (fraction >= 1), route.end, point)
+        return torch.where(route.length.isinf(), route.end, torch.lerp(route.start, route.end, fraction))
 
     def least_steps(self, route: Route) -> int:
         return self.steps

@@ -39,9 +39,11 @@ class Ahead:
         self.number = step.number + 1
         if len(step.rows) != len(self.route.start):
             self.at_once = 1
-        if self.at_once > 1 and self.number in self.known:
-            return self.known[self.number].x
-        return self.path.propose(step, route)
+        if self.at_once <= 1:
+            return self.path.propose(step, route)
+        known = self.known.get(self.number)
+        # by number, and not from where the rows stand: rounding could make that a point of the last call again
+        return known.x if known else self.path.at(self.route, self.number)
 
     def value_and_gradient(self, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]:
         if self.at_once > 1 and self.number not in self.known:
