@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 import samp
 from laws import CLOSE, Counted, assert_same, assert_same_sample, differs, images, net
-from samp import player, walk
+from samp import concave, coupling, player, walk
 from samp.methods.coupled import QUALITIES, SMALL
 from samp.models import Classifier
 from samp.problem import Problem
@@ -143,7 +143,7 @@ def test_what_may_be_compiled_of_a_walk_may_be_of_a_coupled_one(monkeypatch: pyt
     seen: list[Any] = []
     monkeypatch.setattr(Problem, "fuse", property(lambda _: lambda work: seen.append(work) or work))
     samp.explain(net(0), images(0, 1, 12), target=0, method="coupled")
-    assert seen == [walk._stand, walk._move]
+    assert set(seen) == {walk._stand, walk._move, coupling._weighted, concave._read}
 
 
 def test_results_are_saved_and_read_and_their_paths_can_be_played(tmp_path: Path) -> None:

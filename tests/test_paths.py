@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 import samp
 from laws import CLOSE, images, linear, net, seeds, tapes, travel
-from samp.paths import Salient, Straight, largest
+from samp.groups import Channels
+from samp.paths import Salient, Straight, any_largest, largest
 from samp.step_rules import MaxL1
+from samp.walk import Route, Step
 
 six_gains = st.lists(st.sampled_from([-3e38, -2.0, -0.0, 0.0, 1.0, 3.0, float("inf")]), min_size=6, max_size=6)
 some_of_six = st.lists(st.booleans(), min_size=6, max_size=6)
@@ -33,6 +35,35 @@ def test_largest_takes_the_largest_candidates_and_ties_by_index(rows: list[Any],
     for row in range(len(rows)):
         assert one_size[row].nonzero().squeeze(1).tolist() == expected(row, size)
         assert own_size[row].nonzero().squeeze(1).tolist() == expected(row, sizes[row])
+
+
+@given(seeds, st.integers(1, 12), st.booleans())
+def test_any_largest_differs_from_largest_by_ties_alone(seed: int, size: int, each: bool) -> None:
+    """Same gains, same number of groups; and the same groups where no two gains are equal."""
+    random = torch.Generator().manual_seed(seed)
+    candidates = torch.rand(3, 10, generator=random) > 0.3
+    sizes: Any = torch.randint(1, size + 1, (3, 1), generator=random) if each else size
+    for gain, alike in (
+        (torch.rand(3, 10, generator=random), True),
+        (torch.randint(3, (3, 10), generator=random).float(), False),
+    ):
+        exact, loose = (f(gain, sizes, candidates, min(size, 10)) for f in (largest, any_largest))
+        assert not (loose & ~candidates).any()
+        for row in range(3):
+            assert sorted(gain[row, exact[row]].tolist()) == sorted(gain[row, loose[row]].tolist())
+        assert torch.equal(exact, loose) or not alike
+
+
+@given(st.integers(1, 3000), st.integers(1, 400), st.floats(0.0, 1.0))
+def test_a_walk_does_not_arrive_before_the_host_looks(count: int, size: int, growth: float) -> None:
+    """`least_steps` against the walk itself, and not far from it: looking earlier costs time."""
+    x = torch.zeros(1, count)
+    route = Route.between(x, torch.ones(1, count), torch.tensor([0]), torch.ones(1, 1), Channels(1, count, ""))
+    path, taken = Salient(size, growth=growth), 0
+    while (x != 1).any():
+        step = Step(taken, torch.tensor([0]), None, x, x[:, 0], x + 1, x + 1, x != 1, torch.tensor([True]))
+        x, taken = path.propose(step, route), taken + 1
+    assert taken - 2 <= path.least_steps(route) <= taken
 
 
 def test_salient_moves_whole_groups_by_their_summed_gain() -> None:

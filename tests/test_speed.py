@@ -19,7 +19,7 @@ from samp.models import mobilenet_v2, squeezenet1_1
 from samp.photos import read
 from samp.speed import fast, prepared
 from samp.speed.agreement import agreement
-from samp.speed.graphs import SIZES, Captured, as_is, size_for
+from samp.speed.graphs import MOST_LARGE, MOST_ROWS, OFTEN, SIZES, Captured, Sizes, as_is
 
 Equip = Callable[..., None]
 EVEN = samp.SAMP(pixels_per_step=30)  # no step rule: all rows arrive together
@@ -144,14 +144,36 @@ def test_padding_to_a_size_changes_nothing(rows: int) -> None:
     def work(x: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
         return x.gather(1, index).squeeze(1) ** 2, x * 3
 
-    size = size_for(rows)
-    assert size is not None
+    size = Sizes().size_for(rows)
     assert size in SIZES
     call = Captured(work, size, torch.rand(1, 4), torch.tensor([[0]]), as_is)
     for seed in range(2):  # the second time, what the first left in the padding must not matter
         x, index = torch.rand(rows, 4), torch.randint(4, (rows, 1))
         for got, wanted in zip(call(x, index), work(x, index), strict=True):
             assert torch.equal(got, wanted), seed
+
+
+def test_many_rows_have_a_graph_of_their_own_once_they_keep_coming_back() -> None:
+    """Others in between do not count for them, at most a few sizes do, and none without memory to spare."""
+    sizes = Sizes()
+    asked = [100, 90] * (OFTEN + 1)
+    assert [sizes.size_for(rows) for rows in asked] == [None] * 2 * OFTEN + [100, 90]
+    for rows in (80, 81, 82):
+        for _ in range(2 * OFTEN):
+            sizes.size_for(rows)
+    assert len(sizes.large) == MOST_LARGE
+    assert [Sizes().size_for(MOST_ROWS + 1) for _ in range(2 * OFTEN)] == [None] * 2 * OFTEN
+    cramped = Sizes()
+    assert [cramped.size_for(100, room=lambda: False) for _ in range(2 * OFTEN)] == [None] * 2 * OFTEN
+
+
+def test_a_batch_of_many_rows_is_captured_as_it_is_and_gives_the_same_maps(equip: Equip) -> None:
+    equip(capture=as_is)
+    model, x = net(), images(40)
+    exact = samp.explain(model, x, target=1, method=samp.SAMP(pixels_per_step=9), batch_size=80)
+    quick = samp.explain(model, x, target=1, method=samp.SAMP(pixels_per_step=9), batch_size=80, speed="fast")
+    assert "CUDA graphs of 80 rows" in quick.details["speed"]
+    torch.testing.assert_close(quick.score_change, exact.score_change, rtol=1e-4, atol=1e-5)
 
 
 def test_what_a_captured_call_gave_is_not_overwritten_by_the_next() -> None:
@@ -242,15 +264,18 @@ def test_a_wrong_target_is_told_as_ever_and_spoils_nothing(equip: Equip) -> None
         assert quick.details["speed"] == "fast: channels last, CUDA graphs of 6 rows"
 
 
-def test_out_of_memory_is_passed_on_so_that_the_batch_is_halved() -> None:
+@pytest.mark.parametrize(("method", "fits"), [("samp++", 1), ("coupled", 2)])
+def test_out_of_memory_is_passed_on_so_that_the_batch_is_halved(method: str, fits: int) -> None:
+    """Walks of 6, 3, 1; both of a coupled walk come together, so that 6, 2 are left."""
+
     class Hungry(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
             if len(x) > 2:
                 raise RuntimeError("CUDA out of memory")
             return x.flatten(1).square()
 
-    quick = samp.explain(Hungry().eval(), images(), target=0, speed="fast")
-    assert quick.details["batch_size"] == 1  # 6, 3, 1
+    quick = samp.explain(Hungry().eval(), images(), target=0, method=method, speed="fast")
+    assert quick.details["batch_size"] == fits
     assert quick.details["speed"] == "fast: channels last"
 
 
@@ -325,26 +350,29 @@ def test_scores_keep_their_digits_in_bfloat16(monkeypatch: pytest.MonkeyPatch) -
     assert (scores != scores.bfloat16()).float().mean() > 0.9
 
 
+@pytest.mark.parametrize(("method", "bounds"), [("samp++", (0.85, 0.4, 0.5)), ("coupled", (0.65, 0.2, 0.35))])
 @pytest.mark.parametrize("make", [squeezenet1_1, mobilenet_v2])
 def test_fast_maps_of_real_nets_agree_with_exact_ones(
-    data: Path, make: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    data: Path, make: Callable[..., Any], method: str, bounds: tuple[float, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Bounds: cells of 8 × 8 pixels rank alike, most of the highest tenth is in common, and both curves score alike.
 
     Single pixels do not: an input that differs by 1e-6 already takes another path (rank correlation 0.84 on
-    SqueezeNet, as 0.66 here), with the same cells.
+    SqueezeNet, as 0.66 here), with the same cells. Coupled credit follows the order of the walk, which is a
+    matter of chance among pixels that matter little: noise of 1/1000 brings its cells to 0.75 and 0.83, as here.
     """
     monkeypatch.setattr(fast, "half_pays", lambda device: True)
     name = make.__name__
     classifier = make(data / "models" / f"{name}_fp16.safetensors")
     photo = classifier.prepare(read(next(iter(sorted((data / "photos").glob("n0*"))))))
     x = F.interpolate(photo, (128, 128), mode="bilinear", antialias=True)
-    exact = samp.explain(classifier.net, x)
-    quick = samp.explain(classifier.net, x, speed="fast")
+    exact = samp.explain(classifier.net, x, method=method)
+    quick = samp.explain(classifier.net, x, method=method, speed="fast")
     assert quick.details["target"] == exact.details["target"]
     found = agreement(classifier.net, x, exact.details["target"], exact.map, quick.map)
-    assert found.cells > 0.85
-    assert found.pixels > 0.4
-    assert found.overlap > 0.5
+    cells, pixels, overlap = bounds
+    assert found.cells > cells
+    assert found.pixels > pixels
+    assert found.overlap > overlap
     assert abs(found.deletion) < 0.08
     assert abs(found.insertion) < 0.08

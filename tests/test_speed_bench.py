@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from samp.bench.speed import Bare, Line, Settings, Walk, bares, report
-from samp.bench.speed import _walk_table as walk_table
+from samp.bench.speed import Settings, bares, tables
+from samp.bench.speed_tables import Bare, Line, Walk, walk_table
 from samp.speed.agreement import agreement
 
 
@@ -17,10 +17,15 @@ def small() -> nn.Module:
 
 
 def test_the_report_has_bare_calls_walks_latency_and_three_lines() -> None:
-    text = report(small(), Settings(images=(1, 2), side=16, repeats=1))
-    for row in ("| float32 | 2 |", "| bfloat16, channels last | 4 |", "| exact | 2 | 4 |", "| images | 1, 2 |"):
+    text = "\n\n".join(tables(small(), Settings(images=(1, 2), side=16, repeats=1)))
+    for row in (
+        "| float32 | 2 |",
+        "| bfloat16, channels last | 4 |",
+        "| coupled | exact | 2 | 4 |",
+        "| images | 1, 2 |",
+    ):
         assert row in text
-    assert text.count("| fast: ") == 2
+    assert text.count("| fast: ") == 4
     assert "| pixels | 64, 144, 256, 400 |" in text
     assert "torch" in text.splitlines()[-1]
 
@@ -34,7 +39,7 @@ def test_every_bare_way_is_timed_on_the_batch_asked_for() -> None:
 
 def test_a_walks_share_is_its_gradients_over_the_fastest_bare_rate() -> None:
     bare = [Bare("float32", 4, 50.0, 100), Bare("bfloat16", 4, 200.0, 80), Bare("bfloat16", 8, 400.0, 160)]
-    walk = Walk("fast", 2, seconds=0.5, gradients=30.0, peak=96, used="fast: bfloat16")
+    walk = Walk("samp++", "fast", 2, rows=4, seconds=0.5, gradients=30.0, peak=96, used="fast: bfloat16")
     assert walk.rate == 120.0
     row = walk_table([walk], bare).splitlines()[-1]
     assert "| 4.00 | 120.0 | **30.0%** | 60.0% | 0 | 1.20 |" in row

@@ -12,7 +12,7 @@ s places, as many as groups may move in one step.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 import torch.nn.functional as F
@@ -20,162 +20,35 @@ from torch import Tensor
 
 from samp.attribution import total
 from samp.groups import Grouping
-from samp.walk import Route, Step
-
-Piece = tuple[float, float, int]  # rise, length and segments
-LONG = 32.0  # groups, and a fiftieth of the way: a piece of so many says little about each of them
-ALIKE = 0.5  # of a long piece's slope: the next one, if long too, falls together with it
-STEEP = 8.0  # how much higher than its mean a piece may start, from its low end
-
-
-def pieces(rise: list[float], length: list[float]) -> list[int]:
-    """The straight pieces of a curve's least concave majorant: for each segment, the number of its piece.
-
-    Pool adjacent violators: a segment at least as steep as the piece before it joins that piece. A segment of no length
-    has no slope of its own and joins the piece before it, or the first.
-
-    >>> pieces([1.0, 3.0, 1.0, 1.5, -1.0], [1.0, 1.0, 1.0, 1.0, 1.0])
-    [0, 0, 1, 1, 2]
-    """
-    return _numbered(_majorant(rise, length))
-
-
-def stretches(rise: list[float], length: list[float]) -> list[int]:
-    """As `pieces`, with long ones together that rise and are at least `ALIKE` times as steep as the first of them.
-
-    Long pieces come of steps that moved many groups at once, and little is known of what each of these did; a short
-    piece stays by itself, so steps of a few groups keep what the curve says of them.
-
-    >>> stretches([300.0, 200.0, 90.0], [100.0, 100.0, 100.0]), stretches([3.0, 2.0, 0.9], [1.0, 1.0, 1.0])
-    ([0, 0, 1], [0, 1, 2])
-    """
-    long = max(LONG, sum(length) / 50)
-    joined: list[Piece] = []
-    steepest: Piece = (0.0, 0.0, 0)
-    for piece in _majorant(rise, length):
-        alike = steepest[0] > 0 and piece[0] * steepest[1] >= ALIKE * steepest[0] * piece[1]
-        if alike and min(piece[1], steepest[1]) >= long:
-            joined[-1] = _added(joined[-1], piece)
-        else:
-            joined.append(piece)
-            steepest = piece
-    return _numbered(joined)
-
-
-def _majorant(rise: list[float], length: list[float]) -> list[Piece]:
-    found: list[Piece] = []
-    for piece in zip(rise, length, [1] * len(rise), strict=True):
-        while found and _as_steep(piece, found[-1]):
-            piece = _added(found.pop(), piece)
-        found.append(piece)
-    return found
-
-
-def _numbered(found: list[Piece]) -> list[int]:
-    return [number for number, (_, _, segments) in enumerate(found) for _ in range(segments)]
-
-
-def _added(one: Piece, other: Piece) -> Piece:
-    return one[0] + other[0], one[1] + other[1], one[2] + other[2]
-
-
-def _as_steep(piece: Piece, last: Piece) -> bool:
-    return piece[1] == 0 or last[1] == 0 or piece[0] * last[1] >= last[0] * piece[1]
-
-
-@dataclass(frozen=True, eq=False)
-class Slopes:
-    """The majorant of each row at each of its steps, and how its slope falls along the piece that the step belongs to.
-
-    Pieces give way to each other: from its start to its end a piece falls from `high` to `low`, half way to its
-    neighbours, as low + (high − low)·(1 − u)^power, u from 0 to 1. The power is the one that keeps the piece's sum.
-    """
-
-    slope: Tensor  # R k d
-    low: Tensor  # R k, of all directions together
-    high: Tensor  # R k
-    length: Tensor  # R k, of the piece
-    passed: Tensor  # R k, how much of the piece lies before the step
-
-    @classmethod
-    def of(cls, rise: Tensor, length: Tensor) -> Slopes:
-        """The slopes of curves with these rises (R k d) over these lengths (R k).
-
-        >>> steep = Slopes.of(torch.tensor([[[8.0], [2.0]]]), torch.tensor([[2.0, 1.0]]))
-        >>> steep.slope.squeeze().tolist(), steep.high.tolist(), steep.low.tolist()
-        ([4.0, 2.0], [[11.0, 3.0]], [[3.0, 1.0]])
-        """
-        both = rise.sum(2)
-        piece = torch.tensor([stretches(*row) for row in zip(both.tolist(), length.tolist(), strict=True)])  # R k
-        lengths = torch.zeros_like(length).scatter_add(1, piece, length)  # R p
-        rises = torch.zeros_like(rise).scatter_add(1, piece[:, :, None].expand_as(rise), rise)  # R p d
-        slope = torch.where(lengths[:, :, None] > 0, rises / lengths[:, :, None], 0)
-        starts = lengths.cumsum(1) - lengths
-        low, high = _ends(slope.sum(2), piece.amax(1, keepdim=True))
-        return cls(
-            slope=slope.gather(1, piece[:, :, None].expand_as(rise)),
-            low=low.gather(1, piece),
-            high=high.gather(1, piece),
-            length=lengths.gather(1, piece),
-            passed=length.cumsum(1) - length - starts.gather(1, piece),
-        )
-
-    def at(self, rows: Tensor, number: int) -> Slopes:
-        """The slopes of these rows at this step, to be read at places (r s)."""
-        return Slopes(*(t[rows, number, None] for t in self._parts()))
-
-    def to(self, x: Tensor) -> Slopes:
-        """These slopes in the dtype and on the device of x."""
-        return Slopes(*(t.to(x) for t in self._parts()))
-
-    def tilt(self, start: Tensor, end: Tensor) -> Tensor:
-        """r s: how far the mean from start to end of a step lies above the slope of its piece (all directions)."""
-        slope = self.slope.sum(2)
-        power = torch.where(slope > self.low, (self.high - self.low) / (slope - self.low), 1)  # one more than the power
-        left = torch.where(self.length > 0, 1 - (self.passed + start) / self.length, 0).clamp(min=0)
-        gone = torch.where(self.length > 0, (end - start) / self.length, 0)
-        part = torch.where(left > 0, gone / left, 1).clamp(max=1)
-        mean = left**power * -torch.expm1(power * torch.log1p(-part)) / (power * gone)  # of (1 − u)^(power − 1)
-        return torch.where(gone > 0, (self.high - self.low) * mean - (slope - self.low), 0)
-
-    def _parts(self) -> tuple[Tensor, ...]:
-        return self.slope, self.low, self.high, self.length, self.passed
-
-
-def _ends(slope: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
-    """Low and high ends of pieces (R p) with these slopes; `last` (R 1) is each row's last piece, and padding follows.
-
-    An end meets that of the next piece half way, but does not cross 0. What has no neighbour falls evenly to its end,
-    and nothing starts higher than `STEEP` times as far above its low end as its mean is.
-    """
-    between = (slope[:, 1:] + slope[:, :-1]) / 2
-    between = torch.where(torch.arange(between.shape[1]) < last, between, -torch.inf)
-    high = F.pad(between, (1, 0), value=torch.inf)
-    high = torch.where(slope <= 0, high.clamp(max=0), high)
-    low = F.pad(between, (0, 1), value=-torch.inf)
-    low = torch.where(low.isinf(), torch.where(high.isinf(), 0, 2 * slope - high), low)
-    low = torch.where(slope >= 0, low.clamp(min=0), low)
-    return low, torch.minimum(high, low + STEEP * (slope - low))
+from samp.majorant import Slopes
+from samp.walk import Fuse, Route, Step, as_it_is
 
 
 @dataclass(frozen=True, eq=False)
 class Move:
-    """What moved in one step: each row's groups in order of their gain, padded with fractions of 0."""
+    """What moved in one step, or in several: a row's groups in order of their gain, padded with fractions of 0."""
 
     rows: Tensor  # r
+    numbers: Tensor  # r, of the step, from 0
     group: Tensor  # r s
     gain: Tensor  # r s, of the whole way
     fraction: Tensor  # r s, of the whole way
     counts: Tensor  # r s, whether the group had any gradient there
     rise: Tensor  # r d, of the score; falls count as rises where the score should fall
 
+    @classmethod
+    def together(cls, moves: list[Move]) -> Move:
+        """All of these, one after the other."""
+        return cls(*(torch.cat([getattr(move, f.name) for move in moves]) for f in fields(cls)))
+
 
 class Concave:
     """The account of concave credit, which is known only at the end: it keeps per step which groups moved how far."""
 
-    def __init__(self, route: Route, own: Grouping, sign: Tensor, places: int) -> None:
+    def __init__(self, route: Route, own: Grouping, sign: Tensor, places: int, fuse: Fuse = as_it_is) -> None:
         """`own` groups the elements of one direction; `sign` (d) is +1 where the score should rise, else −1."""
-        self.route, self.own, self.sign, self.places = route, own, sign, places
+        self.route, self.own, self.sign, self.places = route, own, sign, min(places, route.groups.count)
+        self.read = fuse(_read)
         self.way = route.end - route.start  # R dn
         self.whole = route.groups.pool(self.way.abs())  # R g
         self.effect = torch.zeros_like(self._joint(self.way))  # R n
@@ -183,15 +56,12 @@ class Concave:
 
     def add(self, before: Step, after: Step) -> None:
         """Keep a step: its groups, sorted by gain, and how far each went of its whole way."""
-        rows, groups, dx = after.rows, self.route.groups.select(after.rows), after.x - before.x
-        effect = (before.gradient.abs() + after.gradient.abs()) * dx.abs()  # r dn
-        self.effect.index_add_(0, rows, self._joint(effect))
-        moved = groups.pool(dx.abs()) / self.whole[rows]  # r g, NaN where there is no way to go
-        gain = torch.where(moved > 0, groups.pool(before.guide * self.way[rows]), -torch.inf)
-        gain, group = gain.topk(min(self.places, gain.shape[1]))  # r s
-        fraction = moved.gather(1, group).nan_to_num(0)
-        counts = groups.pool(effect).gather(1, group) > 0
-        self.moves.append(Move(rows, group.int(), gain, fraction, counts, (after.value - before.value) * self.sign))
+        rows = after.rows if len(after.rows) < len(self.way) else slice(None)  # which copies nothing
+        groups = self.route.groups.select(after.rows)
+        effect, read = self.read(before, after, self.way[rows], self.whole[rows], groups, self.places)
+        self.effect[rows] += self._joint(effect)
+        numbers = torch.full_like(after.rows, len(self.moves))
+        self.moves.append(Move(after.rows, numbers, *read, (after.value - before.value) * self.sign))
 
     def values(self) -> Tensor:
         """R dn: each direction's part of the credit; a group's elements share by abs(gradient of F · dx)."""
@@ -203,45 +73,71 @@ class Concave:
     def blind(self) -> Tensor:
         """R: steps that changed the score although no group that moved had any gradient."""
         count = torch.zeros(len(self.way), dtype=torch.long, device=self.way.device)
-        for move in self.moves:
-            count.index_add_(0, move.rows, (~_any_counts(move) & (move.rise != 0).any(1)).long())
-        return count
+        if not self.moves:
+            return count
+        move = Move.together(self.moves)
+        seen = (move.counts & (move.fraction > 0)).any(1)
+        return count.index_add(0, move.rows, (~seen & (move.rise != 0).any(1)).long())
 
     def _credit(self) -> Tensor:
         """R d g: what each group earned in each direction."""
-        earned = self.way.new_zeros(len(self.way) * len(self.sign), self.whole.shape[1])
-        if not self.moves:
-            return earned.view(len(self.way), len(self.sign), -1)
-        rise, length, weightless = self._curve()
-        slopes = Slopes.of(rise, length).to(self.way)
-        for number, move in enumerate(self.moves):
-            fraction = move.fraction * (move.counts | weightless[move.rows])
-            here = slopes.at(move.rows, number)
-            along = here.tilt(*spans(fraction, move.gain)) / len(self.sign)  # r s
-            for i in range(len(self.sign)):
-                rows = move.rows * len(self.sign) + i
-                earned[rows] = earned[rows].scatter_add(1, move.group.long(), fraction * (here.slope[:, :, i] + along))
-        return earned.view(len(self.way), len(self.sign), -1)
+        directions = len(self.sign)
+        earned = self.way.new_zeros(len(self.way) * directions, self.whole.shape[1])
+        if self.moves:
+            move = Move.together(self.moves)
+            credit = self._of(move)
+            # step by step: a group that moved in several would else be summed in any order
+            for rows, group, part in zip(
+                *(_apart(t, self.moves) for t in (move.rows, move.group, credit)), strict=True
+            ):
+                for i in range(directions):
+                    into = rows * directions + i
+                    earned[into] = earned[into].scatter_add(1, group.long(), part[:, i])
+        return earned.view(len(self.way), directions, -1)
 
-    def _curve(self) -> tuple[Tensor, Tensor, Tensor]:
+    def _of(self, move: Move) -> Tensor:
+        """r d s: what each move earns in each direction."""
+        rise, length, weightless = self._curve(move)
+        slopes = Slopes.of(rise, length).to(self.way).at(move.rows, move.numbers)
+        fraction = move.fraction * (move.counts | weightless[move.rows])
+        along = slopes.tilt(*spans(fraction, move.gain)) / len(self.sign)  # r s
+        return fraction[:, None] * (slopes.slope.transpose(1, 2) + along[:, None])
+
+    def _curve(self, move: Move) -> tuple[Tensor, Tensor, Tensor]:
         """Rises (R k d) and lengths (R k) of all steps, on the CPU; and the rows (R 1) of which no group counts.
 
         Of those rows all groups count, since there is no better way to tell them apart.
         """
-        shape = (len(self.way), len(self.moves))
-        rise = self.way.new_zeros(*shape, len(self.sign))
-        counted, moved = torch.zeros(2, *shape, dtype=total(self.way[:1]).dtype, device=self.way.device)
-        for number, move in enumerate(self.moves):
-            rise[move.rows, number] = move.rise
-            counted[move.rows, number] = total(move.fraction * move.counts)
-            moved[move.rows, number] = total(move.fraction)
-        rise, counted, moved = (t.cpu().double() for t in (rise, counted, moved))
+        read = torch.stack([total(move.fraction * move.counts), total(move.fraction)], 1)  # r 2
+        sums = read.new_zeros(len(self.way), len(self.moves), 2 + len(self.sign))
+        sums[move.rows, move.numbers] = torch.cat([read, move.rise.to(read)], 1)
+        counted, moved, *rise = sums.cpu().double().unbind(2)
         weightless = (counted == 0).all(1, keepdim=True)
-        return rise, torch.where(weightless, moved, counted), weightless.to(self.way.device)
+        length = torch.where(weightless, moved, counted)
+        return torch.stack(rise, 2), length, weightless.to(self.way.device)
 
     def _joint(self, elements: Tensor) -> Tensor:
         """r n: elements of all directions (r dn) added up."""
         return elements.view(len(elements), len(self.sign), -1).sum(1)
+
+
+def _read(
+    before: Step, after: Step, way: Tensor, whole: Tensor, groups: Grouping, places: int
+) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor, Tensor]]:
+    """What a step did to elements (r dn); and in its first places (r s) which groups moved, their gain, how far, and
+    whether they count.
+    """
+    dx = (after.x - before.x).abs()
+    effect = (before.gradient.abs() + after.gradient.abs()) * dx  # r dn
+    moved = groups.pool(dx) / whole  # r g, NaN where there is no way to go
+    gain = torch.where(moved > 0, groups.pool(before.guide * way), -torch.inf)
+    gain, group = gain.topk(places)  # r s
+    counts = groups.pool(effect).gather(1, group) > 0
+    return effect, (group.int(), gain, moved.gather(1, group).nan_to_num(0), counts)
+
+
+def _apart(joined: Tensor, moves: list[Move]) -> tuple[Tensor, ...]:
+    return torch.split(joined, [len(move.rows) for move in moves])
 
 
 def spans(fraction: Tensor, gain: Tensor) -> tuple[Tensor, Tensor]:
@@ -256,7 +152,3 @@ def spans(fraction: Tensor, gain: Tensor) -> tuple[Tensor, Tensor]:
     start = torch.where(new[:, :-1], last - fraction, 0).cummax(1).values
     end = torch.where(new[:, 1:], last, torch.inf).flip(1).cummin(1).values.flip(1)
     return start, end
-
-
-def _any_counts(move: Move) -> Tensor:
-    return (move.counts & (move.fraction > 0)).any(1)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -25,7 +25,7 @@ from samp.follow import Heard
 from samp.paths import Salient
 from samp.problem import Problem
 from samp.trace import RowTape, Trace, trace
-from samp.walk import Route, StepRule, walk
+from samp.walk import Fuse, Route, StepRule, as_it_is, walk
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,15 +41,21 @@ class Coupling:
 
     problem: Problem
     weight: Tensor  # d, below 0 where the score should fall
+    fuse: Fuse = as_it_is
 
     def value_and_gradient(self, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]:
         """Scores (r d) and the gradient of F (r dn) at points x (r dn); a score without a finite gradient is NaN."""
         directions = len(self.weight)
         each = samples.repeat_interleave(directions)
         value, gradient = self.problem.value_and_gradient(x.view(len(each), -1), each)
-        weighted = gradient.view(len(x), directions, -1) * self.weight[:, None]  # r d n
-        failed = ~weighted.abs().amax(2).isfinite()  # r d; the walk knows of rows alone, so the score must tell
-        return value.view(len(x), directions).masked_fill(failed, math.nan), weighted.view(len(x), -1)
+        return self.fuse(_weighted)(value.view(len(x), directions), gradient, self.weight)
+
+
+def _weighted(value: Tensor, gradient: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Values (r d) and the gradient (rd n) of their weighted sum, as r dn."""
+    weighted = gradient.view(*value.shape, -1) * weight[:, None]  # r d n
+    failed = ~weighted.abs().amax(2).isfinite()  # r d; the walk knows of rows alone, so the score must tell
+    return value.masked_fill(failed, math.nan), weighted.view(len(value), -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,9 +80,11 @@ class CoupledPlan:
         """What the walks of these samples leave behind, one row per direction."""
         sign = _signs(self.baselines).to(problem.x)
         route = self._route(problem, rows)
-        account = Concave(route, problem.features.select(rows), sign, self.path.most_groups(route))
+        fuse = problem.fuse
+        account = Concave(route, problem.features.select(rows), sign, self.path.most_groups(route), fuse)
         weight = torch.where(sign < 0, -self.weight, sign) if self.together > 1 else sign
-        steps = walk(Coupling(problem, weight), route, self.path, self.rule, self.momentum, fuse=problem.fuse)
+        path = self.path if fuse is as_it_is else replace(self.path, loose=True)
+        steps = walk(Coupling(problem, weight, fuse), route, path, self.rule, self.momentum, fuse=fuse)
         return uncoupled(trace(steps, route, account, points, heard and _each(heard, self.together)), self.together)
 
     def _route(self, problem: Problem, rows: Tensor) -> Route:

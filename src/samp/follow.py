@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
 import torch
@@ -55,7 +55,8 @@ class Plan:
         ground, path = ground_of(problem, self.path, self.rule, route)
         # other paths count steps: each would compile anew
         fuse = problem.fuse if isinstance(path, Salient) else as_it_is
-        steps = walk(ground, route, path, self.rule, self.momentum, fuse=fuse)
+        quick = replace(path, loose=True) if isinstance(path, Salient) and fuse is not as_it_is else path
+        steps = walk(ground, route, quick, self.rule, self.momentum, fuse=fuse)
         return trace(steps, route, Summed(self.credit, route, fuse), points, heard)
 
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-import torch
+from typing import Any, overload
+
 from torch import Tensor
 
 
-def grown(mean: float | Tensor, gone: Tensor, growth: float) -> Tensor:
+@overload
+def grown(mean: float, gone: float, growth: float) -> float: ...
+@overload
+def grown(mean: float | Tensor, gone: Tensor, growth: float) -> Tensor: ...
+def grown(mean: Any, gone: Any, growth: float) -> Any:
     """How long the next step is, as a share of the way, where the share `gone` of it lies behind.
 
     Steps grow evenly, from 1 − growth to 1 + growth times their `mean`: after the share τ of the steps,
     p(τ) = (1 − growth)·τ + growth·τ² of the way is done. The next step leads from p(τ) = gone to p(τ + mean), so it
     asks only where a row stands, and the way takes 1 / mean steps whatever the growth.
 
+    >>> import torch
     >>> first = grown(0.5, torch.tensor(0.0), growth=0.5)  # of two steps
     >>> first, grown(0.5, first, growth=0.5)
     (tensor(0.3750), tensor(0.6250))
     """
-    return mean * (torch.sqrt((1 - growth) ** 2 + 4 * growth * gone) + growth * mean)
+    return mean * (((1 - growth) ** 2 + 4 * growth * gone) ** 0.5 + growth * mean)

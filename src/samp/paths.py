@@ -29,24 +29,29 @@ class Salient:
 
     With `growth`, from 0 to 1, the first steps move fewer groups and the last ones more, `size` on average and in as
     many steps: how many is read off how many have arrived. One at a time stays one at a time.
+
+    `loose` leaves it to the device who goes first among equal gains, which is faster there.
     """
 
     size: int | None = None
     steps: int = 14
     whole_way: bool = False
     growth: float = 0.0
+    loose: bool = False
 
     def propose(self, step: Step, route: Route) -> Tensor:
         way = route.end - (route.start if self.whole_way else step.x)
         gain = route.sign * route.groups.pool(way.mul_(step.guide))  # r g; in place: new memory costs more than work
         most = self.most_groups(route) if self.size else None  # of shares, the host would have to wait
-        chosen = largest(gain, self._sizes(step, route), step.moving, most)
+        chosen = (any_largest if self.loose else largest)(gain, self._sizes(step, route), step.moving, most)
         return route.groups.where(chosen, route.end, step.x)
 
     def least_steps(self, route: Route) -> int:
         sizes = self.size or route.groups.share(self.steps)
         if self.growth:
-            return int((route.to_move / ((1 + self.growth) * sizes + 1)).min())
+            own = torch.as_tensor(sizes).to(route.to_move).expand_as(route.to_move)
+            pairs = torch.cat([route.to_move, own], 1)
+            return min(_steps(count, size, self.growth) for count, size in set(map(tuple, pairs.tolist()))) - 1
         # in whole numbers: a GPU may make 14.000001 of 50176 / 3584
         return int(((route.to_move + sizes - 1) // sizes).min())
 
@@ -70,6 +75,19 @@ class Salient:
         return sizes if isinstance(size, int) else torch.where(size > 1, sizes, size)
 
 
+def _steps(count: int, size: int, growth: float) -> int:
+    """How many steps of growing size it takes to move so many groups, give or take one for rounding.
+
+    >>> _steps(100, 10, growth=0.5), _steps(100, 10, growth=0.0), _steps(3, 1, growth=0.5)
+    (10, 10, 3)
+    """
+    moved = steps = 0
+    while moved < count:
+        moved += max(math.ceil(count * grown(size / count, moved / count, growth) * (1 - 1e-6)), 1) if size > 1 else 1
+        steps += 1
+    return steps
+
+
 def largest(gain: Tensor, size: int | Tensor, candidates: Tensor, most: int | None = None) -> Tensor:
     """A mask of the `size` largest gains among the candidates of each row (all, if there are fewer), ties by index.
 
@@ -90,6 +108,24 @@ def largest(gain: Tensor, size: int | Tensor, candidates: Tensor, most: int | No
     above, level = gain > last, gain == last
     room = size - above.sum(1, keepdim=True)
     return above | (level & (level.cumsum(1, dtype=torch.int32) <= room))
+
+
+def any_largest(gain: Tensor, size: int | Tensor, candidates: Tensor, most: int | None = None) -> Tensor:
+    """As `largest`, but for ties, which go as the device likes: nothing is counted, so it is faster on a GPU.
+
+    >>> gain, candidates = torch.tensor([[1.0, 3.0, 2.0]]), torch.tensor([[True, True, False]])
+    >>> any_largest(gain, 2, candidates).int().tolist()
+    [[1, 1, 0]]
+    >>> any_largest(gain, torch.tensor([[1]]), candidates).int().tolist()
+    [[0, 1, 0]]
+    """
+    gain = torch.where(candidates, gain, -math.inf)
+    if isinstance(size, int):
+        first = gain.topk(min(size, gain.shape[1]), sorted=False).indices
+        return torch.zeros_like(candidates).scatter(1, first, True) & candidates
+    first = gain.topk(min(most or gain.shape[1], gain.shape[1])).indices
+    asked = torch.arange(first.shape[1], device=gain.device) < size
+    return torch.zeros_like(candidates).scatter(1, first, asked.expand_as(first)) & candidates
 
 
 @dataclass(frozen=True)

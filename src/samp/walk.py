@@ -128,7 +128,8 @@ def walk(
     kept: Tensor | None = None
     for number in range(most_steps + 1):
         value, gradient = ground.value_and_gradient(x, route.sample)
-        guide, moving, finite = stand(x, value, gradient, last, route, momentum)
+        # by itself where there is no last step: that would be compiled apart
+        guide, moving, finite = (stand if last else _stand)(x, value, gradient, last, route, momentum)
         step = Step(number, rows, kept, x, value, gradient, guide, moving, finite)
         yield step
 

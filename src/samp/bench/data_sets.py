@@ -2,11 +2,15 @@
 
 The slim MNIST net on small photos, so that what is measured is the machinery around it. After each shard the memory
 that all workers hold is noted. A straight line is fitted through the means of ten stretches of equal length, and its
-slope is told with a 95 % interval (Student's t, 8 degrees of freedom): a leak is a slope whose interval lies above 0.
+slope is told with a 95 % interval (Student's t, 8 degrees of freedom). A process that does nothing but gradients grows
+a little too, by its allocator alone: the last row is such a one, with as many gradients of the same net and size, and a
+leak is a slope that lies above that one's, interval and all.
 """
 
 from __future__ import annotations
 
+import math
+import multiprocessing
 import os
 import tempfile
 import time
@@ -15,15 +19,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import torch
 from PIL import Image
 
 from samp.bench.machine import describe
-from samp.runs.door import Crew, run
+from samp.models import mnist_slim
+from samp.runs.crew import Crew
+from samp.runs.door import run
+from samp.runs.reading import load
 from samp.runs.summary import Count
 
 SIDE, SHARD, STRETCHES = 28, 16, 10
 STUDENT = 2.306  # 97.5 % of Student's t with 8 degrees of freedom
-WARM_UP = 0.2  # of what was done since all workers work, not counted: they still grow to their size
+# Of what was done since all workers work, not counted: a worker's heap settles over its first thousand images or so.
+# (Two workers held 475 MiB of their own at first, 489 after 900 images, 494 after 2,500 and 494 after 4,500.)
+WARM_UP = 0.5
 
 
 @dataclass(frozen=True)
@@ -38,12 +48,21 @@ class Slope:
         """Whether 0 lies in the interval."""
         return abs(self.per_thousand) <= self.half
 
+    def above(self, other: Slope) -> Slope:
+        """By how much this one is steeper; two intervals that know nothing of each other add as squares.
+
+        >>> Slope(2.0, 0.3).above(Slope(1.5, 0.4))
+        Slope(per_thousand=0.5, half=0.5)
+        """
+        return Slope(self.per_thousand - other.per_thousand, math.hypot(self.half, other.half))
+
 
 @dataclass(frozen=True)
 class Measured:
     """One run: images per second once all workers work, and what became of rate and memory."""
 
-    workers: int
+    workers: int | None
+    """None: no run, but bare gradients."""
     images: int
     rate: float
     start: float
@@ -80,29 +99,43 @@ class Watch:
 
 
 def measure(images: int = 2000, workers: Sequence[int] = (1, 2), method: str = "samp++") -> list[Measured]:
-    """A run over this many generated photos for each number of workers; 0 works in this process, without Ray."""
+    """A run over this many generated photos for each number of workers, and last as many bare gradients.
+
+    0 workers: in this process, without Ray.
+    """
     with tempfile.TemporaryDirectory() as folder:
         photos = _photos(Path(folder) / "photos", images)
-        return [_measured(photos, Path(folder) / f"out-{count}", images, count, method) for count in workers]
+        outs = [Path(folder) / f"out-{count}" for count in workers]
+        rows = [_measured(photos, out, images, count, method) for out, count in zip(outs, workers, strict=True)]
+        gradients = float(np.nanmean(load(outs[0]).columns()["gradients"]))
+    return [*rows, bare(images, gradients)]
+
+
+def bare(images: int, gradients: float) -> Measured:
+    """So many gradients for each image and nothing else, in a process of its own with one thread, as a worker has."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        watch = pool.apply(_bare, (images, round(gradients)))
+    return _fitted(watch, images, None)
 
 
 def table(rows: Sequence[Measured]) -> str:
     """The rows as Markdown, with the machine below them.
 
-    >>> flat = Slope(0.1, 0.5)
-    >>> print(table([Measured(2, 2000, 50.0, 9.0, 700.0, flat, flat)]).splitlines()[2])
-    | 2 | 2000 | 50.0 | 1.00 | 9.0 | 700 | +0.10 ± 0.50 (flat) | +0.10 ± 0.50 (flat) |
+    >>> run, bare = Measured(2, 2000, 50.0, 9.0, 700.0, *[Slope(0.1, 0.3)] * 2), Slope(0.1, 0.4)
+    >>> print(table([run, Measured(None, 2000, 60.0, 0.1, 300.0, bare, bare)]).splitlines()[2])
+    | 2 workers | 2000 | 50.0 | 1.00 | 9.0 | 700 | +0.10 ± 0.30 (flat) | +0.00 ± 0.50 (flat) | +0.10 ± 0.30 (flat) |
     """
     lines = [
-        "| workers | images | images/s | against first | start s | MiB | memory, MiB per 1,000 images "
-        "| rate, images/s per 1,000 images |",
-        "|---|---|---|---|---|---|---|---|",
+        "| what | images | images/s | against first | start s | MiB | memory, MiB per 1,000 images "
+        "| above that of bare gradients | rate, images/s per 1,000 images |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
+    floor = next((row.memory_slope for row in rows if row.workers is None), None)
     for row in rows:
-        slopes = " | ".join(_words(slope) for slope in (row.memory_slope, row.rate_slope))
+        above = "–" if floor is None or row.workers is None else _words(row.memory_slope.above(floor))
         lines.append(
-            f"| {row.workers} | {row.images} | {row.rate:.1f} | {row.rate / rows[0].rate:.2f} | {row.start:.1f} "
-            f"| {row.memory:.0f} | {slopes} |"
+            f"| {_name(row)} | {row.images} | {row.rate:.1f} | {row.rate / rows[0].rate:.2f} | {row.start:.1f} "
+            f"| {row.memory:.0f} | {_words(row.memory_slope)} | {above} | {_words(row.rate_slope)} |"
         )
     return "\n".join([*lines, "", describe("cpu")])
 
@@ -145,6 +178,22 @@ def resident(pid: int) -> float:
 def _measured(photos: Path, out: Path, images: int, workers: int, method: str) -> Measured:
     watch = Watch(workers)
     run(photos, out=out, model="mnist_slim", method=method, shard_size=SHARD, crew=Crew(workers), tell=watch.note)
+    return _fitted(watch, images, workers)
+
+
+def _bare(images: int, gradients: int) -> Watch:
+    """The control's process: for each shard of images, this many gradients of a batch of them."""
+    torch.set_num_threads(1)
+    net, watch = mnist_slim().net, Watch(0)
+    for done in range(SHARD, images + 1, SHARD):
+        for _ in range(gradients):
+            x = torch.rand(SHARD, 1, SIDE, SIDE, requires_grad=True)
+            torch.autograd.grad(net(x).amax(1).sum(), x)
+        watch.note(Count(images, explained=done))
+    return watch
+
+
+def _fitted(watch: Watch, images: int, workers: int | None) -> Measured:
     first = watch.warm()
     done, seconds = watch.images[first:], watch.seconds[first:]
     if len(done) < 2 * STRETCHES:
@@ -166,6 +215,12 @@ def _rate_slope(done: Sequence[int], seconds: Sequence[float]) -> Slope:
     images, times = np.asarray(done, float)[marks], np.asarray(seconds)[marks]
     rates = np.diff(images) / np.maximum(np.diff(times), 1e-9)
     return fitted((images[:-1] + np.diff(images) / 2).tolist(), rates.tolist())
+
+
+def _name(row: Measured) -> str:
+    if row.workers is None:
+        return "bare gradients"
+    return f"{row.workers} worker{'s' * (row.workers > 1)}" if row.workers else "no workers"
 
 
 def _words(slope: Slope) -> str:

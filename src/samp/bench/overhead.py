@@ -56,11 +56,11 @@ def measure(net: str, images: int, batch_size: BatchSize, device: str, repeats: 
     model = net_named(net).to(device)
     x = torch.rand(images, 3, 224, 224, generator=torch.Generator().manual_seed(0)).to(device)
     watched = Watched(model).eval()
-    gradients = samp.explain(watched, x, target=0, batch_size=batch_size).gradients.double().mean()
+    gradients = samp.explain(watched, x, target=0, method="samp++", batch_size=batch_size).gradients.double().mean()
     calls = list(watched.calls)
 
     def walk() -> None:
-        samp.explain(model, x, target=0, batch_size=batch_size)
+        samp.explain(model, x, target=0, method="samp++", batch_size=batch_size)
 
     def bare() -> None:
         for rows in calls:

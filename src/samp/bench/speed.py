@@ -1,4 +1,4 @@
-"""How close SAMP++ comes to the gradients it is made of: bare rates and walks, exact and fast, in one run.
+"""How close walks come to the gradients they are made of: bare rates and walks, exact and fast, in one run.
 
 Images are random. A bare rate counts value-and-gradient calls of a whole batch, by every way that `speed="fast"` might
 take and one that it does not (all of the net in bfloat16). A walk's share is its gradients per second over the fastest
@@ -8,6 +8,7 @@ bare rate of all. Every time is a median after a warm-up.
 from __future__ import annotations
 
 import copy
+import itertools
 import statistics
 import sys
 import time
@@ -21,89 +22,51 @@ from torch import Tensor, nn
 
 import samp
 from samp.bench.machine import describe, peak_bytes, wait
+from samp.bench.speed_tables import Bare, Line, Walk, bare_table, lines_table, walk_table
 from samp.speed import SPEEDS, Speed
 from samp.speed.calls import Feed, at_index
-from samp.speed.graphs import SIZES, Captured, CudaCapture
+from samp.speed.graphs import MOST_ROWS, Captured, CudaCapture
 from samp.speed.lowered import HALF, Lowered, lowered
 from samp.speed.prepared import prepared
 
 Work = Callable[[], object]
 Net = Callable[..., Any]
 CALLS = 15  # in a row, as many as a walk makes
+METHODS = ("samp++", "coupled")
 Ask = Callable[[int], tuple[Tensor, int]]  # images and steps of a walk of this amount
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What is measured: walks are counted in images, two rows each."""
+    """What is measured: walks are counted in images, two rows each, and at most `rows` of them in a call."""
 
     device: str = "cpu"
     images: tuple[int, ...] = (1, 2)
+    rows: int = 128
     side: int = 224
     repeats: int = 3
     compiled: bool = False
 
+    def rows_of(self, images: int) -> int:
+        """Rows of a call, where so many images are explained.
 
-@dataclass(frozen=True)
-class Bare:
-    """Gradients per second of one way to call the net, at one batch size, with the peak of allocated memory."""
-
-    way: str
-    batch: int
-    rate: float
-    peak: int
-
-
-@dataclass(frozen=True)
-class Walk:
-    """Images per second of SAMP++ at one speed, with gradients per second, and what it says it used."""
-
-    speed: str
-    images: int
-    seconds: float
-    gradients: float
-    peak: int
-    used: str
-
-    @property
-    def rate(self) -> float:
-        """Gradients per second."""
-        return self.images * self.gradients / self.seconds
-
-
-@dataclass(frozen=True)
-class Line:
-    """Seconds against one quantity, and how well a straight line fits them."""
-
-    quantity: str
-    amounts: tuple[float, ...]
-    seconds: tuple[float, ...]
-
-    @property
-    def fit(self) -> tuple[float, float, float]:
-        """Slope, intercept and R² by least squares.
-
-        >>> [round(number, 6) for number in Line("steps", (1.0, 2.0, 3.0), (3.0, 5.0, 7.0)).fit]
-        [2.0, 1.0, 1.0]
+        >>> Settings().rows_of(8), Settings().rows_of(100)
+        (16, 128)
         """
-        slope, intercept = statistics.linear_regression(self.amounts, self.seconds)
-        return slope, intercept, statistics.correlation(self.amounts, self.seconds) ** 2
+        return min(2 * images, self.rows)
 
 
-def report(model: nn.Module, settings: Settings) -> str:
-    """All tables as Markdown, the machine below."""
-    batches = sorted({2, *(2 * count for count in settings.images)}, reverse=True)  # the one compiled for itself first
+def tables(model: nn.Module, settings: Settings) -> Iterator[str]:
+    """Every table as Markdown, as soon as it is measured, the machine last."""
+    batches = sorted({2, *map(settings.rows_of, settings.images)}, reverse=True)  # the one compiled for itself first
     bare = [one for batch in batches for one in bares(model, batch, settings, largest=batch == batches[0])]
-    walks = [walked(model, count, speed, settings) for speed in SPEEDS for count in settings.images]
-    return "\n\n".join(
-        [
-            _bare_table(bare),
-            _walk_table(walks, bare),
-            _latency_table(model, settings),
-            _lines_table(lines(model, settings)),
-            describe(settings.device),
-        ]
-    )
+    yield bare_table(bare)
+    for method in METHODS:
+        asked = itertools.product([method], SPEEDS, settings.images)
+        yield walk_table([walked(model, *one, settings) for one in asked], bare)
+    yield _latency_table(model, settings)
+    yield lines_table(lines(model, settings))
+    yield describe(settings.device)
 
 
 def bares(model: nn.Module, batch: int, settings: Settings, largest: bool) -> Iterator[Bare]:
@@ -116,7 +79,7 @@ def bares(model: nn.Module, batch: int, settings: Settings, largest: bool) -> It
         yield from _bare(
             "bfloat16, channels last, compiled for any batch", x, partial(differentiating, fast, x, last=True), settings
         )
-    if x.is_cuda and batch <= SIZES[-1]:
+    if x.is_cuda and batch <= MOST_ROWS:
         for way, net in _to_capture(model, settings):
             yield from _bare(f"{way}, CUDA graph", x, partial(_captured, net, x), settings)
 
@@ -180,12 +143,12 @@ def _bare(way: str, x: Tensor, make: Callable[[], Work], settings: Settings) -> 
     yield Bare(way, len(x), CALLS * len(x) / seconds, peak)
 
 
-def walked(model: nn.Module, images: int, speed: Speed, settings: Settings) -> Walk:
-    """SAMP++ of so many images at this speed, both directions, all in one batch."""
+def walked(model: nn.Module, method: str, speed: Speed, images: int, settings: Settings) -> Walk:
+    """A method on so many images at this speed, both directions."""
     x = _images(images, settings)
 
     def work() -> samp.Attribution:
-        return samp.explain(model, x, target=0, batch_size=2 * images, speed=speed)
+        return samp.explain(model, x, target=0, method=method, batch_size=settings.rows_of(images), speed=speed)
 
     work()
     result = work()
@@ -193,13 +156,14 @@ def walked(model: nn.Module, images: int, speed: Speed, settings: Settings) -> W
     used = str(result.details["speed"])
     del result
     seconds = _median(work, settings)
-    return Walk(speed, images, seconds, gradients, peak_bytes(work, x.device), used)
+    rows, peak = settings.rows_of(images), peak_bytes(work, x.device)
+    return Walk(method, speed, images, rows, seconds, gradients, peak, used)
 
 
 def lines(model: nn.Module, settings: Settings) -> Iterator[Line]:
     """Seconds against images, steps and pixels; exact, since every size of image would be compiled anew."""
     most = settings.images[-1]
-    counts = sorted({max(most * k // 4, 1) for k in (1, 2, 3, 4)} | {2})
+    counts = sorted({max(most * k // 4, 1) for k in (1, 2, 3, 4)})
     yield _line("images", counts, lambda n: (_images(n, settings), 14), model, settings)
     few = _images(max(most // 4, 1), settings)
     yield _line("steps", [7, 14, 28, 56], lambda n: (few, n), model, settings)
@@ -215,71 +179,29 @@ def _line(quantity: str, amounts: Sequence[int], ask: Ask, model: nn.Module, set
         method = samp.SAMP(steps=steps)
 
         def work(x: Tensor = x, method: samp.SAMP = method) -> object:
-            return samp.explain(model, x, target=0, method=method, batch_size=2 * len(x))
+            return samp.explain(model, x, target=0, method=method, batch_size=settings.rows_of(len(x)))
 
         work()
         seconds.append(_median(work, settings))
     return Line(quantity, tuple(map(float, amounts)), tuple(seconds))
 
 
-def _bare_table(rows: Sequence[Bare]) -> str:
-    lines = ["| bare calls | batch | gradients/s | ms a call | peak MiB |", "|---|---|---|---|---|"]
-    lines += [
-        f"| {r.way} | {r.batch} | {r.rate:,.1f} | {1000 * r.batch / r.rate:.2f} | {_mebibytes(r.peak)} |" for r in rows
-    ]
-    return "\n".join(lines)
-
-
-def _walk_table(rows: Sequence[Walk], bare: Sequence[Bare]) -> str:
-    fastest = max(b.rate for b in bare)
-    lines = [
-        "| SAMP++ | images | rows | images/s | gradients/s | of the fastest bare rate | of the best at this batch "
-        "| peak MiB | of one bare call |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        same = [b for b in bare if b.batch == 2 * row.images and (row.speed == "fast" or b.way.startswith("float32"))]
-        best = max(same, key=lambda b: b.rate)
-        lines.append(
-            f"| {row.used} | {row.images} | {2 * row.images} | {row.images / row.seconds:.2f} | {row.rate:,.1f} "
-            f"| **{row.rate / fastest:.1%}** | {row.rate / best.rate:.1%} | {_mebibytes(row.peak)} "
-            f"| {f'{row.peak / best.peak:.2f}' if best.peak else '–'} |"
-        )
-    return "\n".join(lines)
-
-
 def _latency_table(model: nn.Module, settings: Settings) -> str:
-    lines = ["| one image after warm-up | class given, ms | class predicted, ms |", "|---|---|---|"]
+    lines = ["| one image after warm-up | speed | class given, ms | class predicted, ms |", "|---|---|---|---|"]
     x = _images(1, settings)
-    for speed in SPEEDS:
+    for method, speed in itertools.product(METHODS, SPEEDS):
         cells = []
         for target in (0, None):
-
-            def work(speed: Speed = speed, target: int | None = target) -> object:
-                return samp.explain(model, x, target=target, speed=speed)
-
+            work = partial(samp.explain, model, x, target=target, method=method, speed=speed)
             work()
             cells.append(f"{1000 * _median(work, settings):.1f}")
-        lines.append(f"| {speed} | {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def _lines_table(found: Iterator[Line]) -> str:
-    lines = ["| seconds against | at | seconds | slope | intercept | R² |", "|---|---|---|---|---|---|"]
-    for line in found:
-        slope, intercept, fit = line.fit
-        at, seconds = ", ".join(f"{a:,.0f}" for a in line.amounts), ", ".join(f"{s:.3f}" for s in line.seconds)
-        lines.append(f"| {line.quantity} | {at} | {seconds} | {slope:.3g} | {intercept:.3g} | {fit:.4f} |")
+        lines.append(f"| {method} | {speed} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def _images(count: int, settings: Settings, side: int = 0) -> Tensor:
     side = side or settings.side
     return torch.rand(count, 3, side, side, generator=torch.Generator().manual_seed(0)).to(settings.device)
-
-
-def _mebibytes(count: int) -> str:
-    return f"{count / 2**20:.0f}" if count else "–"
 
 
 def _median(work: Work, settings: Settings) -> float:

@@ -18,7 +18,7 @@ def agreements(device: str) -> str:
     net = classifier.net.to(device)
     x = torch.cat([classifier.prepare(read(embedded(name))) for name in ("coffee", "chelsea")]).to(device)
     lines = []
-    for method in ("samp++", "coupled", "ig"):
+    for method in ("coupled", "samp++", "ig"):
         exact, fast = (samp.explain(net, x, method=method, speed=speed) for speed in SPEEDS)
         target = list(exact.details["target"])
         found = agreement(net, x, target, exact.map, fast.map)

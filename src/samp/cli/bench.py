@@ -93,13 +93,13 @@ def metrics(net: str, images: int, batch_size: str, device: str, repeats: int) -
 
 
 @bench.command()
-@click.option("--images", default=2000, show_default=True, help="Generated photos of 28 pixels; 960 at least.")
+@click.option("--images", default=5000, show_default=True, help="Generated photos of 28 pixels; 960 at least.")
 @click.option("--workers", default="1,2", show_default=True, help="Numbers of workers, commas between; 0: no Ray.")
 @click.option("--method", default="samp++", show_default=True, help="Name of a method.")
 def dataset(images: int, workers: str, method: str) -> None:
     """Two workers against one over a data set, and whether rate and memory stay flat.
 
-    Example: samp bench dataset --images 2000 --workers 0,1,2
+    Example: samp bench dataset --images 5000 --workers 1,2
     """
     from samp.bench.data_sets import measure, table
 
@@ -127,17 +127,18 @@ def startup(repeats: int) -> None:
 @click.option("--compile/--no-compile", "compiled", default=False, help="Bare calls compiled, too (a minute each).")
 @click.option("--agreement", is_flag=True, help="Instead, how far fast maps of a real net agree with exact ones.")
 def speed(net: str, images: str, side: int, device: str, repeats: int, compiled: bool, agreement: bool) -> None:
-    """SAMP++, exact and fast, beside the fastest bare gradients; one photo; memory; cost by images, steps and pixels.
+    """Walks, exact and fast, beside the fastest bare gradients; one photo; memory; cost by images, steps and pixels.
 
-    Example: samp bench speed --device cuda --images 32,64 --repeats 5 --compile
+    Example: samp bench speed --device cuda --images 32,64,256 --repeats 3 --compile
     """
     from samp.bench.overhead import net_named
-    from samp.bench.speed import Settings, report
+    from samp.bench.speed import Settings, tables
     from samp.bench.speed_agreement import agreements
 
     if agreement:
         click.echo(agreements(device))
         return
     counts = tuple(sorted(int(count) for count in images.split(",")))
-    settings = Settings(device, counts, side, repeats, compiled)
-    click.echo(report(net_named(net).to(device), settings))
+    settings = Settings(device, counts, side=side, repeats=repeats, compiled=compiled)
+    for table in tables(net_named(net).to(device), settings):
+        click.echo(f"{table}\n")

@@ -16,7 +16,7 @@ from torch import Tensor
 from samp.batches import out_of_memory
 from samp.objectives import Index
 from samp.speed.calls import Feed, at_index, differentiated, in_range, widened
-from samp.speed.graphs import Captured, size_for
+from samp.speed.graphs import Captured
 from samp.speed.lowered import Lowered, reason_against
 from samp.speed.prepared import COMPILED, Prepared, prepared
 
@@ -98,23 +98,23 @@ class Fast:
             return {}
         ways: dict[str, Way] = {}
         asked = problem.objective
-        few = ready.capture is not None and size_for(rows) is not None and not problem.forward_args
         if (
-            few
-            and isinstance(asked, Index)
+            isinstance(asked, Index)
+            and not problem.forward_args
             and (self.feed not in ready.outputs or in_range(asked, ready.outputs[self.feed]))
+            and (size := ready.size_for(self.feed, rows))
         ):
-            ways[GRAPHS] = self._by_graph
+            ways[GRAPHS] = partial(self._by_graph, size)
         for name, net in ((COMPILED, ready.compiled), (COPY, ready.plain)):
             if net is not None:
                 ways[name] = partial(through, net, self.feed)
         return {name: way for name, way in ways.items() if name not in self.failed}
 
-    def _by_graph(self, problem: Problem, x: Tensor, samples: Tensor) -> Found:
+    def _by_graph(self, size: int, problem: Problem, x: Tensor, samples: Tensor) -> Found:
         """Through a graph of this size, captured the first time."""
-        ready, asked, size = self.ready, problem.objective, size_for(len(x))
-        if ready is None or ready.capture is None or size is None or not isinstance(asked, Index):
-            raise TypeError("only few rows and scores at an index are captured")
+        ready, asked = self.ready, problem.objective
+        if ready is None or ready.capture is None or not isinstance(asked, Index):
+            raise TypeError("only scores at an index are captured")
         index = asked.index[samples]
         if (self.feed, size) not in ready.graphs:
             net = ready.fastest

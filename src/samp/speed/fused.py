@@ -10,6 +10,8 @@ import torch
 from samp.batches import out_of_memory
 from samp.walk import Function
 
+MOST_KINDS = 64  # of paths, rules and sizes that a function is compiled for; torch itself would stop at 8
+_LIMIT = "recompile_limit" if hasattr(torch._dynamo.config, "recompile_limit") else "cache_size_limit"
 _MADE: dict[Callable[..., Any], Fused] = {}
 
 
@@ -41,7 +43,8 @@ class Fused:
     def __call__(self, *args: Any) -> Any:
         try:
             self.call = self.call or self.compile(self.function)
-            return self.call(*args)
+            with torch._dynamo.config.patch({_LIMIT: MOST_KINDS}):
+                return self.call(*args)
         except Exception as error:  # what a compiler may raise cannot be listed
             if self.call is self.function or out_of_memory(error):
                 raise

@@ -1,19 +1,25 @@
-"""Value and gradient of a few rows as one CUDA graph: captured once, then replayed without launching kernel by kernel.
+"""Value and gradient as one CUDA graph: captured once, then replayed without launching kernel by kernel.
 
-A graph has one shape. So a call is padded to one of a few sizes: rows beyond the asked-for ones hold whatever they held
-before, and are not read.
+A graph has one shape. So a call of few rows is padded to one of a few sizes: rows beyond the asked-for ones hold
+whatever they held before, and are not read. Padding many rows would cost more than it saves: those have a graph of
+their own, once their number keeps coming back.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
 SIZES = (2, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+MOST_ROWS = 256  # launching is no part to be seen beyond
+OFTEN = 6  # calls of so many rows, before they have a graph of their own
+MOST_LARGE = 3  # graphs of many rows at once: each has buffers of its own
 WARM_UPS = 3  # calls before a capture, in which libraries choose their kernels and take their memory
 Work = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
@@ -27,13 +33,32 @@ class Replay(Protocol):
 Capture = Callable[[Callable[[], None]], Replay]
 
 
-def size_for(rows: int) -> int | None:
-    """The smallest size that holds so many rows; None where a call is large enough to go without.
+class Sizes:
+    """Which size a call takes: counts the calls of many rows, and remembers which of these have a size of their own.
 
-    >>> size_for(1), size_for(5), size_for(65)
+    >>> sizes = Sizes()
+    >>> sizes.size_for(1), sizes.size_for(5), sizes.size_for(65)
     (2, 6, None)
+    >>> [sizes.size_for(65) for _ in range(OFTEN)][-1]
+    65
     """
-    return next((size for size in SIZES if size >= rows), None)
+
+    def __init__(self) -> None:
+        self.calls: Counter[int] = Counter()
+        self.large: set[int] = set()
+
+    def size_for(self, rows: int, room: Callable[[], bool] = lambda: True) -> int | None:
+        """The smallest size that holds so many rows; None where a call goes without a graph.
+
+        A large graph is only begun where there is `room` for it.
+        """
+        if rows <= SIZES[-1]:
+            return next(size for size in SIZES if size >= rows)
+        self.calls[rows] += 1
+        often = self.calls[rows] > OFTEN and rows <= MOST_ROWS
+        if rows not in self.large and often and len(self.large) < MOST_LARGE and room():
+            self.large.add(rows)
+        return rows if rows in self.large else None
 
 
 class Captured:
@@ -73,6 +98,12 @@ def as_is(fill: Callable[[], None]) -> Replay:
     return fill
 
 
+@cache
+def _stream(device: torch.device) -> torch.cuda.Stream:
+    """The one stream for captures on this device: libraries keep memory of their own for every stream they meet."""
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]  # torch leaves it untyped
+
+
 class CudaCapture:
     """Captures into CUDA graphs that share their memory, since no two of them run at once."""
 
@@ -81,17 +112,22 @@ class CudaCapture:
 
     def __call__(self, fill: Callable[[], None]) -> Replay:
         with torch.cuda.device(self.device):
-            self._warm_up(fill)
+            stream = _stream(self.device)
+            self._warm_up(fill, stream)
             graph = torch.cuda.CUDAGraph()
             # thread_local: what other threads do meanwhile (loading the next batch, say) is no concern of ours
-            with torch.cuda.graph(graph, pool=self.pool, capture_error_mode="thread_local"):
+            with torch.cuda.graph(graph, pool=self.pool, stream=stream, capture_error_mode="thread_local"):
                 fill()
         replay: Replay = graph.replay
         return replay
 
-    def _warm_up(self, fill: Callable[[], None]) -> None:
+    def room(self) -> bool:
+        """Whether as much memory as was ever in use is free: a graph keeps its own."""
+        free, _ = torch.cuda.mem_get_info(self.device)
+        return free > torch.cuda.max_memory_allocated(self.device)
+
+    def _warm_up(self, fill: Callable[[], None], stream: torch.cuda.Stream) -> None:
         """On a stream of its own, as torch asks for before a capture."""
-        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             for _ in range(WARM_UPS):

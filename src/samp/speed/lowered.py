@@ -7,7 +7,6 @@ so that it cannot be out of date; its addresses stay, so that captured calls sta
 from __future__ import annotations
 
 import copy
-import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,6 +15,8 @@ from torch import Tensor, nn
 
 HALF = torch.bfloat16
 _PRODUCTS = (nn.Linear, nn.modules.conv._ConvNd)
+_PLAIN = (int, float, str)
+_COMMON = frozenset(vars(nn.Module()))  # what every module has, and no setting of its own
 
 
 class Precise(nn.Module):
@@ -76,12 +77,17 @@ def _own(tensor: Tensor, halved: set[int]) -> Tensor:
 
 def tensors(model: nn.Module) -> Iterator[Tensor]:
     """Parameters and buffers, in an order that a copy shares."""
-    return itertools.chain(model.parameters(), model.buffers())
+    seen: set[int] = set()
+    for module in model.modules():  # parameters() would go through them twice, and slowly
+        for tensor in (*module._parameters.values(), *module._buffers.values()):
+            if tensor is not None and id(tensor) not in seen:
+                seen.add(id(tensor))
+                yield tensor
 
 
 @torch.no_grad()
 def refresh(net: nn.Module, model: nn.Module) -> None:
-    """Copy the model's numbers into the net's, in place.
+    """Copy the model's numbers into the net's, in place; all at once, since one by one would take milliseconds.
 
     >>> model = nn.Linear(2, 1)
     >>> net = lowered(model, half=False)
@@ -91,8 +97,9 @@ def refresh(net: nn.Module, model: nn.Module) -> None:
     >>> net.weight.tolist()
     [[3.0, 3.0]]
     """
-    for own, theirs in zip(tensors(net), tensors(model), strict=True):
-        own.copy_(theirs)
+    own, theirs = list(tensors(net)), list(tensors(model))
+    if own:
+        torch._foreach_copy_(own, theirs)
 
 
 def form(model: nn.Module) -> list[object]:
@@ -109,7 +116,7 @@ def form(model: nn.Module) -> list[object]:
     looks: list[object] = [(t.shape, t.dtype, t.device, t.stride()) for t in tensors(model)]
     for name, module in model.named_modules():
         looks += [name, type(module), module.training]
-        looks += [_look(value) for value in vars(module).values()]
+        looks += [_look(value) for setting, value in vars(module).items() if setting not in _COMMON]
     return looks
 
 
@@ -119,7 +126,7 @@ def _look(value: object) -> object:
     """
     if isinstance(value, tuple):
         return tuple(map(_look, value))
-    return value if isinstance(value, int | float | str) else id(value) if callable(value) else type(value)
+    return value if isinstance(value, _PLAIN) else id(value) if callable(value) else type(value)
 
 
 def reason_against(model: Any, inputs: tuple[Tensor, ...]) -> str:

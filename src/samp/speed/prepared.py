@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from samp.speed.calls import Feed
-from samp.speed.graphs import Capture, Captured, CudaCapture
+from samp.speed.graphs import Capture, Captured, CudaCapture, Sizes
 from samp.speed.lowered import Lowered, form, lowered, refresh
 
 Compile = Callable[[nn.Module], Callable[..., Any]]
@@ -27,6 +27,7 @@ class Prepared:
         self.compiled: Lowered | None = None
         self.capture: Capture | None = None
         self.graphs: dict[tuple[Feed, int], Captured] = {}
+        self.sizes: dict[Feed, Sizes] = {}
         self.outputs: dict[Feed, torch.Size | None] = {}
         self.failed: dict[str, str] = {}
         self.trusted: set[str] = set()
@@ -42,6 +43,12 @@ class Prepared:
     def fastest(self) -> Lowered:
         """The net compiled, unless it cannot be."""
         return self.plain if self.compiled is None or COMPILED in self.failed else self.compiled
+
+    def size_for(self, feed: Feed, rows: int) -> int | None:
+        """The size of the graph that a call of so many rows takes; None where it takes none."""
+        if self.capture is None:
+            return None
+        return self.sizes.setdefault(feed, Sizes()).size_for(rows, getattr(self.capture, "room", lambda: True))
 
     def fits(self, model: nn.Module, half: bool) -> bool:
         """Whether all but the model's numbers is as it was."""

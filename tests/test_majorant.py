@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from laws import CLOSE
-from samp.concave import ALIKE, Slopes, pieces, stretches
+from samp.majorant import ALIKE, Slopes, pieces, stretches
 
 segments = st.lists(st.tuples(st.integers(-5, 5), st.integers(1, 4)), min_size=1, max_size=12)
 with_gaps = st.lists(st.tuples(st.integers(-5, 5), st.sampled_from([0, 0, 1, 3])), min_size=1, max_size=12)
@@ -47,7 +47,7 @@ def read(made: Slopes, length: list[float], parts: int = 8) -> Tensor:
     row, found = torch.tensor([0]), []
     for k, along in enumerate(length):
         ends = torch.arange(parts + 1, dtype=torch.float64) / parts * along
-        here = made.at(row, k)
+        here = made.at(row, torch.tensor([k]))
         found.append(here.slope[0, 0] + here.tilt(ends[None, :-1], ends[None, 1:])[0] if along else ends[:0])
     return torch.cat(found)
 
