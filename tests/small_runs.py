@@ -13,7 +13,7 @@ from PIL import Image
 from torch import Tensor, nn
 
 from samp.models import Classifier
-from samp.runs import load
+from samp.runs import Model, load
 from samp.runs.tables import TIMING
 
 CLASSES = ("ant", "bee", "cat")
@@ -38,19 +38,39 @@ class Net(nn.Module):
         return scores
 
 
-class Lost(Net):
-    """A net whose device is lost in the first process that asks it for a gradient, and stays lost there."""
+MARKER, LOST_AFTER = Path("marker"), 0  # of `losing`, for a test to set
 
-    def __init__(self, marker: Path) -> None:
+
+class Lost(Net):
+    """A net whose device is lost in the first process that asks it for a gradient, and stays lost there.
+
+    If `after` is not 0, only once it was shown more than so many inputs.
+    """
+
+    def __init__(self, marker: Path, after: int = 0) -> None:
         super().__init__()
         self.marker, self.here = marker, False
+        self.after, self.shown = after, 0
 
     def forward(self, x: Tensor) -> Tensor:
-        if x.requires_grad and (self.here or not self.marker.exists()):
+        self.shown += 0 if x.requires_grad else len(x)
+        if x.requires_grad and self.shown > self.after and (self.here or not self.marker.exists()):
             self.marker.touch()
             self.here = True
             raise RuntimeError("CUDA error: unspecified launch failure")
         return super().forward(x)
+
+
+class Noting(Model):
+    """A model that notes where its worker would have it run, and which GPUs that sees, and stays on the CPU."""
+
+    def load(self, to: str | None = None) -> Classifier:
+        if to is None:
+            notes = Path(self.given["notes"])
+            notes.mkdir(exist_ok=True)
+            (notes / str(os.getpid())).write_text(f"{self.device} {os.environ.get('CUDA_VISIBLE_DEVICES')}")
+        assert isinstance(self.model, Classifier)
+        return self.model
 
 
 def classifier(pause: float = 0.0) -> Classifier:
@@ -59,6 +79,10 @@ def classifier(pause: float = 0.0) -> Classifier:
 
 def slow() -> Classifier:
     return classifier(0.01)
+
+
+def losing() -> Classifier:
+    return Classifier(Lost(MARKER, LOST_AFTER).eval(), "losing", SIDE, 0.5, 0.5, CLASSES)
 
 
 def deadly() -> Classifier:

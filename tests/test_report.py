@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 import small_runs
@@ -19,6 +21,7 @@ from cli_runs import run as command
 from samp.cli.report_facts import QUANTITIES, Quantity, bars, classes, ends, judged_by
 from samp.cli.report_page import _card, page
 from samp.runs import load, run
+from samp.runs.columns import NUMBERS, Columns
 from small_runs import classifier
 
 
@@ -57,7 +60,7 @@ def test_numbers_are_those_of_the_rows(done: Path) -> None:
 
 def test_best_and_worst_are_by_completeness(done: Path) -> None:
     rows = load(done).rows()
-    best, worst = ends(rows, QUANTITIES[0])
+    best, worst = ends(QUANTITIES[0].of(load(done).columns()))
     errors = {row["id"]: abs(row["residual"] / row["score_change"]) for row in rows if not row["error"]}
     ranked = sorted(errors, key=lambda name: errors[name])
     assert [rows[place]["id"] for place in best] == ranked[:6]
@@ -67,11 +70,11 @@ def test_best_and_worst_are_by_completeness(done: Path) -> None:
 def test_every_input_is_in_one_bar() -> None:
     values = [0.0, 1e-6, 1e-3, 0.1, 0.1, 2.0]
     for logarithmic in (False, True):
-        found = bars([*values, float("inf")], logarithmic)
+        found = bars(np.array([*values, np.inf]), logarithmic)
         assert found is not None
         assert (sum(found.heights), found.outside) == (6, 1)
-    assert bars([]) is None
-    alike = bars([0.5] * 9)
+    assert bars(np.empty(0)) is None
+    alike = bars(np.full(9, 0.5))
     assert alike is not None
     assert sum(alike.heights) == 9
 
@@ -82,7 +85,7 @@ def test_classes_are_summed_up_by_hand() -> None:
         {"target": 1, "label": "bee", "predicted": 0, "score": 3.0, "gini": 0.7},
         {"target": 0, "label": "ant", "predicted": 0, "score": 2.0, "gini": 0.1},
     ]
-    bee, ant = classes(rows)
+    bee, ant = classes(Columns.of_rows(rows))
     assert (bee["class"], bee["inputs"], bee["agreed"], bee["score"]) == ("bee", 2, 0.5, 2.0)
     assert bee["gini"] == pytest.approx(0.6)
     assert (ant["class"], ant["agreed"], ant["error_share"]) == ("ant", 1.0, None)
@@ -90,11 +93,11 @@ def test_classes_are_summed_up_by_hand() -> None:
 
 def test_an_error_of_no_change_is_infinite_or_none() -> None:
     error: Quantity = QUANTITIES[0]
-    assert error.of({"residual": 0.5, "score_change": 0.0}) == float("inf")
-    assert error.of({"residual": 0.0, "score_change": 0.0}) == 0.0
-    assert error.of({"residual": None, "score_change": 1.0}) is None
-    assert judged_by([]).key == "gini"
-    assert "; 1 without bound" in _card(error, [{"residual": 0.5, "score_change": 0.0}])
+    pairs = [(0.5, 0.0), (0.0, 0.0), (None, 1.0), (1.0, None), (-1.0, 4.0)]
+    columns = Columns.of_rows([{"residual": residual, "score_change": change} for residual, change in pairs])
+    np.testing.assert_equal(error.of(columns), [np.inf, 0.0, np.nan, np.nan, 0.25])
+    assert judged_by(Columns.of_rows([])).key == "gini"
+    assert "; 1 without bound" in _card(error, columns)
 
 
 def test_a_run_that_is_not_finished_is_summed_up_as_far_as_it_is_there(done: Path, tmp_path: Path) -> None:
@@ -116,6 +119,76 @@ def test_a_run_of_almost_nothing_has_a_page(tmp_path: Path, photos: int) -> None
     words = page(load(tmp_path / "out"))
     assert "There are too few maps for this" in words
     assert "credit is not meant to sum" not in words  # no row says so, but the method's would
+
+
+def test_no_map_is_read_but_those_that_are_shown(tmp_path: Path) -> None:
+    """So a page about a million inputs takes seconds; what is wrong with other maps is found when every byte is."""
+    data = small_runs.photos(tmp_path / "data", 20)
+    run(data, out=tmp_path / "out", model=classifier(), shard_size=1)
+    before = page(load(tmp_path / "out"))
+    rows = load(tmp_path / "out").rows()
+    best, worst = ends(QUANTITIES[0].of(Columns.of_rows(rows)))
+    others = set(range(20)) - {*best, *worst}
+    for shard in others:
+        path = tmp_path / "out" / "maps" / f"{shard:06d}.safetensors"
+        content = path.read_bytes()
+        path.write_bytes(content[:-40] + bytes(40))
+    assert page(load(tmp_path / "out")) == before
+    assert len(load(tmp_path / "out", thorough=True).numbers) == 12
+    result = command("report", str(tmp_path / "out"), "--check")
+    assert result.exit_code == 0, result.output
+    assert "8 inputs have no row yet" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("part", ["numbers", "maps"])
+@pytest.mark.parametrize("harm", ["cut short", "zeros", "gone"])
+def test_what_a_crash_of_the_machine_leaves_is_found_without_reading_it_all(
+    tmp_path: Path, part: str, harm: str
+) -> None:
+    run(small_runs.photos(tmp_path / "data", 6), out=tmp_path / "out", model=classifier(), shard_size=2)
+    (victim,) = (tmp_path / "out" / part).glob("000001.*")
+    content = victim.read_bytes()
+    victim.unlink()
+    if harm != "gone":
+        victim.write_bytes(content[:-1] if harm == "cut short" else bytes(len(content)))
+    assert load(tmp_path / "out").numbers == (0, 2)
+
+
+def test_receipts_of_old_that_say_no_sizes_are_checked_by_every_byte(tmp_path: Path) -> None:
+    run(small_runs.photos(tmp_path / "data", 4), out=tmp_path / "out", model=classifier(), shard_size=2)
+    for path in (tmp_path / "out" / "done").glob("*.json"):
+        said = json.loads(path.read_text())
+        del said["sizes"]
+        path.write_text(json.dumps(said))
+    victim = tmp_path / "out" / "maps" / "000001.safetensors"
+    victim.write_bytes(victim.read_bytes()[:-1] + b"x")
+    assert load(tmp_path / "out").numbers == (0,)
+
+
+@pytest.mark.parametrize("form", ["parquet", "jsonl"])
+def test_columns_are_those_of_the_rows_and_one_map_that_of_all(
+    tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if form == "parquet":
+        pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'samp[scale]'")
+    monkeypatch.setattr("samp.runs.tables.best_form", lambda: form)
+    data = small_runs.photos(tmp_path / "data", 7)
+    (data / "bad.png").write_text("no photo")
+    run(data, out=tmp_path / "out", model=classifier(), shard_size=3)
+    done = load(tmp_path / "out")
+    rows, columns = done.rows(), done.columns()
+    assert len(columns) == len(rows) == 8
+    for name in NUMBERS:
+        known = [np.nan if row[name] is None else row[name] for row in rows]
+        np.testing.assert_array_equal(columns[name], known, name)
+    assert columns.labels == {row["target"]: row["label"] for row in rows if not row["error"]}
+    maps = dict(done.maps())
+    for position, row in enumerate(rows):
+        place = columns.where(position)
+        assert done.row(*place) == row
+        assert bool(columns.failed[position]) == bool(row["error"])
+        if not row["error"]:
+            assert torch.equal(done.map(*place), maps[row["id"]])
 
 
 def test_pictures_are_shown_where_the_data_set_is_there(done: Path, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from samp.bench.data_sets import Slope, fitted, measure, processes, resident, table
+from samp.bench.data_sets import Measured, Slope, bare, fitted, measure, processes, resident, table
 
 
 def test_the_slope_is_that_of_least_squares_through_ten_means() -> None:
@@ -32,14 +32,30 @@ def test_too_few_images_are_refused_rather_than_fitted() -> None:
 
 
 def test_the_table_has_a_row_for_each_run_and_says_what_is_flat() -> None:
-    from samp.bench.data_sets import Measured
-
     rows = [Measured(n, 2000, 10.0 * n, 1.0, 300.0, Slope(1.0, 0.5), Slope(-1.0, 0.5)) for n in (1, 2)]
     first, second = table(rows).splitlines()[2:4]
-    assert "| 1.00 |" in first
-    assert "| 2.00 |" in second
-    assert "+1.00 ± 0.50 (rising)" in second
-    assert "-1.00 ± 0.50 (falling)" in second
+    assert "| 1 worker | 2000 | 10.0 | 1.00 |" in first
+    assert "| 2 workers | 2000 | 20.0 | 2.00 |" in second
+    assert "| +1.00 ± 0.50 (rising) | – | -1.00 ± 0.50 (falling) |" in second
+
+
+def test_a_run_is_held_against_bare_gradients_which_grow_a_little_too() -> None:
+    flat = Slope(0.0, 1.0)
+    control = Measured(None, 2000, 40.0, 0.1, 200.0, Slope(0.7, 0.3), flat)
+    runs = [Measured(1, 2000, 10.0, 1.0, 300.0, slope, flat) for slope in (Slope(1.0, 0.4), Slope(2.0, 0.4))]
+    alike, leaking, bare = table([*runs, control]).splitlines()[2:5]
+    assert "| +1.00 ± 0.40 (rising) | +0.30 ± 0.50 (flat) |" in alike
+    assert "| +2.00 ± 0.40 (rising) | +1.30 ± 0.50 (rising) |" in leaking
+    assert bare.startswith("| bare gradients | 2000 | 40.0 | 4.00 | 0.1 | 200 | +0.70 ± 0.30 (rising) | – |")
+
+
+def test_bare_gradients_are_made_in_a_process_of_their_own_for_every_image() -> None:
+    found = bare(640, 1.2)
+    assert (found.workers, found.images) == (None, 640)
+    assert found.rate > 0
+    assert found.memory > 10
+    with pytest.raises(ValueError, match="16 images are too few"):
+        bare(16, 1)
 
 
 def test_this_process_holds_memory_and_a_process_that_is_gone_holds_none() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -12,9 +13,10 @@ import pytest
 from click.testing import Result
 
 import small_runs
-from cli_runs import refused, run
-from samp.cli.run import Progress, progress_words
+from cli_runs import refused, run, started
+from samp.cli.run_progress import Progress, progress_words
 from samp.runs import load
+from samp.runs.sources import Folder
 from samp.runs.summary import Count
 
 SMALL = ("--model", "small_runs:classifier", "--shard-size", "3")
@@ -52,10 +54,62 @@ def test_many_failures_are_counted() -> None:
     assert "and 2 more; each has its reason in its row" in over().stderr
 
 
-def test_if_nothing_can_be_explained_the_exit_code_is_2() -> None:
+def test_if_every_input_was_tried_and_failed_the_exit_code_is_1() -> None:
     Path("bad").mkdir()
     Path("bad/a.jpg").write_text("no photo")
-    assert run("run", "bad", "--out", "why", *SMALL).exit_code == 2
+    assert run("run", "bad", "--out", "why", *SMALL).exit_code == 1
+
+
+def test_a_run_that_breaks_says_how_far_it_came_and_the_exit_code_is_3(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The device is lost in the second shard of two."""
+    monkeypatch.setattr(small_runs, "MARKER", Path("marker").resolve())
+    monkeypatch.setattr(small_runs, "LOST_AFTER", 3)
+    result = run("run", "data", "--out", "why", "--model", "small_runs:losing", "--shard-size", "3", "--json")
+    assert result.exit_code == 3
+    assert json.loads(result.stdout)["explained"] == 3
+    said = "the device is lost (CUDA error: unspecified launch failure): run the same again to go on."
+    assert result.stderr == f"samp: the run broke: {said}\n"
+    again = run("run", "data", "--out", "why", "--model", "small_runs:losing", "--shard-size", "3")
+    assert (again.exit_code, again.stdout.startswith("explained 5 of 5 inputs, 3 of them before, in")) == (0, True)
+
+
+def test_what_nobody_expected_under_way_is_code_3_too_and_can_be_traced(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("by nothing")
+
+    monkeypatch.setattr(Progress, "hear", lambda self, count: fail() if count.done else None)
+    result = over("--debug")
+    assert result.exit_code == 3
+    assert "Traceback" in result.stderr
+    assert "samp: the run broke: unexpected ZeroDivisionError (by nothing)" in result.stderr
+
+
+def test_sigterm_ends_a_run_in_order_and_another_goes_on() -> None:
+    """As schedulers end a job, in the middle of a shard."""
+    words = ("data", "--out", "why", "--model", "small_runs:slow", "--shard-size", "1")
+    process = started(*words, command="run")
+    while not list(Path("why").glob("done/*.json")):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    process.terminate()
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 143
+    assert said == "samp: ended by SIGTERM; what was written before is whole.\n"
+    assert not list(Path("why").rglob("*.part"))
+    before = len(load("why").numbers)
+    assert 0 < before < 5
+    again = run("run", *words, "--json")
+    assert (again.exit_code, json.loads(again.stdout)["found"]) == (0, before)
+
+
+def test_of_two_runs_started_at_once_into_one_folder_one_is_refused_or_finds_all_done() -> None:
+    words = ("data", "--out", "why", "--model", "small_runs:slow", "--shard-size", "1")
+    both = [started(*words, command="run") for _ in range(2)]
+    said = [process.communicate(timeout=120)[1] for process in both]
+    codes = sorted(process.returncode for process in both)
+    assert codes in ([0, 2], [0, 0]), said  # the latter where one was done before the other began
+    assert any("another run is writing into" in words for words in said) == (2 in codes)
+    assert [row["id"] for row in load("why").rows()] == [entry.id for entry in Folder(Path("data").resolve()).entries()]
 
 
 def test_a_run_goes_on_and_says_so() -> None:
@@ -79,7 +133,15 @@ def test_options_reach_the_run() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--gpus-per-worker", "1", "--workers", "1"), "add --device cuda"),
+        (("--gpus-per-worker", "1", "--workers", "1"), "but --device is cpu: add --device cuda"),
+        (
+            ("--gpus-per-worker", "1", "--workers", "1", "--device", "cuda:1"),
+            "say --device cuda, which is each worker's",
+        ),
+        (("--gpus-per-worker", "1", "--device", "cuda"), "is for workers, of which there are none"),
+        (("--gpus-per-worker", "2", "--workers", "1", "--device", "cuda"), "a net runs on one"),
+        (("--workers", "2", "--device", "cuda"), "workers are given no GPU"),
+        (("--device", "cuda:77"), "device 'cuda:77' cannot be used"),
         (("--model", "nowhere:net"), "there is no module 'nowhere'"),
         (("--target", "be"), "did you mean 'bee'?"),
         (("--out", "data/000.png"), "cannot be made (File exists): choose another --out"),
@@ -104,8 +166,8 @@ def test_progress_is_quiet_at_first_and_then_says_how_far(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now = [100.0]
-    monkeypatch.setattr("samp.cli.run.time.monotonic", lambda: now[0])
-    progress, count = Progress(), Count(inputs=400, found=100, explained=100)
+    monkeypatch.setattr("samp.cli.run_progress.time.monotonic", lambda: now[0])
+    progress, count = Progress(), Count(inputs=400, found=100, explained=100, shard_size=5, first_took=1.0)
     for _ in range(40):
         now[0] += 1.0
         count.explained += 5
@@ -116,14 +178,49 @@ def test_progress_is_quiet_at_first_and_then_says_how_far(
     assert len(lines) == 2  # the next half a minute later
 
 
+@pytest.mark.parametrize("workers", [1, 2, 8])
+@pytest.mark.parametrize("start", [0.0, 60.0])
+def test_the_time_left_is_right_from_the_first_shard_on_however_long_workers_take_to_start(
+    monkeypatch: pytest.MonkeyPatch, workers: int, start: float
+) -> None:
+    """Workers that start together and take 10 s for each of 80 shards; the truth is 10 s for each round of them."""
+    now = [0.0]
+    monkeypatch.setattr("samp.cli.run_progress.time.monotonic", lambda: now[0])
+    progress, count = Progress(), Count(inputs=800, hands=workers, shard_size=10)
+    progress.hear(count)
+    for shard in range(80):
+        now[0] = start + 10.0 * (shard // workers + 1)
+        count.explained, count.first_took = count.explained + 10, 10.0
+        progress.hear(count)
+        words = progress_words(count, now[0] - (progress.began or 0.0), 0.0, now[0])
+        truth = 10.0 * (80 / workers - shard // workers - 1)
+        if truth and shard % workers in (0, workers - 1):
+            told = seconds(words)
+            bound = 0.05 if workers == 1 else 1.0 if shard < workers else 0.5  # of all under way, half was guessed
+            assert truth / (1 + bound) - 5 <= told <= truth * (1 + bound) + 5, (shard, words, truth)
+
+
+def seconds(words: str) -> float:
+    """The time left that is told."""
+    found = re.search(r"about (?:(\d+) min )?(?:(\d+) s )?left", words)
+    assert found, words
+    return 60.0 * int(found[1] or 0) + int(found[2] or 0)
+
+
+def test_inputs_that_failed_before_and_are_let_be_are_no_work_of_this_run() -> None:
+    count = Count(inputs=10, found=4, explained=4, failures={"a": "no photo"}, kept=1)
+    assert (count.done, count.left) == (0, 5)
+    assert progress_words(count, 0.0, 0.0, 9.0) == "5 of 10 inputs after 9 s, 1 failed"
+
+
 def test_progress_without_a_pace_does_not_guess() -> None:
-    assert progress_words(Count(inputs=3), 0.5, 9.0) == "0 of 3 inputs after 9 s"
+    assert progress_words(Count(inputs=3), 0.0, 0.0, 9.0) == "0 of 3 inputs after 9 s"
 
 
 def test_progress_looks_alive_while_a_shard_takes_its_time(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("samp.cli.run.QUIET", 0.0)
+    monkeypatch.setattr("samp.cli.run_progress.QUIET", 0.0)
     with Progress() as progress:
         progress.hear(Count(inputs=3))
         while not progress.drawn:

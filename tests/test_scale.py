@@ -21,8 +21,7 @@ from PIL import Image
 import small_runs
 from cli_runs import started
 from samp.models import Classifier
-from samp.runs import load, run
-from samp.runs.door import Crew
+from samp.runs import BrokenRunError, Crew, load, run
 from samp.runs.summary import Count, Summary
 from small_runs import same
 
@@ -92,6 +91,8 @@ def test_a_worker_that_is_killed_costs_nothing(ray: Any, data: Path, undisturbed
     summary = over(data, tmp_path, tell=once(kill))
     assert len(killed) == 1
     assert (summary.code, summary.explained, summary.lost) == (0, PHOTOS, {})
+    assert not list(tmp_path.rglob("*.part"))
+    assert not list(tmp_path.rglob("*.attempts"))
     same(tmp_path, undisturbed)
 
 
@@ -119,7 +120,7 @@ def test_a_shard_that_kills_its_worker_each_time_is_given_up_and_the_others_are_
     Image.new("RGB", (16, 20), "white").save(data / "004.png")
     summary = over(data, tmp_path / "out", model="small_runs:deadly")
     # in the order of ids: 000 001, 003 004, deeper/002 deeper/005
-    assert (summary.code, summary.explained, list(summary.lost)) == (1, 4, [1])
+    assert (summary.code, summary.explained, list(summary.lost)) == (3, 4, [1])
     assert "its worker died 3 times over it" in summary.lost[1]
     assert load(tmp_path / "out").numbers == (0, 2)
 
@@ -157,7 +158,7 @@ def test_a_full_disk_ends_the_run_and_room_lets_it_go_on(
     ray: Any, data: Path, undisturbed: Path, small_disk: Path
 ) -> None:
     summary = over(data, small_disk)
-    assert summary.code == 1
+    assert summary.code == 3
     assert 0 < summary.explained < PHOTOS
     assert any("No space left on device" in why for why in summary.lost.values())
     assert summary.explained + SHARD * len(summary.lost) == PHOTOS
@@ -203,7 +204,7 @@ def test_ray_hears_this_machine_alone_and_tells_nobody(ray: Any) -> None:
 
 
 def test_a_worker_that_cannot_work_says_why(ray: Any, data: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="has other weights each time it is made"):
+    with pytest.raises(BrokenRunError, match="has other weights each time it is made"):
         over(data, tmp_path, model="small_runs:unseeded", shard_size=PHOTOS)
 
 

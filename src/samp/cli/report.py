@@ -13,11 +13,13 @@ from samp.cli.options import PATH
 @click.argument("folder", type=PATH)
 @click.option("--out", type=PATH, help="Page to write.  [default: report.html in FOLDER]")
 @click.option("--pictures", is_flag=True, help="Show the photos of the examples too, read again from the data set.")
-def report(folder: Path, out: Path | None, pictures: bool) -> None:
+@click.option("--check", is_flag=True, help="Read every byte of every file first, and leave out what has rotted.")
+def report(folder: Path, out: Path | None, pictures: bool, check: bool) -> None:
     """Sum up the run in FOLDER (the --out of `samp run`) in a page that opens in any browser.
 
     Distributions of completeness error, concentration and scores; the best and worst maps; every class; what failed.
-    A run that is not finished is summed up as far as it is there.
+    A run that is not finished is summed up as far as it is there. Only numbers are read, and the maps that are shown;
+    what is wrong with other maps is found by --check, and repaired by the same `samp run` again.
 
     Example: samp report why --pictures
     """
@@ -26,7 +28,7 @@ def report(folder: Path, out: Path | None, pictures: bool) -> None:
     from samp.files import whole
     from samp.runs import load
 
-    run = load(folder)
+    run = load(folder, thorough=check)
     place = out or folder / "report.html"
     words = page(run, pictures)
     with whole(place) as unfinished:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from samp.runs.tables import Row
+from samp.runs.columns import Array, Columns
 
 EXAMPLES = 6  # of each end
 MOST_CLASSES = 200  # in the table
@@ -24,22 +22,23 @@ class Quantity:
     meaning: str
     logarithmic: bool = False
 
-    def values(self, rows: Sequence[Row]) -> list[float]:
+    def values(self, columns: Columns) -> Array:
         """Those that are known."""
-        return [value for row in rows if (value := self.of(row)) is not None]
+        values = self.of(columns)
+        known: Array = values[~np.isnan(values)]
+        return known
 
-    def of(self, row: Row) -> float | None:
-        """The number of one input.
+    def of(self, columns: Columns) -> Array:
+        """The number of every input, NaN where it is not known.
 
-        >>> QUANTITIES[0].of({"residual": -0.5, "score_change": 2.0})
-        0.25
+        >>> QUANTITIES[0].of(Columns.of_rows([{"residual": -0.5, "score_change": 2.0}]))
+        array([0.25])
         """
         if self.key != "error_share":
-            return row.get(self.key)
-        residual, change = row.get("residual"), row.get("score_change")
-        if residual is None or change is None:
-            return None
-        return abs(residual / change) if change else (math.inf if residual else 0.0)
+            return columns[self.key]
+        residual, change = columns["residual"], columns["score_change"]
+        with np.errstate(divide="ignore", invalid="ignore"):  # by 0: no bound, or nothing of nothing
+            return np.where((residual == 0) & (change == 0), 0.0, np.abs(residual / change))
 
 
 QUANTITIES = (
@@ -65,15 +64,15 @@ class Bars:
     """Values that no finite axis shows."""
 
 
-def bars(values: Sequence[float], logarithmic: bool = False, most: int = 30) -> Bars | None:
+def bars(values: Array, logarithmic: bool = False, most: int = 30) -> Bars | None:
     """The histogram of these values, or None where there are none; a logarithmic one has log10 for its edges.
 
     Zeros of a logarithmic one are counted with the smallest value above 0.
 
-    >>> bars([0.0, 0.1, 1.0], most=2)
+    >>> bars(np.array([0.0, 0.1, 1.0]), most=2)
     Bars(edges=(0.0, 0.5, 1.0), heights=(2, 1), outside=0)
     """
-    finite = np.array([value for value in values if math.isfinite(value)], dtype=float)
+    finite = values[np.isfinite(values)]
     if not len(finite):
         return None
     if logarithmic:
@@ -83,61 +82,62 @@ def bars(values: Sequence[float], logarithmic: bool = False, most: int = 30) -> 
     return Bars(tuple(edges.tolist()), tuple(heights.tolist()), len(values) - len(finite))
 
 
-def spread(values: Sequence[float]) -> tuple[float, float, float] | None:
+def spread(values: Array) -> tuple[float, float, float] | None:
     """The median, with a tenth of the values below the second and a tenth above the third.
 
-    >>> spread([float(i) for i in range(11)])
+    >>> spread(np.arange(11.0))
     (5.0, 1.0, 9.0)
     """
-    finite = [value for value in values if math.isfinite(value)]
-    if not finite:
+    finite = values[np.isfinite(values)]
+    if not len(finite):
         return None
     middle, low, high = np.quantile(finite, [0.5, 0.1, 0.9])
     return float(middle), float(low), float(high)
 
 
-def ends(rows: Sequence[Row], quantity: Quantity, count: int = EXAMPLES) -> tuple[list[int], list[int]]:
-    """Positions of the rows where a quantity is smallest (smallest first) and largest (largest first); none in both.
+def ends(values: Array, count: int = EXAMPLES) -> tuple[list[int], list[int]]:
+    """Positions where a quantity is smallest (smallest first) and largest (largest first); none in both, none of NaN.
 
-    >>> rows = [{"gini": 0.3}, {"gini": None}, {"gini": 0.1}, {"gini": 0.9}]
-    >>> ends(rows, QUANTITIES[1], 1)
+    >>> ends(np.array([0.3, np.nan, 0.1, 0.9]), 1)
     ([2], [3])
     """
-    known = [(value, place) for place, row in enumerate(rows) if (value := quantity.of(row)) is not None]
-    order = [place for _, place in sorted(known)]
+    order = np.argsort(values, kind="stable")  # NaN come last
+    order = order[: len(values) - int(np.isnan(values).sum())]
     each = min(count, len(order) // 2)
-    return order[:each], order[len(order) - each :][::-1]
+    return order[:each].tolist(), order[len(order) - each :][::-1].tolist()
 
 
-def judged_by(rows: Sequence[Row]) -> Quantity:
+def judged_by(columns: Columns) -> Quantity:
     """What best and worst are judged by: completeness, or concentration where a method promises no sum.
 
-    >>> judged_by([{"gini": 0.5, "residual": None}]).key
+    >>> judged_by(Columns.of_rows([{"gini": 0.5, "residual": None}])).key
     'gini'
     """
-    return QUANTITIES[0] if QUANTITIES[0].values(rows) else QUANTITIES[1]
+    return QUANTITIES[0] if len(QUANTITIES[0].values(columns)) else QUANTITIES[1]
 
 
-def classes(rows: Sequence[Row]) -> list[dict[str, Any]]:
+def classes(columns: Columns) -> list[dict[str, Any]]:
     """A summary of each explained class, the most frequent first.
 
     >>> row = {"target": 1, "label": "cat", "predicted": 2, "gini": 0.5, "score": 3.0}
-    >>> classes([row])[0]["agreed"]
+    >>> classes(Columns.of_rows([row]))[0]["agreed"]
     0.0
     """
-    groups: dict[int, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(row["target"], []).append(row)
-    ordered = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
-    return [_class(number, group) for number, group in ordered]
+    target = columns["target"]
+    order = np.argsort(target, kind="stable")[: len(target) - int(np.isnan(target).sum())]
+    numbers, firsts = np.unique(target[order], return_index=True)
+    groups = list(zip(numbers.astype(int).tolist(), np.split(order, firsts[1:]), strict=False))
+    known = {quantity.key: quantity.of(columns) for quantity in QUANTITIES}
+    groups.sort(key=lambda group: (-len(group[1]), group[0]))
+    return [_class(columns, known, number, group) for number, group in groups]
 
 
-def _class(number: int, group: Sequence[Row]) -> dict[str, Any]:
-    medians = {quantity.key: spread(quantity.values(group)) for quantity in QUANTITIES}
+def _class(columns: Columns, known: dict[str, Array], number: int, group: Array) -> dict[str, Any]:
+    medians = {key: spread(values[group]) for key, values in known.items()}
     return {
-        "class": group[0]["label"],
+        "class": columns.labels[number],
         "index": number,
         "inputs": len(group),
-        "agreed": sum(row["predicted"] == number for row in group) / len(group),
+        "agreed": float((columns["predicted"][group] == number).mean()),
         **{key: found[0] if found else None for key, found in medians.items()},
     }

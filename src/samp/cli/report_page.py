@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from html import escape
 from importlib.resources import files
 from string import Template
@@ -11,11 +10,13 @@ from typing import Any
 
 import numpy as np
 from PIL import Image
+from torch import Tensor
 
 from samp import drawing
 from samp.cli.report_facts import MOST_CLASSES, QUANTITIES, Quantity, classes, ends, judged_by, spread
 from samp.cli.report_pictures import pictures_of
 from samp.cli.report_shapes import chart
+from samp.runs.columns import Columns
 from samp.runs.reading import Run
 from samp.runs.tables import Row
 from samp.self_contained import as_json, data_uri, policy
@@ -27,57 +28,55 @@ MOST_FAILURES = 50
 def page(run: Run, pictures: bool = False) -> str:
     """The page of a run; it needs no network, runs no script but its own, and all text in it is escaped."""
     css, script = _source("compare_page.css") + _source("report_page.css"), _source("report_page.js")
-    everything = run.rows()
-    rows = [row for row in everything if not row["error"]]
-    failed = [row for row in everything if row["error"]]
-    judge = judged_by(rows)
-    table = classes(rows)
+    columns = run.columns()
+    judge = judged_by(columns)
+    table = classes(columns)
     return Template(_source("report_page.html")).substitute(
         policy=policy(script, css),
-        title=escape(f"{len(rows)} inputs explained by {_short(run)}"),
+        title=escape(f"{columns.explained} inputs explained by {_short(run)}"),
         css=css,
         script=script,
         method=escape(_short(run)),
-        lead=escape(_lead(run, rows, failed)),
-        notes="".join(f'<p class="note">{escape(note)}</p>' for note in _notes(run, rows, failed)),
-        charts="".join(_card(quantity, rows) for quantity in QUANTITIES),
+        lead=escape(_lead(run, columns)),
+        notes="".join(f'<p class="note">{escape(note)}</p>' for note in _notes(run, columns)),
+        charts="".join(_card(quantity, columns) for quantity in QUANTITIES),
         judge=escape(f"{judge.heading}: {judge.meaning}"),
-        examples=_examples(run, everything, judge, pictures),
+        examples=_examples(run, columns, judge, pictures),
         heads="".join(_head(words) for words in ("inputs", "agreed", *(q.heading for q in QUANTITIES))),
         classes="".join(_class_row(one) for one in table[:MOST_CLASSES]),
         table_note=escape(_table_note(len(table))),
-        failures=_failures(failed),
+        failures=_failures(run, columns),
         facts=_items(_facts(run)),
-        data=as_json(_data(run, rows, failed)),
+        data=as_json(_data(run, columns)),
     )
 
 
-def _lead(run: Run, rows: Sequence[Row], failed: Sequence[Row]) -> str:
-    found = [f"{run.settings['model']} on {run.settings['inputs']:,} inputs: {len(rows):,} explained"]
-    found += [f"{len(failed):,} failed"] if failed else []
-    spent = [row["gradients"] for row in rows if row["gradients"]]
-    found += [f"{np.median(spent):.0f} gradients each"] if spent else []
-    seconds = sum(row["seconds"] or 0 for row in rows)
-    found += [f"{seconds:,.0f} s of work in all"] if rows else []
+def _lead(run: Run, columns: Columns) -> str:
+    found = [f"{run.settings['model']} on {run.settings['inputs']:,} inputs: {columns.explained:,} explained"]
+    failed = len(columns) - columns.explained
+    found += [f"{failed:,} failed"] if failed else []
+    spent = columns["gradients"][columns["gradients"] > 0]
+    found += [f"{np.median(spent):.0f} gradients each"] if len(spent) else []
+    found += [f"{np.nansum(columns['seconds']):,.0f} s of work in all"] if columns.explained else []
     return ", ".join(found) + "."
 
 
-def _notes(run: Run, rows: Sequence[Row], failed: Sequence[Row]) -> Iterable[str]:
-    missing = run.settings["inputs"] - len(rows) - len(failed)
+def _notes(run: Run, columns: Columns) -> Iterable[str]:
+    missing = run.settings["inputs"] - len(columns)
     if missing:
         yield f"{missing:,} inputs have no row yet: run the same command again to finish them."
-    if rows and not QUANTITIES[0].values(rows):
+    if columns.explained and not len(QUANTITIES[0].values(columns)):
         yield "This method's credit is not meant to sum to the score, so there is no completeness error."
 
 
 # ---- distributions
 
 
-def _card(quantity: Quantity, rows: Sequence[Row]) -> str:
-    values = quantity.values(rows)
+def _card(quantity: Quantity, columns: Columns) -> str:
+    values = quantity.values(columns)
     middle = spread(values)
     words = "not known" if middle is None else "median {}, from {} to {} for 8 of 10".format(*map(_number, middle))
-    infinite = sum(map(math.isinf, values))
+    infinite = int(np.isinf(values).sum())
     words += f"; {infinite:,} without bound, as the score does not change" if infinite else ""
     return (
         f'<figure class="card"><div class="line-up"><h2>{escape(quantity.heading)}</h2>'
@@ -89,30 +88,31 @@ def _card(quantity: Quantity, rows: Sequence[Row]) -> str:
 # ---- examples
 
 
-def _examples(run: Run, rows: Sequence[Row], judge: Quantity, pictures: bool) -> str:
-    least, most = ends(rows, judge)
-    photos = pictures_of(run, [rows[place]["id"] for place in (*least, *most)]) if pictures else {}
-    places = run.places()
+def _examples(run: Run, columns: Columns, judge: Quantity, pictures: bool) -> str:
+    """Only these are read as rows, and of the maps only theirs."""
+    values = judge.of(columns)
+    least, most = ends(values)
+    if not least:
+        return '<p class="quiet">There are too few maps for this.</p>'
+    chosen = {position: run.row(*columns.where(position)) for position in (*least, *most)}
+    photos = pictures_of(run, [row["id"] for row in chosen.values()]) if pictures else {}
     complete = judge is QUANTITIES[0]
     heads = ("The best", "The worst") if complete else ("The most even", "The most concentrated")
     parts = []
-    for head, chosen in zip(heads, (least, most), strict=True):
-        figures = "".join(_figure(run, places[place], rows[place], judge, photos) for place in chosen)
+    for head, positions in zip(heads, (least, most), strict=True):
+        told = {position: f"{judge.heading.lower()} {_number(float(values[position]))}" for position in positions}
+        figures = "".join(_figure(run.map(*columns.where(p)), chosen[p], words, photos) for p, words in told.items())
         parts.append(f"<h3>{head}</h3><div class='maps n6'>{figures}</div>")
-    if not least:
-        return '<p class="quiet">There are too few maps for this.</p>'
     missing = pictures and not photos
     return "".join(parts) + ('<p class="note">The data set could not be read again: maps alone.</p>' if missing else "")
 
 
-def _figure(run: Run, place: tuple[int, int], row: Row, judge: Quantity, photos: dict[str, Image.Image]) -> str:
-    credit = run.shards.maps(place[0])[place[1]]
+def _figure(credit: Tensor, row: Row, judged: str, photos: dict[str, Image.Image]) -> str:
     shade = drawing.brightness(credit if credit.ndim == 2 else credit.reshape(1, -1))
     grey = Image.fromarray((255 * shade).round().astype(np.uint8))
     photo = photos.get(row["id"])
     above = _image(photo.convert("RGB"), f"{row['id']}, as the model is shown it", "JPEG") if photo else ""
-    value = judge.of(row)
-    words = f"{row['label']}, score {_number(row['score'])}, {judge.heading.lower()} {_number(value)}"
+    words = f"{row['label']}, score {_number(row['score'])}, {judged}"
     return (
         f"<figure>{above}{_image(grey, 'credit in ' + row['id'], 'PNG')}"
         f"<figcaption><b>{escape(row['id'])}</b> <span>{escape(words)}</span></figcaption></figure>"
@@ -147,10 +147,12 @@ def _table_note(count: int) -> str:
     )
 
 
-def _failures(failed: Sequence[Row]) -> str:
+def _failures(run: Run, columns: Columns) -> str:
+    failed = np.flatnonzero(columns.failed).tolist()
     if not failed:
         return '<p class="quiet">Nothing failed.</p>'
-    shown = "".join(f"<li><b>{escape(row['id'])}</b>: {escape(row['error'])}</li>" for row in failed[:MOST_FAILURES])
+    rows = [run.row(*columns.where(position)) for position in failed[:MOST_FAILURES]]
+    shown = "".join(f"<li><b>{escape(row['id'])}</b>: {escape(row['error'])}</li>" for row in rows)
     more = len(failed) - MOST_FAILURES
     return f"<ul>{shown}</ul>" + (f'<p class="quiet">… and {more:,} more.</p>' if more > 0 else "")
 
@@ -170,10 +172,11 @@ def _facts(run: Run) -> Iterable[tuple[str, str]]:
     yield "Kept as", f"{settings['numbers']} and {settings['map_dtype']} maps, {settings['shard_size']} inputs a shard"
 
 
-def _data(run: Run, rows: Sequence[Row], failed: Sequence[Row]) -> dict[str, Any]:
+def _data(run: Run, columns: Columns) -> dict[str, Any]:
     """The numbers of the page for machines."""
-    found = {quantity.key: spread(quantity.values(rows)) for quantity in QUANTITIES}
-    return {"settings": run.settings, "explained": len(rows), "failed": len(failed), "median_10_90": found}
+    found = {quantity.key: spread(quantity.values(columns)) for quantity in QUANTITIES}
+    counts = {"explained": columns.explained, "failed": len(columns) - columns.explained}
+    return {"settings": run.settings, **counts, "median_10_90": found}
 
 
 def _short(run: Run) -> str:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from html import escape
 
 from samp.cli.compare_curves import ticks
 from samp.cli.report_facts import Bars, Quantity, bars
+from samp.runs.columns import Array
 
 WIDTH, HEIGHT = 440, 190
 LEFT, RIGHT, TOP, BOTTOM = 44, 14, 8, 26  # margins
 FULL = HEIGHT - TOP - BOTTOM
 
 
-def chart(quantity: Quantity, values: Sequence[float]) -> str:
+def chart(quantity: Quantity, values: Array) -> str:
     """The histogram of these values, or a sentence where there are none.
 
-    >>> chart(Quantity("score", "Score", "of the class"), [])
+    >>> import numpy as np
+    >>> chart(Quantity("score", "Score", "of the class"), np.empty(0))
     '<p class="quiet">No input has this.</p>'
     """
     found = bars(values, quantity.logarithmic)

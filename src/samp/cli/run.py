@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import threading
-import time
-from contextlib import redirect_stdout
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from samp.cli.options import PATH, MethodOptions, ModelOptions, method_options, model_options
+from samp.cli.options import ABOUT, PATH, MethodOptions, ModelOptions, method_options, model_options
+from samp.cli.run_progress import Progress
 
 if TYPE_CHECKING:
     from samp.runs.models import Model
-    from samp.runs.summary import Count, Summary
+    from samp.runs.summary import BrokenRunError, Summary
 
-EPILOG = """Exit codes: 0 if every input was explained, 1 if some were not (each with its reason, in its row and below),
-2 if none was or the run could not begin, 130 if interrupted. The same command again goes on where a run stopped, and
-tries what failed once more."""
+EPILOG = f"""{ABOUT}
+
+\b
+Exit codes:
+  0    every input is explained
+  1    every input was tried and some failed, each with its reason in its row and below
+  2    wrong usage, or the run could not begin; nothing was done
+  3    the run broke: some inputs have no row yet (a full disk, a lost device, a shard that kills its workers)
+  130  interrupted by Ctrl-C; 143 ended by SIGTERM
+
+The same command again goes on where a run stopped, and tries what failed once more."""
 AMOUNT = click.FloatRange(0)
 TOLD = 10  # failures told one by one
-QUIET, REDRAWN, REPEATED = 2.0, 0.2, 30.0  # seconds: before anything is shown, between showings on a terminal, in a log
+TERMINATED = 128 + signal.SIGTERM  # as shells have it
 
 
 def _whole_or_auto(words: str) -> Any:
@@ -83,94 +94,68 @@ def run(
     \b
     Examples:
       samp run photos/ --out why
-      samp run list.csv --method ig --out why --workers 2
+      samp run list.csv --quality draft --out why --workers 2
       samp run 'shards/*.tar' --out why --workers 8 --gpus-per-worker 1 --device cuda --address auto
       samp report why
     """
-    from samp.runs.door import Crew
-    from samp.runs.door import run as explain_all
+    from samp.runs import BrokenRunError, Crew
+    from samp.runs import run as explain_all
 
     crew = Crew(words["workers"], words["gpus_per_worker"], words["cpus_per_worker"], words["address"])
-    if crew.gpus_per_worker and model.device == "cpu":
-        raise ValueError("--gpus-per-worker gives each worker a GPU but --device is cpu: add --device cuda.")
-    with Progress() as progress, redirect_stdout(sys.stderr):  # Ray, or a net, may print; stdout is for the summary
-        summary = explain_all(
-            data if data.exists() else str(data),
-            out=out,
-            model=_model(model),
-            method=how.method(),
-            seed=how.seed,
-            target=target,
-            batch_size=words["batch_size"],
-            speed=words["speed"],
-            shard_size=words["shard_size"],
-            map_dtype=words["map_dtype"],
-            crew=crew,
-            keep_failed=keep_failed,
-            tell=progress.hear,
-        )
+    try:
+        with ended_by_sigterm(), Progress() as progress, redirect_stdout(sys.stderr):  # a net may print; stdout is ours
+            summary = explain_all(
+                data if data.exists() else str(data),
+                out=out,
+                model=_model(model),
+                method=how.method(),
+                seed=how.seed,
+                target=target,
+                batch_size=words["batch_size"],
+                speed=words["speed"],
+                shard_size=words["shard_size"],
+                map_dtype=words["map_dtype"],
+                crew=crew,
+                keep_failed=keep_failed,
+                tell=progress.hear,
+            )
+    except BrokenRunError as error:
+        _tell(error.summary, as_json)
+        _broke(error)
     _tell(summary, as_json)
     sys.exit(summary.code)
 
 
-class Progress:
-    """How many inputs are done, how fast, how long it will take and how many failed, on stderr.
+@contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """While inside, SIGTERM ends the process in order, as a scheduler expects: workers too, and with a word on it."""
 
-    A thread shows it: a shard may take minutes, in which a run should look alive.
-    """
+    def end(*_: object) -> NoReturn:
+        sys.exit(TERMINATED)
 
-    def __init__(self) -> None:
-        self.started = self.told = self.shown = time.monotonic()
-        self.drawn, self.terminal = False, sys.stderr.isatty()
-        self.count: Count | None = None
-        self.over = threading.Event()
-        self.thread = threading.Thread(target=self._watch, daemon=True)
-
-    def __enter__(self) -> Progress:
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.over.set()
-        self.thread.join()
-        if self.drawn and self.terminal:
-            click.echo("\r\x1b[K", err=True, nl=False)
-
-    def hear(self, count: Count) -> None:
-        """A shard is done, or the run begins."""
-        self.count, self.told = count, time.monotonic()
-
-    def show(self) -> None:
-        """Now and then, a line: redrawn on a terminal."""
-        now = time.monotonic()
-        between = REDRAWN if self.terminal else REPEATED
-        if self.count is None or now - self.started < QUIET or (self.drawn and now - self.shown < between):
-            return
-        self.shown, self.drawn = now, True
-        words = f"samp: {progress_words(self.count, self.told - self.started, now - self.started)}"
-        click.echo(f"\r\x1b[K{words}" if self.terminal else words, err=True, nl=not self.terminal)
-
-    def _watch(self) -> None:
-        while not self.over.wait(REDRAWN):
-            self.show()
+    here = threading.current_thread() is threading.main_thread()  # others cannot hear signals
+    before = signal.signal(signal.SIGTERM, end) if here else None
+    try:
+        yield
+    except SystemExit as ended:
+        if ended.code == TERMINATED:
+            click.echo("samp: ended by SIGTERM; what was written before is whole.", err=True)
+        raise
+    finally:
+        if here:
+            signal.signal(signal.SIGTERM, before)
 
 
-def progress_words(count: Count, told: float, seconds: float) -> str:
-    """How far a run is after so many seconds, of which it took `told` to the shard that was done last.
+def _broke(error: BrokenRunError) -> NoReturn:
+    from samp.cli import debugging, plain, sentence
+    from samp.runs.summary import BROKE
 
-    >>> from samp.runs.summary import Count
-    >>> progress_words(Count(inputs=100, found=20, explained=59, failures={"a": "no photo"}), told=20.0, seconds=25.0)
-    '60 of 100 inputs after 25 s, 2.0/s, about 15 s left, 1 failed'
-    """
-    from samp.cli.progress import duration
-
-    rate = count.done / told if told else 0.0
-    over = count.found + count.done
-    words = [f"{over} of {count.inputs} inputs after {duration(seconds)}"]
-    if rate:
-        left = (count.inputs - over) / rate - (seconds - told)
-        words += [f"{rate:.1f}/s" if rate >= 0.1 else f"{60 * rate:.1f}/min", f"about {duration(max(left, 1))} left"]
-    return ", ".join([*words, *([f"{len(count.failures)} failed"] if count.failures else [])])
+    cause = error.__cause__
+    if cause is not None and debugging():
+        click.echo(plain("".join(traceback.format_exception(cause)).rstrip()), err=True)
+    said = sentence(cause) if isinstance(cause, Exception) else str(error)
+    click.echo(f"samp: the run broke: {said}", err=True)
+    sys.exit(BROKE)
 
 
 def _model(options: ModelOptions) -> Model:

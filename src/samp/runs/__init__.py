@@ -6,17 +6,19 @@
     tables    rows as Parquet or JSON lines
     shards    the folder: files written whole, receipts that say what is there
     manifest  how the run was made, so that another is not mixed into it
+    crew      who does the work
     door      `run`, which puts them together; `samp.scale` does the same work on many workers
-    report    one page about a run
+    reading   a run read back: rows, columns, maps
 
 Nothing here imports ray.
 """
 
 from __future__ import annotations
 
+from samp.runs.crew import Crew
 from samp.runs.door import run
 from samp.runs.models import Model
 from samp.runs.reading import Run, load
-from samp.runs.summary import Summary
+from samp.runs.summary import BrokenRunError, Summary
 
-__all__ = ["Model", "Run", "Summary", "load", "run"]
+__all__ = ["BrokenRunError", "Crew", "Model", "Run", "Summary", "load", "run"]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -21,33 +20,15 @@ from samp.methods import Method, named
 from samp.models import Classifier
 from samp.names import look_up
 from samp.runs import manifest, tables
+from samp.runs.crew import Crew
 from samp.runs.explainer import PREDICTED
 from samp.runs.feeding import without_net
 from samp.runs.models import Model, fingerprint, model_of
-from samp.runs.plan import MAP_DTYPES, Job, Outcome, Plan, cut, one_by_one
+from samp.runs.plan import MAP_DTYPES, Job, Outcome, Plan, cut, one_by_one, words
 from samp.runs.sources import Entry, Items, Source, checked, source_of
-from samp.runs.summary import Count, Summary
+from samp.runs.summary import BrokenRunError, Count, Summary
 
 Tell = Callable[[Count], None]
-
-
-@dataclass(frozen=True)
-class Crew:
-    """Who does the work: this process (no workers), or workers of a Ray of our own or of a cluster's.
-
-    >>> Crew(workers=8, gpus_per_worker=1, address="auto").cpus_per_worker
-    1
-    """
-
-    workers: int = 0
-    gpus_per_worker: float = 0
-    cpus_per_worker: float = 1
-    address: str | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("workers", "gpus_per_worker", "cpus_per_worker"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} is {getattr(self, name)}: give 0 or more.")
 
 
 def run(
@@ -55,7 +36,7 @@ def run(
     *,
     out: str | os.PathLike[str],
     model: str | Classifier | Model = "efficientnet_lite0",
-    method: str | Method = "samp++",
+    method: str | Method = "coupled",
     target: str | int | None = None,
     batch_size: BatchSize = "auto",
     seed: int = 0,
@@ -79,7 +60,8 @@ def run(
     - `tell`: called with the counts so far, whenever a shard is done.
 
     A run that stopped, by whatever means, is called again with the same arguments: shards that are whole are skipped,
-    and with other arguments it refuses. What cannot be explained is listed in the summary, with its reason.
+    and with other arguments it refuses. What cannot be explained is listed in the summary, with its reason. A run that
+    breaks under way raises a `samp.runs.BrokenRunError`, which says how far it came.
 
     >>> import tempfile
     >>> from torch import nn
@@ -92,26 +74,30 @@ def run(
     """
     started = time.monotonic()
     _check(shard_size, map_dtype, speed)
-    crew = Crew(crew) if isinstance(crew, int) else crew
+    crew, known = Crew(crew) if isinstance(crew, int) else crew, model_of(model)
+    crew.check_device(known.device)
     source = source_of(data)
     entries, folder = checked(source), _made(Path(out))
     with manifest.alone(folder):
         how = {"batch_size": batch_size, "map_dtype": map_dtype, "seed": seed, "speed": speed}
         photos = not isinstance(source, Items)  # tensors of a data set may have any shape
-        plan, feeding = _planned(model_of(model).travelling(), named(method), folder, target, photos=photos, **how)
+        plan, feeding = _planned(known.travelling(), named(method), folder, target, photos=photos, **how)
         _settle(plan, feeding, source, entries, shard_size)
         plan.shards.make_folders()
         plan.shards.clean()
         jobs = cut(entries, shard_size)
-        count = Count(len(entries))
+        count = Count(len(entries), hands=crew.hands, shard_size=shard_size)
         todo = _left(plan, jobs, count, keep_failed)
         if tell:
             tell(count)
         if todo:
-            with closing(_outcomes(plan, source, feeding, todo, crew)) as outcomes:  # ends its Ray, however it ends
-                _count(outcomes, todo, count, tell)
-    words = (count.explained, count.found, count.failures, count.lost, time.monotonic() - started)
-    return Summary(folder, len(entries), *words)
+            with _outcomes(plan, source, feeding, todo, crew) as outcomes:  # ends its Ray, however it ends
+                try:
+                    _count(outcomes, todo, count, tell)
+                except Exception as error:
+                    raise BrokenRunError(words(error), _summary(folder, count, started)) from error
+            plan.shards.clean()  # after workers that died
+    return _summary(folder, count, started)
 
 
 def _planned(
@@ -210,14 +196,15 @@ def _left(plan: Plan, jobs: Sequence[Job], count: Count, keep_failed: bool) -> l
             continue
         count.found += receipt.rows - len(receipt.failures)
         count.failures |= receipt.failures
-    count.explained = count.found
+    count.explained, count.kept = count.found, len(count.failures)
     return left
 
 
 def _outcomes(
     plan: Plan, source: Source, feeding: Classifier, jobs: list[Job], crew: Crew
-) -> Generator[Outcome, None, None]:
-    if crew.workers == 0 and crew.address is None:
+) -> AbstractContextManager[Iterable[Outcome]]:
+    """What becomes of each job; entering it starts who does the work, so that what hinders that is known by then."""
+    if crew.alone:
         return one_by_one(plan, source, feeding, jobs)
     from samp.scale import over_ray
 
@@ -234,6 +221,7 @@ def _count(outcomes: Iterable[Outcome], jobs: Sequence[Job], count: Count, tell:
         if outcome.receipt is None:
             count.lost[outcome.shard] = outcome.error
         else:
+            count.first_took = count.first_took or outcome.seconds
             count.explained += outcome.receipt.rows - len(outcome.receipt.failures)
             count.failures |= outcome.receipt.failures
         if tell:
@@ -242,6 +230,11 @@ def _count(outcomes: Iterable[Outcome], jobs: Sequence[Job], count: Count, tell:
             count.lost |= dict.fromkeys(sorted(missing), "there was no room left: make some and run again.")
             return
     count.lost |= dict.fromkeys(sorted(missing), "its reader died each time it was tried: run again to try once more.")
+
+
+def _summary(folder: Path, count: Count, started: float) -> Summary:
+    told = (count.explained, count.found, count.failures, count.lost)
+    return Summary(folder, count.inputs, *told, seconds=time.monotonic() - started)
 
 
 def _made(folder: Path) -> Path:

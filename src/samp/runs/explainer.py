@@ -21,6 +21,7 @@ from samp.methods import Method
 from samp.metrics.concentration import gini, top_share
 from samp.models import Classifier
 from samp.runs.feeding import Sample, tensor
+from samp.runs.sources import legible
 from samp.runs.tables import Row
 
 AT_ONCE = 128  # samples of one `samp.explain`: memory does not grow with the shard
@@ -115,7 +116,7 @@ def failure(sample: Sample, error: str) -> Row:
     >>> failure(Sample("a.jpg", None, None), "a.jpg is no photo.")
     {'id': 'a.jpg', 'error': 'a.jpg is no photo.'}
     """
-    return {"id": sample.id, "error": error or "it could not be read."}
+    return {"id": sample.id, "error": legible(error) or "it could not be read."}  # it may name a file, or a class
 
 
 def _alike(answers: Sequence[Answer], samples: Sequence[Sample]) -> list[Answer]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -97,7 +98,7 @@ def alone(folder: Path) -> Iterator[None]:
     with _opened(folder / ".lock") as file:
         try:
             _lock(file)
-        except OSError as error:
+        except BlockingIOError as error:
             raise ValueError(f"another run is writing into {folder}: wait for it, or give another folder.") from error
         yield
 
@@ -111,9 +112,13 @@ def _opened(path: Path) -> IO[str]:
 
 
 def _lock(file: IO[str]) -> None:
-    """Nothing where the system has no such locks (Windows): shards are whole all the same."""
+    """Nothing where the system, or that of the files, has no such locks: shards are whole all the same."""
     try:
         import fcntl
-    except ImportError:
+    except ImportError:  # Windows
         return
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL):  # some network disks
+            raise

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -12,7 +14,7 @@ from samp.batches import BatchSize
 from samp.files import UnwritableError
 from samp.methods import Method
 from samp.models import Classifier
-from samp.runs.explainer import Explainer
+from samp.runs.explainer import BrokenDeviceError, Explainer
 from samp.runs.feeding import Sample, read
 from samp.runs.models import Model, fingerprint
 from samp.runs.shards import Receipt, Shards
@@ -63,6 +65,8 @@ class Outcome:
     """Whether it failed for want of room, so that no other shard would fit either."""
     hopeless: bool = False
     """Whether its worker can do nothing at all."""
+    seconds: float = 0.0
+    """Of work."""
 
 
 class Worker:
@@ -80,13 +84,21 @@ class Worker:
         self.explainer = Explainer(classifier, plan.method, plan.target, **how)
 
     def work(self, shard: int, samples: Sequence[Sample]) -> Outcome:
-        """Explain these samples and write their shard."""
-        rows, maps = self.explainer.explain(samples)
+        """Explain these samples and write their shard; what goes wrong costs this shard alone.
+
+        But for a device that is lost, with which nothing more can be done: that is raised.
+        """
+        started = time.monotonic()
         try:
+            rows, maps = self.explainer.explain(samples)
             receipt = self.plan.shards.write(shard, rows, maps, getattr(torch, self.plan.map_dtype))
+        except BrokenDeviceError:
+            raise
         except UnwritableError as error:
             return Outcome(shard, error=str(error), full=error.full)
-        return Outcome(shard, receipt)
+        except Exception as error:
+            return Outcome(shard, error=words(error))
+        return Outcome(shard, receipt, seconds=time.monotonic() - started)
 
 
 def cut(entries: Sequence[Entry], size: int) -> list[Job]:
@@ -99,8 +111,23 @@ def cut(entries: Sequence[Entry], size: int) -> list[Job]:
     return [Job(number, tuple(entries[first : first + size])) for number, first in enumerate(starts)]
 
 
-def one_by_one(plan: Plan, source: Source, feeding: Classifier, jobs: Iterable[Job]) -> Generator[Outcome, None, None]:
-    """Every job in this process: the same work as `samp.scale` gives to many."""
+@contextmanager
+def one_by_one(plan: Plan, source: Source, feeding: Classifier, jobs: Iterable[Job]) -> Iterator[Iterable[Outcome]]:
+    """The outcome of every job, done in this process: the same work as `samp.scale` gives to many."""
     worker = Worker(plan)
-    for job in jobs:
-        yield worker.work(job.shard, read(source, job.entries, feeding))
+    yield (_done(worker, job, source, feeding) for job in jobs)
+
+
+def words(error: Exception) -> str:
+    r"""What an error says, in one line.
+
+    >>> words(ValueError("no\nphoto")), words(KeyError())
+    ('no photo', 'KeyError')
+    """
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _done(worker: Worker, job: Job, source: Source, feeding: Classifier) -> Outcome:
+    started = time.monotonic()
+    outcome = worker.work(job.shard, read(source, job.entries, feeding))
+    return replace(outcome, seconds=time.monotonic() - started)  # reading too, which nobody does beside

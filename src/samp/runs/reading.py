@@ -12,6 +12,7 @@ from typing import Any
 from torch import Tensor
 
 from samp.runs import manifest
+from samp.runs.columns import READ, Columns
 from samp.runs.shards import Shards
 from samp.runs.tables import Row
 
@@ -53,13 +54,23 @@ class Run:
                 if not row["error"]:
                     yield row["id"], found
 
-    def places(self) -> list[tuple[int, int]]:
-        """Where the map of each row lies: its shard, and its place in there."""
-        return [(number, place) for number in self.numbers for place in range(len(self.shards.rows(number)))]
+    def columns(self) -> Columns:
+        """The numbers of all rows as arrays: what a page about a million inputs is made of."""
+        return Columns.of((number, self.shards.columns(number, READ)) for number in self.numbers)
+
+    def row(self, shard: int, place: int) -> Row:
+        """One row, by its shard and its place in there."""
+        return self.shards.rows(shard)[place]
+
+    def map(self, shard: int, place: int) -> Tensor:
+        """One map (h w, float32), read without the others of its shard."""
+        return self.shards.map(shard, place)
 
 
-def load(folder: str | os.PathLike[str]) -> Run:
+def load(folder: str | os.PathLike[str], thorough: bool = False) -> Run:
     """The run in this folder.
+
+    Whether its files are as their receipts say is told by their sizes and beginnings; `thorough` reads every byte.
 
     >>> load("nowhere")
     Traceback (most recent call last):
@@ -72,6 +83,6 @@ def load(folder: str | os.PathLike[str]) -> Run:
     settings = found["settings"]
     shards = Shards(place, settings["numbers"])
     wanted = range(-(-settings["inputs"] // settings["shard_size"]))
-    with ThreadPoolExecutor() as pool:  # reading files to check them waits for the disk
-        sound = pool.map(shards.receipt, wanted)
-    return Run(place, settings, found["about"], tuple(n for n, receipt in zip(wanted, sound, strict=True) if receipt))
+    with ThreadPoolExecutor() as pool:  # files to be checked are waited for
+        sound = pool.map(lambda number: shards.receipt(number, thorough) is not None, wanted)
+    return Run(place, settings, found["about"], tuple(n for n, there in zip(wanted, sound, strict=True) if there))

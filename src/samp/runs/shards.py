@@ -3,28 +3,32 @@
     manifest.json
     numbers/000000.parquet     one row for each input
     maps/000000.safetensors    one map for each row, divided by its largest size, which is `scale`
-    done/000000.json           the receipt: how many rows, which failed, SHA-256 of both files
+    done/000000.json           the receipt: how many rows, which failed, size and SHA-256 of both files
 
-Every file is written under another name and renamed when whole, and a shard counts once its receipt is there and both
-files are as it says. So a run may be stopped at any point and by any means.
+All three are written under other names, and take their places when all are whole, the receipt last. A shard counts once
+its receipt is there and both files are as it says. So a run may be stopped at any point and by any means.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
-from collections.abc import Sequence
-from contextlib import suppress
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from samp.files import UnwritableError, whole
-from samp.runs.tables import Row, read_table, write_table
+from samp.runs.tables import Row, read_columns, read_table, write_table
 
 FOLDERS = ("numbers", "maps", "done")
 
@@ -41,6 +45,8 @@ class Receipt:
     """SHA-256 of the file of rows."""
     maps: str
     """SHA-256 of the file of maps."""
+    sizes: tuple[int, int] | None = None
+    """Bytes of the two; runs of old do not say."""
 
 
 @dataclass(frozen=True)
@@ -91,31 +97,38 @@ class Shards:
                 ) from error
 
     def write(self, shard: int, rows: Sequence[Row], maps: Sequence[Tensor | None], dtype: torch.dtype) -> Receipt:
-        """The files of this shard, and last its receipt; what was there before counts no more."""
-        self._receipt(shard).unlink(missing_ok=True)
-        with whole(self._maps(shard)) as unfinished:
-            save_file(packed(maps, dtype), unfinished)
-        with whole(self._numbers(shard)) as unfinished:
-            write_table(unfinished, rows, self.form)
-        failures = {row["id"]: row["error"] for row in rows if row.get("error")}
-        receipt = Receipt(shard, len(rows), failures, _sha256(self._numbers(shard)), _sha256(self._maps(shard)))
-        with whole(self._receipt(shard)) as unfinished:
-            unfinished.write_text(json.dumps(asdict(receipt)), encoding="utf-8")
+        """The files of this shard and its receipt; what was there before stays until all of them are written."""
+        with _staged(self._maps(shard), self._numbers(shard), self._receipt(shard)) as (credit, numbers, note):
+            with whole(credit) as unfinished:
+                save_file(packed(maps, dtype), unfinished)
+            with whole(numbers) as unfinished:
+                write_table(unfinished, rows, self.form)
+            failures = {row["id"]: row["error"] for row in rows if row.get("error")}
+            sizes = (numbers.stat().st_size, credit.stat().st_size)
+            receipt = Receipt(shard, len(rows), failures, _sha256(numbers), _sha256(credit), sizes)
+            with whole(note) as unfinished:
+                unfinished.write_text(json.dumps(asdict(receipt)), encoding="utf-8")
         return receipt
 
-    def receipt(self, shard: int) -> Receipt | None:
-        """The receipt of a shard whose files are as it says, or None: then it is to be done (again)."""
+    def receipt(self, shard: int, thorough: bool = True) -> Receipt | None:
+        """The receipt of a shard whose files are as it says, or None: then it is to be done (again).
+
+        Every byte is read for that; if not `thorough`, only sizes and how the files begin.
+        """
         try:
             receipt = Receipt(**json.loads(self._receipt(shard).read_text(encoding="utf-8")))
-            sound = receipt.shard == shard
-            sound = sound and receipt.numbers == _sha256(self._numbers(shard))
-            return receipt if sound and receipt.maps == _sha256(self._maps(shard)) else None
+            as_said = self._holds if thorough or receipt.sizes is None else self._seems_to_hold
+            return receipt if receipt.shard == shard and as_said(receipt) else None
         except (OSError, ValueError, TypeError):  # not there, cut short, or of another kind
             return None
 
     def rows(self, shard: int) -> list[Row]:
         """One row for each input of the shard."""
         return read_table(self._numbers(shard))
+
+    def columns(self, shard: int, names: Sequence[str]) -> dict[str, Sequence[Any]]:
+        """Some columns of these rows."""
+        return read_columns(self._numbers(shard), names)
 
     def maps(self, shard: int) -> Tensor:
         """One map for each row in float32; NaN where the row failed."""
@@ -125,6 +138,15 @@ class Shards:
             raise ValueError(f"{self._maps(shard)} is not whole ({error}): run again to repair it.") from error
         maps, scale = found["maps"].float(), found["scale"]
         return maps * scale.view(-1, *[1] * (maps.ndim - 1))
+
+    def map(self, shard: int, place: int) -> Tensor:
+        """One map of a shard in float32, read without the others."""
+        try:
+            with safe_open(self._maps(shard), "pt") as file:
+                found: Tensor = file.get_slice("maps")[place : place + 1][0].float() * file.get_tensor("scale")[place]
+        except SafetensorError as error:
+            raise ValueError(f"{self._maps(shard)} is not whole ({error}): run again to repair it.") from error
+        return found
 
     def attempts(self, shard: int) -> Attempts:
         """How often this shard was begun in this run."""
@@ -136,6 +158,19 @@ class Shards:
         for kind in (*kinds, "done/.*.attempts", ".manifest.json.*.part"):  # the folder itself may hold others' files
             for path in self.folder.glob(kind):
                 path.unlink(missing_ok=True)
+
+    def _holds(self, receipt: Receipt) -> bool:
+        sums = (_sha256(self._numbers(receipt.shard)), _sha256(self._maps(receipt.shard)))
+        return sums == (receipt.numbers, receipt.maps)
+
+    def _seems_to_hold(self, receipt: Receipt) -> bool:
+        """A crash of the machine leaves files cut short, or full of zeros."""
+        numbers, maps = self._numbers(receipt.shard), self._maps(receipt.shard)
+        return (
+            [numbers.stat().st_size, maps.stat().st_size] == list(receipt.sizes or ())
+            and _beginning(numbers).startswith(b"PAR1" if self.form == "parquet" else b"{")
+            and _beginning(maps)[8:] == b"{"  # behind the length of its header, as safetensors has it
+        )
 
     def _numbers(self, shard: int) -> Path:
         return self.folder / "numbers" / f"{shard:06d}.{self.form}"
@@ -159,6 +194,35 @@ def packed(maps: Sequence[Tensor | None], dtype: torch.dtype) -> dict[str, Tenso
     largest = full.abs().flatten(1).nan_to_num().amax(1) if full.numel() else torch.zeros(len(full))
     scale = torch.where(largest > 0, largest, 1.0)
     return {"maps": (full / scale.view(-1, *[1] * len(shape))).to(dtype), "scale": scale}
+
+
+@contextmanager
+def _staged(*paths: Path) -> Iterator[list[Path]]:
+    """Places to write to; what lies there takes the places of `paths` once all is written, the last path last.
+
+    Until then nothing of before is touched: a shard that is done again on a full disk is still the one it was.
+    """
+    token = secrets.token_hex(4)  # workers on two machines may have the same process number
+    staged = [path.with_name(f".{path.name}.{token}.part") for path in paths]
+    try:
+        yield staged
+        paths[-1].unlink(missing_ok=True)  # no receipt while the others change
+        for new, path in zip(staged, paths, strict=True):
+            os.replace(new, path)
+    except UnwritableError:
+        raise
+    except OSError as error:
+        said = f"{paths[-1]} cannot be written ({error.strerror}): choose another --out, or make room for it."
+        raise UnwritableError(said, full=error.errno in (errno.ENOSPC, errno.EDQUOT)) from error
+    finally:
+        for new in staged:
+            with suppress(OSError):
+                new.unlink(missing_ok=True)
+
+
+def _beginning(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(9)
 
 
 def _sha256(path: Path) -> str:

@@ -43,7 +43,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class Folder:
-    """Every photo in a folder and the folders in it; the id is the path from there.
+    """Every photo in a folder and the folders in it, linked ones too; the id is the path from there.
 
     >>> [entry.id for entry in Folder(photos.embedded().parent).entries()][:2]
     ['chelsea.jpg', 'coffee.jpg']
@@ -62,8 +62,8 @@ class Folder:
         return {"kind": "folder", "place": str(self.root)}
 
     def _photos(self) -> Iterator[Path]:
-        for folder, inside, names in os.walk(self.root):
-            inside[:] = [name for name in inside if not name.startswith(".")]
+        for folder, inside, names in os.walk(self.root, onerror=_unreadable, followlinks=True):
+            inside[:] = [name for name in inside if not name.startswith(".") and not _around(folder, name)]
             for name in names:
                 if Path(name).suffix.lower() in photos.SUFFIXES and not name.startswith("."):
                     yield (Path(folder) / name).relative_to(self.root)
@@ -127,7 +127,7 @@ class Items:
         count = len(self.dataset)
         if self.ids and len(self.ids) != count:
             raise ValueError(f"there are {len(self.ids)} ids for {count} items: give one for each.")
-        return [Entry(str(self.ids[i]) if self.ids else str(i), i) for i in range(count)]
+        return [Entry(legible(str(self.ids[i])) if self.ids else str(i), i) for i in range(count)]
 
     def read(self, entry: Entry) -> Any:
         image, target = parts(self.dataset[entry.place])
@@ -183,7 +183,7 @@ def _on_disk(path: Path) -> Source:
         return Listed(path.resolve())
     files = [path] if path.is_file() else [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]
     if files and all(file.name.endswith(".tar") for file in files):
-        return Tars(tuple(file.resolve() for file in files))
+        return Tars(_each_once(files))
     if not files:
         raise FileNotFoundError(f"{path} is not there: give a folder, a list (.csv, .parquet) or tars.")
     raise ValueError(
@@ -202,7 +202,15 @@ def _in_folder(path: Path) -> Source:
         return Saved(path)
     tars = sorted(path.glob("*.tar"))
     folder = Folder(path)
-    return Tars(tuple(tars)) if tars and next(folder._photos(), None) is None else folder
+    return Tars(_each_once(tars)) if tars and next(folder._photos(), None) is None else folder
+
+
+def _each_once(files: Sequence[Path]) -> tuple[Path, ...]:
+    """These files, where links lead to one and the same only once: by its own name if that is among them."""
+    found: dict[str, Path] = {}
+    for file in sorted(files, key=lambda file: (file.is_symlink(), str(file))):
+        found.setdefault(os.path.realpath(file), Path(os.path.abspath(file)))
+    return tuple(sorted(found.values(), key=str))
 
 
 def checked(source: Source) -> list[Entry]:
@@ -219,12 +227,30 @@ def checked(source: Source) -> list[Entry]:
 
 
 def legible(name: str) -> str:
-    r"""A file's name as text that any file can hold: bytes that are no letters are written out.
+    r"""Text that any file can hold: bytes of a file's name that are no letters are written out.
 
     >>> legible("caf\udce9.jpg")
     'caf\\xe9.jpg'
     """
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    try:
+        return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:  # half a pair, which no file's name has
+        return name.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _unreadable(error: OSError) -> None:
+    """What is in a folder that may not be looked into would be left out without a word."""
+    place, said = legible(str(error.filename)), error.strerror
+    raise OSError(f"the folder {place} cannot be read ({said}): make it readable, or give a list of photos.") from error
+
+
+def _around(folder: str, name: str) -> bool:
+    """Whether this folder is a link back to one that leads here, in which a walk would go round for ever."""
+    place = os.path.join(folder, name)
+    if not os.path.islink(place):
+        return False
+    target = os.path.realpath(place)
+    return any(os.path.realpath(above) == target for above in (Path(folder), *Path(folder).parents))
 
 
 def _said(value: Any) -> str | None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+DONE, SOME_FAILED, WRONG_USAGE, BROKE = 0, 1, 2, 3  # exit codes of `samp run`; 2 is also click's
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -29,13 +31,31 @@ class Summary:
 
     @property
     def code(self) -> int:
-        """0: everything is explained; 1: something is; 2: nothing is."""
-        return 0 if self.explained == self.inputs else 1 if self.explained else 2
+        """0: everything is explained; 1: all was tried, and what failed has its reason; 3: some have no row at all."""
+        if self.explained == self.inputs:
+            return DONE
+        return SOME_FAILED if self.explained + len(self.failures) == self.inputs else BROKE
 
     def plain(self) -> dict[str, Any]:
         """Ready for JSON."""
         counts = {"out": str(self.folder), "inputs": self.inputs, "explained": self.explained, "found": self.found}
         return {**counts, "failures": self.failures, "lost": self.lost, "seconds": round(self.seconds, 3)}
+
+
+class BrokenRunError(RuntimeError):
+    """A run that broke under way; the same call again goes on.
+
+    >>> str(BrokenRunError("the device is lost.", Summary(Path("out"), inputs=3, explained=2)))
+    'the device is lost.'
+    """
+
+    def __init__(self, said: str, summary: Summary) -> None:
+        super().__init__(said, summary)
+        self.summary = summary
+        """How far it came."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 @dataclass
@@ -47,8 +67,29 @@ class Count:
     explained: int = 0
     failures: dict[str, str] = field(default_factory=dict)
     lost: dict[int, str] = field(default_factory=dict)
+    kept: int = 0
+    """Failures of an earlier run that are let be."""
+    hands: int = 1
+    """Shards that are worked on at a time."""
+    shard_size: int = 1
+    first_took: float = 0.0
+    """Seconds of work in the shard that was done first: what came before them was starting."""
 
     @property
     def done(self) -> int:
         """Inputs that are over with, well or badly, in this run."""
-        return self.explained - self.found + len(self.failures)
+        return self.explained - self.found + len(self.failures) - self.kept
+
+    @property
+    def left(self) -> int:
+        """Inputs that are not over with yet."""
+        return self.inputs - self.explained - len(self.failures)
+
+    @property
+    def under_way(self) -> float:
+        """Inputs' worth of work in shards that others are at: half of each, as one may be at its start or its end.
+
+        >>> Count(inputs=100, explained=10, hands=3, shard_size=10).under_way
+        10.0
+        """
+        return min((self.hands - 1) * self.shard_size, self.left) / 2

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -72,8 +73,32 @@ def write_table(path: Path, rows: Sequence[Row], form: str) -> None:
 def read_table(path: Path) -> list[Row]:
     """The rows of a CSV, TSV, Parquet or JSON-lines file."""
     readers = {".parquet": _parquet_rows, ".jsonl": _json_rows}
-    try:
+    with _told(path):
         return readers.get(path.suffix.lower(), _csv_rows)(path)
+
+
+def read_columns(path: Path, names: Sequence[str]) -> dict[str, Sequence[Any]]:
+    """These columns of a file of ours; of Parquet the others are not read. What is null is None, or NaN.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_table(Path(folder) / "rows.jsonl", [{"id": "a", "score": 0.5}], "jsonl")
+    ...     read_columns(Path(folder) / "rows.jsonl", ["score", "error"])
+    {'score': [0.5], 'error': [None]}
+    """
+    if path.suffix != ".parquet":
+        rows = read_table(path)
+        return {name: [row[name] for row in rows] for name in names}
+    with _told(path):
+        found = _arrow()[1].ParquetFile(path).read(list(names), use_threads=False)  # each is small
+        words = [name for name in names if COLUMNS[name] == WORDS]
+        return {name: found[name].to_pylist() if name in words else found[name].to_numpy() for name in names}
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        yield
     except FileNotFoundError:
         raise
     except (OSError, ValueError, csv.Error) as error:  # pyarrow's errors are some of these

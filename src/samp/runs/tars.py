@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
 import tarfile
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +30,7 @@ class Span(NamedTuple):
 class Tars:
     """Plain tars; a sample's id is its tar's stem and its own, its class the number in its `.cls` member if any.
 
+    Where two tars have the same stem, the ids of all begin with their paths instead, from the folder that holds all.
     A tar without compression is its members one after the other, so each can be read alone, in any order.
 
     >>> import tempfile
@@ -44,7 +46,10 @@ class Tars:
     files: tuple[Path, ...]
 
     def entries(self) -> list[Entry]:
-        return [entry for file in self.files for entry in _samples(file)]
+        paths = self._from(self._common)
+        stems = [file.stem for file in self.files]
+        names = stems if len(set(stems)) == len(stems) else paths  # with their .tar, or a.tar's b/c were a/b.tar's c
+        return [entry for file, name in zip(self.files, names, strict=True) for entry in _samples(file, name)]
 
     def read(self, entry: Entry) -> Image.Image:
         span = Span(*entry.place)
@@ -53,7 +58,14 @@ class Tars:
             return decoded(file.read(span.size), f"{entry.id} in {span.tar}")
 
     def describe(self) -> dict[str, Any]:
-        return {"kind": "tars", "place": str(self.files[0].parent), "files": [file.name for file in self.files]}
+        return {"kind": "tars", "place": str(self._common), "files": self._from(self._common)}
+
+    @property
+    def _common(self) -> Path:
+        return Path(os.path.commonpath([file.parent for file in self.files]))
+
+    def _from(self, folder: Path) -> list[str]:
+        return [file.relative_to(folder).as_posix() for file in self.files]
 
 
 def decoded(data: bytes, name: str) -> Image.Image:
@@ -81,25 +93,60 @@ def upright(photo: Image.Image) -> Image.Image:
     return photos._over_white(photos._eight_bits(ImageOps.exif_transpose(photo))).convert("RGB")
 
 
-def _samples(file: Path) -> Iterator[Entry]:
+def _samples(file: Path, name: str) -> Iterator[Entry]:
     """The samples of a tar in the order of their first members."""
-    spans: dict[str, Span] = {}
-    classes: dict[str, str] = {}
     try:
         with tarfile.open(file, "r:") as tar:
-            for member in tar:
-                stem, suffix = _named(member.name)
-                if not member.isfile() or not stem:
-                    continue
-                if suffix == "cls" and (data := tar.extractfile(member)):
-                    classes[stem] = data.read().decode("utf-8", "replace").strip()
-                elif f".{suffix}" in photos.SUFFIXES:
-                    spans.setdefault(stem, Span(str(file), member.offset_data, member.size))
+            found = _spans(tar, file)
+            _check_end(tar, file)
+            classes = {stem: _text(tar, member) for stem, member in found.classes.items()}
     except (tarfile.TarError, OSError) as error:
         raise ValueError(
             f"{file} cannot be read as a plain tar ({error}): give whole tars without compression."
         ) from error
-    return (Entry(legible(f"{file.stem}/{stem}"), tuple(span), classes.get(stem)) for stem, span in spans.items())
+    return (Entry(legible(f"{name}/{stem}"), tuple(span), classes.get(stem)) for stem, span in found.photos.items())
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What lies in a tar, by stem."""
+
+    photos: dict[str, Span] = field(default_factory=dict)
+    classes: dict[str, tarfile.TarInfo] = field(default_factory=dict)
+
+
+def _spans(tar: tarfile.TarFile, file: Path) -> _Found:
+    found, seen = _Found(), dict[str, tarfile.TarInfo]()
+    for member in tar:
+        stem, suffix = _named(member.name)
+        data = seen.get(member.linkname) if member.islnk() else member  # the same file under a second name
+        if data is None or not data.isfile() or not stem:
+            continue
+        if member.name in seen:
+            raise ValueError(f"{file} holds {legible(member.name)} twice: give each photo a name of its own.")
+        seen[member.name] = data
+        if suffix == "cls":
+            found.classes[stem] = data
+        elif f".{suffix}" in photos.SUFFIXES:
+            found.photos.setdefault(stem, Span(str(file), data.offset_data, data.size))
+    return found
+
+
+def _check_end(tar: tarfile.TarFile, file: Path) -> None:
+    """A damaged header ends a tar as its end mark does, and what lies behind would be left out without a word."""
+    with file.open("rb") as raw:
+        raw.seek(tar.offset)
+        while block := raw.read(2**20):
+            if block.count(0) != len(block):
+                raise ValueError(
+                    f"{file} goes on behind its end at byte {tar.offset}: it is damaged, or several in one; give whole "
+                    "tars, each in a file of its own."
+                )
+
+
+def _text(tar: tarfile.TarFile, member: tarfile.TarInfo) -> str:
+    data = tar.extractfile(member)
+    return data.read().decode("utf-8", "replace").strip() if data else ""
 
 
 def _named(member: str) -> tuple[str, str]:

@@ -12,17 +12,18 @@ from __future__ import annotations
 import os
 import pickle
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from samp.models import Classifier
-from samp.runs.door import Crew
+from samp.runs.crew import Crew
 from samp.runs.explainer import BrokenDeviceError
 from samp.runs.feeding import Sample, read
 from samp.runs.models import Model
-from samp.runs.plan import Job, Outcome, Plan, Worker
+from samp.runs.plan import Job, Outcome, Plan, Worker, words
 from samp.runs.sources import Source
 from samp.scale.session import session
 
@@ -31,12 +32,12 @@ READERS = 8  # for each worker at most; Ray starts as many as there is need and 
 WAITING = 2  # shards given to a worker at a time: the one it is at, and the next
 
 
+@contextmanager
 def over_ray(
     plan: Plan, source: Source, feeding: Classifier, jobs: Sequence[Job], crew: Crew
-) -> Generator[Outcome, None, None]:
+) -> Iterator[Iterable[Outcome]]:
     """The outcome of each job as it comes in, in any order; a job whose worker died each time has none."""
-    workers = max(crew.workers, 1)
-    readers = min(READERS * workers, len(jobs))
+    readers = min(READERS * crew.hands, len(jobs))
     with session(crew) as ray:
         reading, working = (Parcel.of(ray, plan.model, *things) for things in ((source, feeding), (plan,)))
         data = ray.data.from_items([{"job": pickle.dumps(job)} for job in jobs], override_num_blocks=len(jobs))
@@ -49,14 +50,18 @@ def over_ray(
         data = data.map_batches(
             _Actor,
             batch_size=1,
-            compute=ray.data.ActorPoolStrategy(size=workers, max_tasks_in_flight_per_actor=WAITING),
+            compute=ray.data.ActorPoolStrategy(size=crew.hands, max_tasks_in_flight_per_actor=WAITING),
             fn_constructor_args=(working,),
             num_cpus=crew.cpus_per_worker,
             num_gpus=crew.gpus_per_worker or None,
         )
-        for row in data.iter_rows():
-            outcome: Outcome = pickle.loads(row["outcome"])
-            yield outcome
+        with closing(_received(data)) as outcomes:  # ends the work, in a Ray that goes on
+            yield outcomes
+
+
+def _received(data: Any) -> Generator[Outcome, None, None]:
+    for row in data.iter_rows():
+        yield pickle.loads(row["outcome"])
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,7 @@ class Parcel:
             return cls(model.modules, ray.cloudpickle.dumps(things))  # which takes classes of a script or notebook too
         except (TypeError, pickle.PicklingError) as error:
             raise TypeError(
-                f"the data set or the model cannot be sent to workers ({_words(error)}): open files when an item is "
+                f"the data set or the model cannot be sent to workers ({words(error)}): open files when an item is "
                 "read, or leave out the workers."
             ) from error
 
@@ -88,7 +93,7 @@ def _read(row: dict[str, Any], reading: Parcel) -> dict[str, Any]:
     try:
         source, feeding = reading.opened()
     except Exception as error:
-        samples = [Sample(entry.id, entry.target, None, _words(error)) for entry in job.entries]
+        samples = [Sample(entry.id, entry.target, None, words(error)) for entry in job.entries]
     else:
         samples = read(source, job.entries, feeding)
     return {"shard": job.shard, "samples": pickle.dumps(samples)}
@@ -103,7 +108,7 @@ class _Actor:
             (self.plan,) = working.opened()
             self.worker = Worker(self.plan)
         except Exception as error:  # Ray would start it again and again
-            self.useless = _words(error)
+            self.useless = words(error)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         return {"outcome": [pickle.dumps(self._outcome(int(batch["shard"][0]), batch["samples"][0]))]}
@@ -120,11 +125,5 @@ class _Actor:
             outcome = self.worker.work(shard, pickle.loads(samples))
         except BrokenDeviceError:
             os._exit(1)  # no call would succeed in this process; Ray starts another, with a device that works
-        except Exception as error:
-            outcome = Outcome(shard, error=_words(error))
         attempts.over()
         return outcome
-
-
-def _words(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__

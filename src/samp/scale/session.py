@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from samp.runs.door import Crew
+from samp.runs.crew import Crew
 
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",  # no statistics leave the machine
@@ -29,26 +31,46 @@ LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 def session(crew: Crew) -> Iterator[Any]:
     """The module ray, connected; what was started for this is shut down behind it."""
     ray = imported(local=crew.address is None)
-    ours = not ray.is_initialized()
-    if ours:
-        local = {"num_cpus": _cpus(crew), "include_dashboard": False}
-        with _hushed():
-            ray.init(
-                address=crew.address or "local",
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-                **({} if crew.address else local),
-            )
-        _check_deaf(ray, crew)
+    if ray.is_initialized():
+        with _settings(ray):
+            yield ray
+        return
+    try:
+        _start(ray, crew)
+        with _settings(ray):
+            yield ray
+    finally:
+        ray.shutdown()
+
+
+def _start(ray: Any, crew: Crew) -> None:
+    local = {"num_cpus": _cpus(crew), "include_dashboard": False}
+    with _hushed(), _own_signals():
+        ray.init(
+            address=crew.address or "local",
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            **({} if crew.address else local),
+        )
+    if crew.address is None:
+        check_deaf(ray)
+        check_gpus(ray, crew)
+
+
+@contextmanager
+def _settings(ray: Any) -> Iterator[None]:
+    """Ray Data as we want it, and afterwards as it was: the program may have work of its own for it."""
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     context = ray.data.DataContext.get_current()
-    context.enable_progress_bars = False
-    context.max_errored_blocks = -1  # a shard that is lost is reported; the others go on
+    wanted = {"enable_progress_bars": False, "max_errored_blocks": -1}  # a lost shard is reported; the others go on
+    before = {name: getattr(context, name) for name in wanted}
+    for name, value in wanted.items():
+        setattr(context, name, value)
     try:
-        yield ray
+        yield
     finally:
-        if ours:
-            ray.shutdown()
+        for name, value in before.items():
+            setattr(context, name, value)
 
 
 def imported(local: bool) -> Any:
@@ -70,15 +92,40 @@ def imported(local: bool) -> Any:
     return ray
 
 
-def _check_deaf(ray: Any, crew: Crew) -> None:
+def check_deaf(ray: Any) -> None:
     """A Ray of our own that would listen to the network after all is not used."""
     place = ray.util.get_node_ip_address()
-    if crew.address is None and not place.startswith("127.") and place != "::1":
-        ray.shutdown()
+    if not place.startswith("127.") and place != "::1":
         raise RuntimeError(
             f"this version of Ray ({ray.__version__}) would listen to the network at {place}: start one as you want it "
             "by `ray start --head` and give --address, or leave out --workers."
         )
+
+
+def check_gpus(ray: Any, crew: Crew) -> None:
+    """Workers that no GPU is left for would wait for ever. (A cluster may yet grow.)"""
+    if not crew.gpus_per_worker:
+        return
+    there = int(ray.cluster_resources().get("GPU", 0))
+    most = there * int(1 / crew.gpus_per_worker + 1e-9)
+    if crew.workers > most:
+        raise ValueError(
+            f"Ray finds {there} GPUs here, enough for {most} workers with {crew.gpus_per_worker:g} each, not for "
+            f"{crew.workers}: give fewer workers, or a smaller part of a GPU to each."
+        )
+
+
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """What this program does about SIGTERM stays, where Ray would put its own in place."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
 @contextmanager

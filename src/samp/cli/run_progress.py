@@ -1,0 +1,82 @@
+"""How far a run over a data set is, how fast it goes and how long it will take, on stderr."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from samp.runs.summary import Count
+
+QUIET, REDRAWN, REPEATED = 2.0, 0.2, 30.0  # seconds: before anything is shown, between showings on a terminal, in a log
+
+
+class Progress:
+    """How many inputs are done, how fast, how long it will take and how many failed.
+
+    A thread shows it: a shard may take minutes, in which a run should look alive.
+    """
+
+    def __init__(self) -> None:
+        self.started = self.told = self.shown = time.monotonic()
+        self.began: float | None = None
+        self.drawn, self.terminal = False, sys.stderr.isatty()
+        self.count: Count | None = None
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Progress:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        self.thread.join()
+        if self.drawn and self.terminal:
+            click.echo("\r\x1b[K", err=True, nl=False)
+
+    def hear(self, count: Count) -> None:
+        """A shard is done, or the run begins."""
+        self.count, self.told = count, time.monotonic()
+        if count.done and self.began is None:  # work began when that shard did: before it, workers and models started
+            self.began = max(self.told - count.first_took, self.started)
+
+    def show(self) -> None:
+        """Now and then, a line: redrawn on a terminal."""
+        now = time.monotonic()
+        between = REDRAWN if self.terminal else REPEATED
+        if self.count is None or now - self.started < QUIET or (self.drawn and now - self.shown < between):
+            return
+        self.shown, self.drawn = now, True
+        worked = 0.0 if self.began is None else self.told - self.began
+        words = f"samp: {progress_words(self.count, worked, now - self.told, now - self.started)}"
+        click.echo(f"\r\x1b[K{words}" if self.terminal else words, err=True, nl=not self.terminal)
+
+    def _watch(self) -> None:
+        while not self.over.wait(REDRAWN):
+            self.show()
+
+
+def progress_words(count: Count, worked: float, since: float, seconds: float) -> str:
+    """How far a run is after so many seconds, `worked` of them from its first shard's begin to its last one's end.
+
+    That was `since` seconds ago. What other workers have under way counts as half done; else the time left would be
+    far too long until each of them has done a few shards.
+
+    >>> from samp.runs.summary import Count
+    >>> count = Count(inputs=100, found=20, explained=59, failures={"a": "no photo"})
+    >>> progress_words(count, worked=20.0, since=5.0, seconds=90.0)
+    '60 of 100 inputs after 1 min 30 s, 2.0/s, about 15 s left, 1 failed'
+    """
+    from samp.cli.progress import duration
+
+    words = [f"{count.inputs - count.left} of {count.inputs} inputs after {duration(seconds)}"]
+    rate = (count.done + count.under_way) / worked if worked else 0.0
+    if rate:
+        left = (count.left - count.under_way) / rate - since
+        words += [f"{rate:.1f}/s" if rate >= 0.1 else f"{60 * rate:.1f}/min", f"about {duration(max(left, 1))} left"]
+    return ", ".join([*words, *([f"{len(count.failures)} failed"] if count.failures else [])])
