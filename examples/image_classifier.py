@@ -1,9 +1,10 @@
-"""What does EfficientNet-Lite0 look at? A photo explained in pixels by SAMP++, beside Integrated Gradients.
+"""What does EfficientNet-Lite0 look at? A photo explained in pixels by coupled, SAMP++ and IG.
 
 For each method: where the credit lies, as a grid of 7 × 7 squares in percent of its sum, and the score once the tenth
 of the pixels with the most (or the least) credit is set to 0. Missing pixels harm the net wherever they are: a map is
-good if the most matter more than the least. SAMP++ (Algorithm 1 of the paper) ranks pixels; its credit does not sum to
-the score change, and `residual` says by how much. The photo comes with the package; or give the path of your own.
+good if the most matter more than the least. The credit of coupled, the default, sums to the score change; SAMP++
+(Algorithm 1 of the paper) ranks pixels, and `residual` says by how much its sum is off. The photo comes with the
+package; or give the path of your own.
 
     pip install "samp[demo]"
     python examples/image_classifier.py [photo.jpg]
@@ -34,7 +35,7 @@ def without_top_tenth(image: Tensor, credit: Tensor) -> Tensor:
 
 @torch.no_grad()
 def main(path: str | Path | None = None) -> dict[str, object]:
-    """Explain the predicted class of one photo by two methods, print where the credit lies and whether it matters."""
+    """Explain the predicted class of one photo by three methods, print where the credit lies and whether it matters."""
     classifier = efficientnet_lite0()
     image = classifier.prepare(photos.read(path or photos.embedded()))  # 1 3 224 224
     logits = classifier.net(image)[0]
@@ -42,7 +43,7 @@ def main(path: str | Path | None = None) -> dict[str, object]:
     names = [classifier.classes[number] for number in classes.tolist()]
     print(", ".join(f"{name} {share:.0%}" for name, share in zip(names, sure.tolist(), strict=True)))
 
-    results = {name: samp.explain(classifier.net, image, method=name) for name in ("samp++", "ig")}
+    results = {name: samp.explain(classifier.net, image, method=name) for name in ("coupled", "samp++", "ig")}
     scores = {}
     for name, result in results.items():
         credit = result.map[0]  # 224 224

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 from cli_runs import demo, run
 from samp.cli import COMMANDS, main
+from samp.methods.coupled import QUALITIES
 
 
 def test_help_does_not_import_torch() -> None:
@@ -137,3 +138,11 @@ def test_methods_are_completed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COMP_CWORD", "3")
     result = CliRunner().invoke(main, prog_name="samp", env={"_SAMP_COMPLETE": "bash_complete"})
     assert result.output.splitlines() == ["plain,guidedig", "plain,guidedbackprop"]
+
+
+@pytest.mark.parametrize("command", ["explain", "play", "run"])
+def test_qualities_are_completed(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    monkeypatch.setenv("COMP_WORDS", f"samp {command} --quality ")
+    monkeypatch.setenv("COMP_CWORD", "3")
+    result = CliRunner().invoke(main, prog_name="samp", env={"_SAMP_COMPLETE": "bash_complete"})
+    assert result.output.splitlines() == [f"plain,{quality}" for quality in QUALITIES]

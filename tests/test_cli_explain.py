@@ -15,6 +15,7 @@ from PIL import Image, ImageDraw
 import samp
 from cli_runs import a_photo, answer, demo, explain, refused, tiny
 from samp import drawing, photos
+from samp.methods.coupled import QUALITIES
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +27,17 @@ def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @demo
-def test_without_arguments_the_embedded_photo_is_explained() -> None:
+def test_without_arguments_the_embedded_photo_is_explained_and_the_credit_sums_up() -> None:
+    (facts,) = answer(explain("--json"))
+    assert facts["class"] == "espresso"
+    assert facts["method"].startswith("Coupled(quality='standard'")
+    assert facts["score_change"] == pytest.approx(16.07, abs=0.2)  # as below, and twice
+    assert facts["residual"] == pytest.approx(0, abs=1e-4 * facts["score_change"])
+    assert facts["gradients"] <= 40
+
+
+@demo
+def test_golden_numbers_of_the_papers_method() -> None:
     result = explain("--method", "samp++")
     assert result.exit_code == 0, result.output
     facts = dict(line.split(":", 1) for line in result.stdout.splitlines())
@@ -64,9 +75,18 @@ def test_targets_go_by_name_and_settings_change_the_answer() -> None:
     result = explain("--target", "coffee mug", "--eta", "0.5", "--step", "10000", "--direction", "to_image", "--json")
     (facts,) = answer(result)
     assert (facts["class"], facts["index"]) == ("coffee mug", 504)
-    assert "pixels_per_step=10000, eta=0.5" in facts["method"]
-    assert "direction='to_image'" in facts["method"]
+    for setting in ("quality='standard'", "eta=0.5", "pixels_per_step=10000", "direction='to_image'"):
+        assert setting in facts["method"]
     assert facts["best"][0]["class"] == "espresso"
+
+
+def test_a_quality_decides_how_finely_the_default_walks_unless_a_setting_says_so() -> None:
+    told = [answer(tiny(a_photo(), "--quality", quality, "--json"))[0] for quality in QUALITIES]
+    assert [fact["method"].split(",")[0] for fact in told] == [f"Coupled(quality='{quality}'" for quality in QUALITIES]
+    assert [fact["gradients"] for fact in told] == sorted({fact["gradients"] for fact in told})
+    (own,) = answer(tiny(a_photo(), "--quality", "draft", "--eta", "0.03", "--json"))
+    assert "eta=0.03" in own["method"]
+    assert own["gradients"] > told[0]["gradients"]
 
 
 def test_real_weights_from_a_file_are_used(data: Path) -> None:

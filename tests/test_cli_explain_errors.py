@@ -41,6 +41,7 @@ def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         (["--target", "cup", "--top", "2"], "give --target or --top, not both"),
         (["--method", "gradcam", "--eta", "0.1"], "gradcam takes no --eta: it has none of these settings"),
         (["--method", "ig", "--momentum", "0.1"], "ig takes no --momentum: it has --direction, --baseline, --eta."),
+        (["--method", "ig", "--quality", "fine"], "ig takes no --quality: it has --direction, --baseline, --eta."),
         (["--eta", "0"], "eta is a ratio above 0"),
         (["--momentum", "1"], "momentum λ lies from 0 to below 1"),
         (["--baseline", "blak"], "did you mean 'black'?"),
@@ -55,7 +56,9 @@ def test_bad_input_gets_one_sentence_and_exit_code_2(words: list[str], sentence:
     assert os.listdir() == []
 
 
-@pytest.mark.parametrize("words", [["--size", "big"], ["--mean", "1,2"], ["--top", "0"], ["--dtype", "int8"]])
+@pytest.mark.parametrize(
+    "words", [["--size", "big"], ["--mean", "1,2"], ["--top", "0"], ["--dtype", "int8"], ["--quality", "best"]]
+)
 def test_options_that_cannot_be_parsed_exit_with_2(words: list[str]) -> None:
     result = tiny(*words)
     assert result.exit_code == 2

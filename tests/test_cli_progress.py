@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 import torch
 
@@ -9,6 +12,7 @@ import samp
 from samp.cli import progress
 from samp.cli.progress import Progress, expected_rows
 from samp.methods import named
+from samp.methods.coupled import QUALITIES
 
 
 @pytest.fixture
@@ -61,10 +65,45 @@ def test_calls_of_the_net_are_counted_and_the_next_photo_is_expected_to_cost_as_
     assert shown.finished_rows == 4
 
 
-@pytest.mark.parametrize("name", ["samp++", "samp", "ig", "ig-both", "blurig", "guidedig"])
+def spent(method: Any, height: int, width: int) -> int:
+    """The gradients that a random image of this size takes on a linear net."""
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * height * width, 2)).eval()
+    x = torch.rand(1, 3, height, width, generator=torch.Generator().manual_seed(0))
+    return int(samp.explain(net, x, target=0, method=method).gradients)
+
+
+@pytest.mark.parametrize("name", ["coupled", "samp++", "samp", "ig", "ig-both", "blurig", "guidedig"])
 def test_methods_make_about_as_many_evaluations_as_expected(name: str) -> None:
-    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 40 * 40, 2)).eval()
-    spent = int(samp.explain(net, torch.rand(1, 3, 40, 40), target=0, method=name).gradients)
-    expected = expected_rows(named(name), 40 * 40)
+    expected = expected_rows(named(name), 40, 40)
     assert expected is not None
-    assert 0.6 * expected <= spent <= expected
+    assert 0.6 * expected <= spent(name, 40, 40) <= expected
+
+
+@pytest.mark.parametrize("size", [(40, 40), (12, 12), (20, 40)])  # of 20 × 40 one side is too long for a small image
+@pytest.mark.parametrize(
+    "method",
+    [
+        samp.Coupled("draft", eta=1),
+        samp.Coupled("standard", eta=1),
+        samp.Coupled("fine", eta=1),
+        samp.Coupled(steps=9, eta=1, direction="to_image"),
+        samp.Coupled(pixels_per_step=37, eta=2),
+    ],
+)
+def test_without_eta_the_evaluations_of_a_coupled_walk_are_known(method: samp.Coupled, size: tuple[int, int]) -> None:
+    """Growth rounds every step up to whole pixels, which may save the last one, in each walk."""
+    even, expected = replace(method, growth=0), expected_rows(method, *size)
+    assert spent(even, *size) == expected_rows(even, *size) == expected
+    assert expected is not None
+    assert expected - spent(method, *size) in (0, 2)
+
+
+@pytest.mark.parametrize("size", [(40, 40), (12, 12), (20, 40)])
+@pytest.mark.parametrize(
+    "method", [*map(samp.Coupled, QUALITIES), samp.Coupled(eta=0.03, direction="to_baseline"), samp.Coupled(eta=0.3)]
+)
+def test_with_eta_a_coupled_walk_keeps_within_what_is_expected(method: samp.Coupled, size: tuple[int, int]) -> None:
+    """η cuts steps of the longer walk, now of the one and now of the other: at most as often as of both."""
+    expected = expected_rows(method, *size)
+    assert expected is not None
+    assert 0.4 * expected <= spent(method, *size) <= expected

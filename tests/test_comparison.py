@@ -50,7 +50,7 @@ def net() -> Bent:
 
 def test_a_row_is_what_its_parts_say(net: Bent) -> None:
     row = compare(net, images(), ["samp++"], [0, 1, 2], TINY, seed=3)["samp++"]
-    result = samp.explain(net, images(), target=[0, 1, 2], seed=3)
+    result = samp.explain(net, images(), target=[0, 1, 2], method="samp++", seed=3)
     curves = deletion_insertion(net, images(), result, [0, 1, 2], TINY, seed=3)
     assert torch.equal(row.attribution.values, result.values)
     assert torch.equal(row.curves.deletion_curve, curves.deletion_curve)

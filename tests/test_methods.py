@@ -1,8 +1,9 @@
-"""Methods: the paper's settings by default, and settings that cannot be."""
+"""Methods: the paper's settings by their names, our default, and settings that cannot be."""
 
 from __future__ import annotations
 
 import math
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,13 @@ import torch
 
 import samp
 from laws import CLOSE, assert_same, images, net
+from samp.cli.compare import METHODS
+from samp.cli.explain import explain
+from samp.cli.options import MethodOptions
+from samp.cli.play import play
+from samp.cli.run import run
 from samp.methods import names
+from samp.methods.coupled import QUALITIES
 from samp.problem import pose
 
 
@@ -44,9 +51,15 @@ def test_the_papers_settings_by_size_and_kind_of_input(shape: Any, groups: Any, 
 
 def test_two_inputs_get_the_zero_baseline_both_ways() -> None:
     x = images(0, 1, 1, 4, 4), images(1, 1, 1, 4, 4)
-    result = samp.explain(lambda a, b: flat_mean(a) * flat_mean(b), x)
-    assert "pixels_per_step=3, eta=0.1, momentum=0.5" in result.method
-    assert "baseline=(Constant(value=0.0), Constant(value=0.0))" in result.method
+    plus, default = (samp.explain(lambda a, b: flat_mean(a) * flat_mean(b), x, method=m) for m in ("samp++", "coupled"))
+    assert "pixels_per_step=3, eta=0.1, momentum=0.5" in plus.method
+    photos = QUALITIES["standard"]  # two images are no small image, as they are none of the paper's
+    assert (
+        f"eta={photos.eta}, momentum={photos.momentum}, pixels_per_step={math.ceil(32 / photos.steps)}"
+        in default.method
+    )
+    for result in (plus, default):
+        assert "baseline=(Constant(value=0.0), Constant(value=0.0))" in result.method
 
 
 def test_names_stand_for_the_papers_settings() -> None:
@@ -59,7 +72,17 @@ def test_names_stand_for_the_papers_settings() -> None:
     assert set(paper) < set(names())
     for name, method in paper.items():
         assert_same(samp.explain(model, x, method=name), samp.explain(model, x, method=method), **CLOSE)
-    assert_same(samp.explain(model, x), samp.explain(model, x, method=samp.SAMPPlusPlus()), **CLOSE)
+
+
+def test_coupled_is_the_default_wherever_there_is_one() -> None:
+    x, model = images(0, 2, 3, 4, 4), net(0, features=48)
+    assert_same(samp.explain(model, x), samp.explain(model, x, method=samp.Coupled()))
+    assert names()[0] == METHODS.split(",")[0] == "coupled"
+    assert MethodOptions().method() == samp.Coupled()
+    for command in (explain, play, run):
+        assert {option.name: option.default for option in command.params}["name"] == "coupled"
+    for door in (samp.explain, samp.run):
+        assert signature(door).parameters["method"].default == "coupled"
 
 
 def test_samp_plus_plus_is_samp_with_both_strategies() -> None:

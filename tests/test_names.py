@@ -18,8 +18,8 @@ def explained(method: Any) -> Any:
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (explained("smap"), "unknown method 'smap': did you mean 'samp'? The known ones are samp, samp++, coupled,"),
-        (explained("SAMP++x"), "did you mean 'samp++'? The known ones are samp++, samp, coupled, ig,"),
+        (explained("smap"), "unknown method 'smap': did you mean 'samp'? The known ones are samp, coupled, samp++,"),
+        (explained("SAMP++x"), "did you mean 'samp++'? The known ones are samp++, coupled, samp, ig,"),
         (lambda: samp.SAMP(credit="rigth"), "unknown credit 'rigth': did you mean 'right'? The known ones are right,"),
         (lambda: samp.SAMP(direction="to_imge"), "did you mean 'to_image'? The known ones are to_image, both"),
         (lambda: samp.IG(direction="sideways"), "'sideways': the known ones are both, to_baseline, to_image."),

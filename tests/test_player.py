@@ -48,7 +48,7 @@ def test_frames_are_evenly_spread_points_of_the_walk_with_both_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "straight"), [("samp++", True), ("samp", True), ("ig-both", True), ("blurig", False)]
+    ("method", "straight"), [("coupled", True), ("samp++", True), ("samp", True), ("ig-both", True), ("blurig", False)]
 )
 def test_points_are_redrawn_from_their_ends_exactly_where_the_path_allows_it(method: str, straight: bool) -> None:
     result = explained(method)
@@ -219,7 +219,7 @@ def test_a_page_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> 
 
 def test_the_methods_that_can_be_played_are_those_with_a_credit() -> None:
     walking = {name for name, method in NAMED.items() if hasattr(method, "credit")}
-    assert {"samp++", "samp", "ig", "guidedig", "blurig", "ig2", "spectralig"} <= walking
+    assert {"coupled", "samp++", "samp", "ig", "guidedig", "blurig", "ig2", "spectralig"} <= walking
     for name in walking:
         assert explained(name).tapes, name
     for name in ("gradientxinput", "smoothgrad", "random"):
@@ -280,7 +280,14 @@ def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_samp_plus_plus_takes_shorter_steps_unless_told_otherwise() -> None:
-    assert _walking(MethodOptions()) == samp.SAMPPlusPlus(eta=0.02)
-    assert _walking(MethodOptions(eta=0.3)) == samp.SAMPPlusPlus(eta=0.3)
+def test_ours_take_shorter_steps_unless_told_otherwise() -> None:
+    assert _walking(MethodOptions()) == samp.Coupled("fine")
+    assert _walking(MethodOptions(momentum=0.1, direction="to_image")) == samp.Coupled(
+        "fine", momentum=0.1, direction="to_image"
+    )
+    assert _walking(MethodOptions(quality="draft")) == samp.Coupled("draft")
+    assert _walking(MethodOptions(eta=0.3)) == samp.Coupled(eta=0.3)
+    assert _walking(MethodOptions(step=90)) == samp.Coupled(pixels_per_step=90)
+    assert _walking(MethodOptions("samp++")) == samp.SAMPPlusPlus(eta=0.02)
+    assert _walking(MethodOptions("samp++", eta=0.3)) == samp.SAMPPlusPlus(eta=0.3)
     assert _walking(MethodOptions("samp")) == samp.SAMP()

@@ -1,4 +1,4 @@
-"""SAMP and SAMP++ as Captum knows attribution methods: they take the place of `captum.attr.IntegratedGradients`.
+"""Coupled, SAMP and SAMP++ as Captum knows methods: they take the place of `captum.attr.IntegratedGradients`.
 
 They work unchanged inside Captum's `NoiseTunnel`, `sensitivity_max`, `infidelity` and `visualization`, which ask for
 names and not for a base class, so Captum itself is not imported here.
@@ -17,10 +17,11 @@ from samp import methods
 from samp.attribution import Direction
 from samp.credit import Credit
 from samp.door import explain
+from samp.methods.coupled import Quality
 from samp.objectives import Target
 from samp.problem import Inputs
 
-__all__ = ["SAMP", "SAMPPlusPlus"]
+__all__ = ["SAMP", "Coupled", "SAMPPlusPlus"]
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
@@ -37,7 +38,60 @@ def _with_wrapped(attribute: Callable[Arguments, Answer]) -> Callable[Arguments,
 
 
 @dataclass(frozen=True, eq=False)
-class SAMP:
+class _DropIn:
+    """What Captum asks of a method besides `attribute`, and what every `attribute` comes down to."""
+
+    forward_func: Callable[..., Any]
+    method: ClassVar[methods.SAMP | methods.Coupled]
+
+    @property
+    def multiplies_by_inputs(self) -> bool:
+        """Credit is for the movement from the baseline, so these are global attributions in Captum's sense."""
+        return True
+
+    def has_convergence_delta(self) -> bool:
+        """Whether `attribute` can return a delta: always."""
+        return True
+
+    def _answer(
+        self,
+        inputs: Inputs,
+        settings: dict[str, Any],
+        *,
+        baselines: Any,
+        target: Target,
+        forward_args: Any,
+        batch_size: int | None,
+        feature_mask: Tensor | tuple[Tensor, ...] | None,
+        direction: Literal["both"] | Direction | None,
+        with_delta: bool,
+        seed: int,
+        progress: bool,
+    ) -> Any:
+        """The credit of the method with these settings, and the delta if asked for; as `SAMP.attribute` says."""
+        method = replace(
+            self.method,
+            direction=direction or ("both" if baselines is None else "to_image"),
+            baseline=list(baselines) if isinstance(baselines, tuple) else baselines,
+            **settings,
+        )
+        result = explain(
+            self.forward_func,
+            inputs,
+            target=target,
+            method=method,
+            groups=feature_mask,
+            forward_args=_as_tuple(forward_args),
+            batch_size="auto" if batch_size is None else batch_size,
+            progress=progress,
+            seed=seed,
+        )
+        attributions = _in_dtype_of(inputs, result.values)
+        return (attributions, -result.residual) if with_delta else attributions
+
+
+@dataclass(frozen=True, eq=False)
+class SAMP(_DropIn):
     """SAMP for Captum's users; `forward_func` is the model or any function of its inputs.
 
     >>> import torch, samp
@@ -49,17 +103,7 @@ class SAMP:
     (True, True)
     """
 
-    forward_func: Callable[..., Any]
-    method: ClassVar[methods.SAMP] = methods.SAMP()
-
-    @property
-    def multiplies_by_inputs(self) -> bool:
-        """Credit is gradient times movement, so these are global attributions in Captum's sense."""
-        return True
-
-    def has_convergence_delta(self) -> bool:
-        """Whether `attribute` can return a delta: always."""
-        return True
+    method: ClassVar[methods.SAMP | methods.Coupled] = methods.SAMP()
 
     @_with_wrapped
     def attribute(
@@ -100,26 +144,22 @@ class SAMP:
         - `direction`: "to_image", "to_baseline" or "both", if not as `baselines` says.
         - `seed`, `progress`: as in `samp.explain`.
         """
-        settings: dict[str, Any] = {
-            "credit": credit,
-            "direction": direction or ("both" if baselines is None else "to_image"),
-            "baseline": list(baselines) if isinstance(baselines, tuple) else baselines,
-        }
-        settings |= {name: value for name, value in (("eta", eta), ("momentum", momentum)) if value != "paper"}
-        method = replace(self.method, steps=n_steps, **settings)
-        result = explain(
-            self.forward_func,
+        published = {"eta": eta, "momentum": momentum}
+        settings: dict[str, Any] = {"steps": n_steps, "credit": credit}
+        settings |= {name: value for name, value in published.items() if value != "paper"}
+        return self._answer(
             inputs,
+            settings,
+            baselines=baselines,
             target=target,
-            method=method,
-            groups=feature_mask,
-            forward_args=_as_tuple(additional_forward_args),
-            batch_size="auto" if internal_batch_size is None else internal_batch_size,
-            progress=progress,
+            forward_args=additional_forward_args,
+            batch_size=internal_batch_size,
+            feature_mask=feature_mask,
+            direction=direction,
+            with_delta=return_convergence_delta,
             seed=seed,
+            progress=progress,
         )
-        attributions = _in_dtype_of(inputs, result.values)
-        return (attributions, -result.residual) if return_convergence_delta else attributions
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +172,72 @@ class SAMPPlusPlus(SAMP):
     torch.Size([2, 3, 4, 4])
     """
 
-    method: ClassVar[methods.SAMP] = methods.SAMPPlusPlus()
+    method: ClassVar[methods.SAMP | methods.Coupled] = methods.SAMPPlusPlus()
+
+
+@dataclass(frozen=True, eq=False)
+class Coupled(_DropIn):
+    """The coupled walk, samp's default, for Captum's users: its convergence delta is 0, up to rounding.
+
+    >>> import torch, samp
+    >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)).eval()
+    >>> attributions, delta = samp.captum.Coupled(model).attribute(
+    ...     torch.rand(2, 3, 4, 4), target=1, quality="draft", return_convergence_delta=True
+    ... )
+    >>> attributions.shape, delta.abs().max().item() < 1e-5
+    (torch.Size([2, 3, 4, 4]), True)
+    """
+
+    method: ClassVar[methods.SAMP | methods.Coupled] = methods.Coupled()
+
+    @_with_wrapped
+    def attribute(
+        self,
+        inputs: Inputs,
+        baselines: Any = None,
+        target: Target = None,
+        additional_forward_args: Any = None,
+        n_steps: int | None = None,
+        internal_batch_size: int | None = None,
+        return_convergence_delta: bool = False,
+        *,
+        feature_mask: Tensor | tuple[Tensor, ...] | None = None,
+        quality: Quality = "standard",
+        eta: float | None = None,
+        momentum: float | None = None,
+        growth: float | None = None,
+        weight: float | None = None,
+        direction: Literal["both"] | Direction | None = None,
+        seed: int = 0,
+        progress: bool = False,
+    ) -> Any:
+        """The credit of every input element, in the shape, dtype and kind (tensor or tuple) of `inputs`.
+
+        - `n_steps`, `quality`, `eta`, `momentum`, `growth`, `weight`: as in `samp.Coupled`, where `n_steps` is called
+          `steps`; `None` is what `quality` says.
+        - All else as in `SAMP.attribute`. With `baselines` given the walk goes one way, from them to the input; the
+          strength of this method is to go both ways, so leave them out where black and blurred images serve.
+        """
+        return self._answer(
+            inputs,
+            {
+                "quality": quality,
+                "steps": n_steps,
+                "eta": eta,
+                "momentum": momentum,
+                "growth": growth,
+                "weight": weight,
+            },
+            baselines=baselines,
+            target=target,
+            forward_args=additional_forward_args,
+            batch_size=internal_batch_size,
+            feature_mask=feature_mask,
+            direction=direction,
+            with_delta=return_convergence_delta,
+            seed=seed,
+            progress=progress,
+        )
 
 
 def _as_tuple(forward_args: Any) -> tuple[Any, ...]:

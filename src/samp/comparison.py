@@ -123,7 +123,7 @@ class Compared:
     """What `compare` returns: a row for each method, in the order asked for.
 
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)).eval()
-    >>> compared = compare(net, torch.rand(2, 3, 4, 4), {"ours": "samp++", "theirs": "ig"})
+    >>> compared = compare(net, torch.rand(2, 3, 4, 4), {"ours": "coupled", "theirs": "ig"})
     >>> compared.names, compared.protocol.name, compared.table().splitlines()[0][:32]
     (('ours', 'theirs'), 'cifar10', '| method | deletion ↓ | insertio')
     """

@@ -31,7 +31,7 @@ def explain(
     inputs: Inputs,
     *,
     target: Target = None,
-    method: str | Method = "samp++",
+    method: str | Method = "coupled",
     groups: Groups | None = None,
     forward_args: Sequence[Any] = (),
     batch_size: BatchSize = "auto",
@@ -46,7 +46,8 @@ def explain(
     - `target`: which score. `None` explains the predicted class; an int, a tensor or list with one class per sample,
       a tuple index into a larger output (segmentation, detection), or a callable `output -> b`. A callable sees some
       of the samples at a time: one that needs data of each sample takes `(output, samples)` and picks by them.
-    - `method`: a name (`samp.methods.names()`) or an object such as `samp.SAMP(pixels_per_step=896)`.
+    - `method`: a name (`samp.methods.names()`) or an object such as `samp.Coupled("fine")`. The default, "coupled", is
+      our own method; "samp++" is the paper's.
     - `groups`: what a feature is: `samp.Pixels()` (default for `b c h w`), `samp.Elements()` (default for all else),
       `samp.Patches(k)`, or an integer mask (superpixels, tokens, columns).
     - `forward_args`: further arguments of the model; a tensor with one entry per sample is split with the batch.
@@ -56,12 +57,13 @@ def explain(
     - `seed`: of random baselines, and of a model's own randomness. The caller's random state is left as it was.
     - `speed`: "fast" takes gradients through a copy of the net in bfloat16 and channels last; on a GPU also compiled
       (the first call takes a minute longer) and captured. The copy is kept until the model goes. Single pixels of a map
-      then differ, somewhat more than when an input changes by 1/1000; regions rank alike, and Deletion and Insertion of
-      SAMP++ agreed within 0.06 on three nets (CPU; on a GPU it was not measured yet). `result.details["speed"]` says
-      what was used, and why the rest was not.
+      then differ, somewhat more than when an input changes by 1/1000; regions rank alike for SAMP++ and mostly for
+      coupled, and Deletion and Insertion agreed within 0.06 (SAMP++, three nets) and 0.09 (coupled, two nets; CPU; on a
+      GPU it was not measured yet). `result.details["speed"]` says what was used, and why the rest was not.
 
-    The model is left as it was found, and no gradient of a parameter is computed. Look at `result.residual`: the
-    paper's credit ranks well but rarely sums to the change of the score (`samp.credit` has some that do).
+    The model is left as it was found, and no gradient of a parameter is computed. The default's credit sums to the
+    change of the score; of other methods look at `result.residual`: the paper's credit ranks well but rarely sums to it
+    (`samp.credit` has some that do).
 
     >>> import samp
     >>> model = nn.Sequential(nn.Flatten(), nn.Linear(48, 5)).eval()

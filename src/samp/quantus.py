@@ -31,8 +31,8 @@ def explain(
     """An `explain_func` for Quantus: one map per image, `b 1 h w`; for any other input, values of its shape.
 
     - `targets`: one class per sample, or one for all; `None` explains the predicted class.
-    - `method`: a name, in any case, or object as in `samp.explain`; SAMP++ if it is missing or empty. Quantus'
-      `evaluate` puts its own label for the function here, so label it "samp++", "samp" or "ig".
+    - `method`: a name, in any case, or object as in `samp.explain`, and its default if missing or empty. Quantus'
+      `evaluate` puts its own label for the function here, so label it "coupled", "samp++" or "ig".
     - `device`: where the inputs go if the model has no parameters; else they go to the model, in its dtype. The
       model itself is neither moved nor switched to evaluation mode.
     - `groups`, `batch_size`, `seed`: as in `samp.explain`. What else Quantus passes along is ignored.
@@ -73,5 +73,5 @@ def _chosen(method: str | Method | None) -> str | Method:
     """The method asked for. An unknown name is left to `samp.explain` to refuse: a guess would mislabel results."""
     if not isinstance(method, str) and method is not None:
         return method
-    name = method or "samp++"
+    name = method or "coupled"
     return name.lower() if name.lower() in names() else name

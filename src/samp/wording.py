@@ -18,4 +18,4 @@ def residual_words(residual: float, change: float) -> str:
     >>> residual_words(-0.5, 2.0)
     '-0.500 of a score change of 2.000 (credit sums to 2.500)'
     """
-    return f"{residual:+.3f} of a score change of {change:.3f} (credit sums to {change - residual:.3f})"
+    return f"{residual:+z.3f} of a score change of {change:.3f} (credit sums to {change - residual:.3f})"

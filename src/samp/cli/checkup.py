@@ -104,13 +104,12 @@ def extras() -> dict[str, dict[str, str | None]]:
 
 
 def self_check(device: str = "cpu") -> dict[str, Any]:
-    """Explain the embedded photo with an exact credit: is it an espresso, and does the credit sum up?"""
+    """Explain the embedded photo by the default method: is it an espresso, and does the credit sum up?"""
     started = time.perf_counter()
-    method = samp.SAMPPlusPlus(credit="shared")
+    method = samp.Coupled()
     classifier, expected = _classifier()
     classifier.net.to(device)
-    height, width = classifier.shape
-    with Progress(1, expected_rows(method, height * width)).watch(classifier.net, f"self-check on {device}"):
+    with Progress(1, expected_rows(method, *classifier.shape)).watch(classifier.net, f"self-check on {device}"):
         asked = ask(photos.embedded(), classifier)
         result = samp.explain(classifier.net, asked.x, target=asked.targets[0], method=method)
     change = sum(float(c) for c in result.score_change.values())

@@ -57,7 +57,7 @@ def write(page: Path, figure: Path, asked: Asked, compared: Compared, told: dict
 
 def _progress(task: Task, methods: Iterable[Method]) -> Progress:
     """A progress line that knows the evaluations of all methods and of their curves, as far as settings tell."""
-    pixels = task.inputs.shape[2] * task.inputs.shape[3] if isinstance(task.inputs, Tensor) else 0
-    curves = 2 * len(task.protocol.counts(pixels))
-    rows = (expected_rows(method, pixels) or int(getattr(method, "samples", 1)) for method in methods)
+    height, width = task.inputs.shape[2:] if isinstance(task.inputs, Tensor) else (0, 0)
+    curves = 2 * len(task.protocol.counts(height * width))
+    rows = (expected_rows(method, height, width) or int(getattr(method, "samples", 1)) for method in methods)
     return Progress(1, sum(one + curves for one in rows))

@@ -9,9 +9,11 @@ from typing import Any
 
 import click
 
-from samp.cli.options import PATH, MethodOptions, ModelOptions, method_options, model_options, target_option
+from samp.cli.options import ABOUT, PATH, MethodOptions, ModelOptions, method_options, model_options, target_option
 
-EPILOG = """Exit codes: 0 if every photo was explained, 1 if some were and some were not, 2 if none was, 130 if
+EPILOG = f"""{ABOUT}
+
+Exit codes: 0 if every photo was explained, 1 if some were and some were not, 2 if none was, 130 if
 interrupted. Whatever was written by then is whole."""
 
 
@@ -49,7 +51,7 @@ def explain(
 
     \b
     Examples:
-      samp explain cat.jpg --eta 0.02 --out cat-why.png
+      samp explain cat.jpg --quality fine --out cat-why.png
       samp explain cat.jpg --target "Egyptian cat" --model torchvision:resnet50
       samp explain photos/ --top 3 --format html --out why --json
     """

@@ -35,8 +35,7 @@ class Explainer:
 
     def progress(self, photos: int) -> Progress:
         """A progress line for this many photos."""
-        height, width = self.classifier.shape
-        rows = expected_rows(self.method, height * width)
+        rows = expected_rows(self.method, *self.classifier.shape)
         return Progress(photos, rows and rows * self.top)
 
     def explain(self, path: Path, progress: Progress) -> tuple[Asked, Attribution, list[dict[str, Any]]]:

@@ -34,8 +34,13 @@ if TYPE_CHECKING:
 Command = Callable[..., Any]
 PATH = click.Path(path_type=Path, readable=False)  # whoever reads it says what is wrong, and goes on with the others
 DTYPES = ("float32", "float64", "bfloat16", "float16")
+ABOUT = """The default method, coupled, is our own: one walk both ways, whose credit sums to the change of the score.
+--quality says how finely it walks: standard if left out (fine in samp play), draft at half the gradients, fine at about
+four times as many. --method samp++ is the paper's method."""
+QUALITIES = ("draft", "standard", "fine")  # known here, so that --help need not import torch
 # Options that set a field of the method, and the name of that field.
 SETTINGS = {
+    "quality": "quality",
     "direction": "direction",
     "baseline": "baseline",
     "eta": "eta",
@@ -82,9 +87,10 @@ class ModelOptions:
 
 @dataclass(frozen=True)
 class MethodOptions:
-    """Which method, with which of its settings changed; None leaves a setting as published."""
+    """Which method, with which of its settings changed; None leaves a setting as the method has it."""
 
-    name: str = "samp++"
+    name: str = "coupled"
+    quality: str | None = None
     direction: str | None = None
     baseline: str | None = None
     eta: float | None = None
@@ -184,10 +190,15 @@ METHOD_OPTIONS = (
     click.option(
         "--method",
         "name",
-        default="samp++",
+        default="coupled",
         show_default=True,
         shell_complete=_method_names,
-        help="Name of a method; `samp methods` lists them.",
+        help="Name of a method; `samp methods` lists them. samp++ is the paper's.",
+    ),
+    click.option(
+        "--quality",
+        type=click.Choice(QUALITIES),
+        help="How finely coupled walks: standard takes twice the gradients of draft, fine about four times as many.",
     ),
     click.option(
         "--direction", type=click.Choice(["both", "to_baseline", "to_image"]), help="Which way to walk the path."
@@ -197,9 +208,7 @@ METHOD_OPTIONS = (
         help="black, white, uniform, gaussian, blurred or a number, in the space the model is fed; "
         "two with a comma between are for deletion and insertion.",
     ),
-    click.option(
-        "--eta", type=float, help="Longest step as a ratio of the walk; 0.02 draws finer maps at 3 times the cost."
-    ),
+    click.option("--eta", type=float, help="Longest step as a ratio of the walk; samp++ draws finer maps with 0.02."),
     click.option("--momentum", type=float, help="Weight of earlier gradients, from 0 to below 1."),
     click.option("--step", type=int, help="Pixels that move per step."),
     click.option(
@@ -214,7 +223,7 @@ def model_options(command: Command) -> Command:
 
 
 def method_options(command: Command) -> Command:
-    """Add --method, --direction, --baseline, --eta, --momentum, --step and --seed."""
+    """Add --method, --quality, --direction, --baseline, --eta, --momentum, --step and --seed."""
     return _gathered(command, "how", MethodOptions, METHOD_OPTIONS)
 
 

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from samp.cli.options import PATH, MethodOptions, ModelOptions, method_options, model_options, target_option
+from samp.cli.options import ABOUT, PATH, MethodOptions, ModelOptions, method_options, model_options, target_option
 
 if TYPE_CHECKING:
     from samp.cli.asking import Asked
     from samp.methods import Method
 
-ETA = 0.02  # SAMP++ then takes some 50 steps a walk; the 15 of its published η would make a jerky film
+# Both then take 50 steps a walk or more; the 15 that they take otherwise would make a jerky film.
+QUALITY, ETA = "fine", 0.02
 
 
-@click.command()
+@click.command(epilog=ABOUT)
 @click.argument("photo", required=False, type=PATH)
 @click.option("--out", type=PATH, default=Path("path.html"), show_default=True, help="HTML file to write.")
 @click.option(
@@ -33,8 +34,9 @@ def play(
     """Walk the path from and to PHOTO (an embedded cup of coffee if left out) in a page that opens in any browser.
 
     The page is one file that needs no network: drag along the path and watch pixels appear and disappear, with the
-    score, the credit and the model's five best classes at each point. Any method that walks can be played; samp++ takes
-    an --eta of 0.02 here unless another is given.
+    score, the credit and the model's five best classes at each point. Any method that walks can be played. For a
+    smooth film coupled walks with --quality fine here, unless --quality, --eta or --step say otherwise, and samp++ with
+    --eta 0.02.
 
     \b
     Examples:
@@ -59,10 +61,17 @@ def play(
 
 def _walking(how: MethodOptions) -> Method:
     """The method, if it walks: known before minutes are spent on one that does not."""
-    method = (replace(how, eta=ETA) if how.name == "samp++" and how.eta is None else how).method()
+    method = _finely(how).method()
     if not hasattr(method, "credit"):  # what path methods have, and only they: how a segment of the path is credited
-        raise ValueError(f"{how.name} does not walk, so there is no path to play: try samp++, samp or ig.")
+        raise ValueError(f"{how.name} does not walk, so there is no path to play: try coupled, samp++ or ig.")
     return method
+
+
+def _finely(how: MethodOptions) -> MethodOptions:
+    """The options, with short steps for the methods whose own are long, unless they say how long."""
+    if how.name == "coupled" and {how.quality, how.eta, how.step} == {None}:
+        return replace(how, quality=QUALITY)
+    return replace(how, eta=ETA) if how.name == "samp++" and how.eta is None else how
 
 
 def _played(asked: Asked, method: Method, seed: int, frames: int) -> tuple[str, dict[str, str]]:
@@ -73,8 +82,7 @@ def _played(asked: Asked, method: Method, seed: int, frames: int) -> tuple[str, 
     from samp.cli.progress import Progress, expected_rows
 
     classifier, name, started = asked.classifier, click.format_filename(asked.path.name), time.perf_counter()
-    height, width = classifier.shape
-    rows = expected_rows(method, height * width)
+    rows = expected_rows(method, *classifier.shape)
     progress = Progress(1, rows and 2 * rows)  # each point of the path again, for the classes of the frames
     with progress.watch(classifier.net, name):
         result = samp.explain(classifier.net, asked.x, target=asked.targets[0], method=method, record=True, seed=seed)

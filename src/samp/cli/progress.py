@@ -11,6 +11,8 @@ from typing import Any
 
 from torch import nn
 
+from samp.methods.coupled import Coupled
+
 QUIET = 2.0  # seconds before anything is shown
 REDRAWN, REPEATED = 0.2, 30.0  # seconds between two showings: on a terminal, in a log
 
@@ -93,16 +95,22 @@ def duration(seconds: float) -> str:
     return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-def expected_rows(method: Any, pixels: int) -> int | None:
+def expected_rows(method: Any, height: int, width: int) -> int | None:
     """Model evaluations that a method will make for one image, at most, where its settings say so.
 
     >>> from samp.methods import named
-    >>> expected_rows(named("ig"), 50176), expected_rows(named("samp++"), 50176), expected_rows(named("lrp"), 50176)
-    (51, 50, None)
+    >>> [expected_rows(named(name), 224, 224) for name in ("coupled", "samp++", "ig", "lrp")]
+    [32, 50, 51, None]
     """
+    pixels, small = height * width, max(height, width) <= 32
     walks = 2 if getattr(method, "direction", "") == "both" else 1
+    if isinstance(method, Coupled):
+        settings = method.settled(small=small)
+        step = method.pixels_per_step or max(math.ceil(pixels / settings.steps), 1)
+        cut = walks * math.ceil(1 / settings.eta) if settings.eta < 1 else 0  # either walk may be the longer one
+        return walks * (math.ceil(pixels / step) + cut + 1)
     if hasattr(method, "pixels_per_step"):
-        step = method.pixels_per_step or (10 if pixels <= 32 * 32 else math.ceil(pixels / 14))
+        step = method.pixels_per_step or (10 if small else math.ceil(pixels / 14))
         steps = method.steps or math.ceil(pixels / step)
         return walks * (steps + math.ceil(1 / method.eta if method.eta else 0) + 1)
     for setting in ("masks", "steps"):

@@ -172,7 +172,7 @@ def find_place(problem: Problem, layer: str | None, method: str) -> Place:
     if not maps or not (convolved or layer):
         raise ValueError(
             f"{method} found no convolution layer with a b k h w feature map in {type(model).__name__}: "
-            "name one by layer=..., or use another method, such as 'samp++' or 'ig'."
+            "name one by layer=..., or use another method, such as 'coupled' or 'ig'."
         )
     return maps[-1]
 

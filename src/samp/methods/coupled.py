@@ -115,8 +115,11 @@ class Coupled:
         return follow(problem, CoupledPlan(path, rule, settings.momentum, baselines, label, settings.weight), run)
 
     def settings(self, problem: Problem) -> Settings:
-        """The settings of the quality, with those that were given in their place."""
-        small = problem.paper_settings and max(problem.inputs[0].shape[2:]) <= 32
+        """The settings that this problem is explained with."""
+        return self.settled(small=problem.paper_settings and max(problem.inputs[0].shape[2:]) <= 32)
+
+    def settled(self, *, small: bool) -> Settings:
+        """The settings of the quality, for small images or others, with those that were given in their place."""
         own = {field.name: getattr(self, field.name) for field in fields(Settings)}
         given = {name: value for name, value in own.items() if value is not None}
         return replace((SMALL if small else QUALITIES)[self.quality], **given)

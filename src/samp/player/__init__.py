@@ -92,7 +92,7 @@ def _check(result: Attribution, frames: int, sample: int) -> None:
     if frames < 2:
         raise ValueError(f"frames is at least 2, the start and the end of a walk, not {frames}.")
     if not result.scores:
-        raise ValueError(f"{result.method} does not walk, so there is no path to play: try samp++, samp or ig.")
+        raise ValueError(f"{result.method} does not walk, so there is no path to play: try coupled, samp++ or ig.")
     if not result.tapes:
         raise ValueError("the result holds no points of its walks: explain again with record=True.")
     if not 0 <= sample < len(result.gradients):

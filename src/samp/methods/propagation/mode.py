@@ -145,7 +145,7 @@ class Propagation(TorchFunctionMode):
         """One sentence: what has no rule, and what to do."""
         return NotImplementedError(
             f"{self.method} has no rule for the operation {operation}{why}: "
-            "use a method that needs only gradients, such as 'ig' or 'samp++', or write the model without it."
+            "use a method that needs only gradients, such as 'coupled' or 'ig', or write the model without it."
         )
 
     def check(self, score: Tensor) -> None:
