@@ -89,7 +89,7 @@ def _fallen(slope: np.ndarray, piece: int, u: float) -> float:
     below = slope[piece + 1] if piece + 1 < len(slope) else 3 * mean - 2 * high if high < math.inf else -mean
     low = (mean + below) / 2
     high, low = (min(high, 0.0), low) if mean < 0 else (high, max(low, 0.0))
-    high = min(high, low + 8 * (mean - low))
+    high = min(high, low + 2 * (mean - low))  # so few groups fall evenly
     power = (high - low) / (mean - low) - 1
     return low * u + (high - low) * (1 - max(1 - u, 0.0) ** (power + 1)) / (power + 1)
 
@@ -307,3 +307,12 @@ def test_without_any_gradient_the_change_is_shared_by_the_way_and_said_to_be_bli
     result = samp.explain(steps, torch.ones(1, 4).double(), method=samp.Coupled(steps=2, baseline=0))
     assert result.values.sum().item() == pytest.approx(8)
     assert (result.blind["to_image"] > 0).all()
+
+
+@pytest.mark.parametrize("weight", [[1.0, 1.0, 1.0, 1.0], [2.0, 2.0, 1.0], [1.0, 3.0, 1.0, 3.0, 0.0], [-1.0, -1.0]])
+def test_equal_weights_earn_the_same_whichever_went_first(weight: list[float]) -> None:
+    w = torch.tensor(weight).double()
+    result = samp.explain(
+        linear(w), torch.ones(1, len(w)).double(), method=samp.Coupled(pixels_per_step=1, eta=1, baseline=0)
+    )
+    torch.testing.assert_close(result.values, 2 * w[None], **CLOSE)

@@ -128,9 +128,20 @@ def test_along_a_piece_the_slope_falls_strictly() -> None:
 
 
 def test_the_mean_of_a_piece_by_hand() -> None:
-    """One piece of slope 2 over length 1 falls from 16 to 0 as 16·(1 − u)^7: its first half has 2·2·(1 − 1/256)."""
-    found = read(slopes([2.0], [1.0]), [1.0], parts=2)
+    """One long piece of slope 2 falls from 16 to 0 as 16·(1 − u)^7: its first half has 2·2·(1 − 1/256); a short one
+    falls evenly, from 4 to 0.
+    """
+    found = read(slopes([200.0], [100.0]), [100.0], parts=2)
     torch.testing.assert_close(found, torch.tensor([4 * (1 - 1 / 256), 4 / 256], dtype=torch.float64))
+    torch.testing.assert_close(read(slopes([2.0], [1.0]), [1.0], parts=2), torch.tensor([3.0, 1.0]).double())
+
+
+@given(st.integers(1, 5), st.integers(2, 6), st.integers(-3, 3))
+def test_steps_that_rise_alike_earn_alike(slope: int, steps: int, after: int) -> None:
+    """Of a few groups each, that is: whichever went first."""
+    length = [2.0] * steps + [1.0]
+    found = read(slopes([2.0 * slope] * steps + [float(min(after, slope - 1))], length), length)
+    torch.testing.assert_close(found[: 8 * steps], torch.full((8 * steps,), float(slope)).double())
 
 
 def test_rows_and_directions_have_slopes_of_their_own() -> None:
@@ -138,7 +149,7 @@ def test_rows_and_directions_have_slopes_of_their_own() -> None:
     made = Slopes.of(rise, torch.ones(2, 2))
     assert made.slope.tolist() == [[[0.5, 3.0], [0.5, 3.0]], [[4.0, 0.0], [0.5, 0.5]]]
     assert made.low.tolist() == [[0.0, 0.0], [2.5, 0.0]]
-    assert made.high.tolist() == [[28.0, 28.0], [14.5, 2.5]]
+    assert made.high.tolist() == [[7.0, 7.0], [5.5, 2.0]]
     assert made.passed.tolist() == [[0.0, 1.0], [0.0, 0.0]]
 
 

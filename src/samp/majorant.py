@@ -14,7 +14,8 @@ from torch import Tensor
 Piece = tuple[float, float, int]  # rise, length and segments
 LONG = 32.0  # groups, and a fiftieth of the way: a piece of so many says little about each of them
 ALIKE = 0.5  # of a long piece's slope: the next one, if long too, falls together with it
-STEEP = 8.0  # how much higher than its mean a piece may start, from its low end
+STEEP = 8.0  # how much higher than its mean a long piece may start, from its low end; a short one falls evenly
+SAME = 1e-4  # slopes that differ by less are the same, up to the rounding of scores
 
 
 def pieces(rise: list[float], length: list[float]) -> list[int]:
@@ -38,7 +39,7 @@ def stretches(rise: list[float], length: list[float]) -> list[int]:
     >>> stretches([300.0, 200.0, 90.0], [100.0, 100.0, 100.0]), stretches([3.0, 2.0, 0.9], [1.0, 1.0, 1.0])
     ([0, 0, 1], [0, 1, 2])
     """
-    long = max(LONG, sum(length) / 50)
+    long = float(_long(torch.tensor(sum(length))))
     joined: list[Piece] = []
     steepest: Piece = (0.0, 0.0, 0)
     for piece in _majorant(rise, length):
@@ -49,6 +50,11 @@ def stretches(rise: list[float], length: list[float]) -> list[int]:
             joined.append(piece)
             steepest = piece
     return _numbered(joined)
+
+
+def _long(length: Tensor) -> Tensor:
+    """How long a piece is that says little about each of its groups, on a way of this length."""
+    return (length / 50).clamp(min=LONG)
 
 
 def _majorant(rise: list[float], length: list[float]) -> list[Piece]:
@@ -92,7 +98,7 @@ class Slopes:
 
         >>> steep = Slopes.of(torch.tensor([[[8.0], [2.0]]]), torch.tensor([[2.0, 1.0]]))
         >>> steep.slope.squeeze().tolist(), steep.high.tolist(), steep.low.tolist()
-        ([4.0, 2.0], [[11.0, 3.0]], [[3.0, 1.0]])
+        ([4.0, 2.0], [[5.0, 3.0]], [[3.0, 1.0]])
         """
         both = rise.sum(2)
         piece = torch.tensor([stretches(*row) for row in zip(both.tolist(), length.tolist(), strict=True)])  # R k
@@ -100,7 +106,7 @@ class Slopes:
         rises = torch.zeros_like(rise).scatter_add(1, piece[:, :, None].expand_as(rise), rise)  # R p d
         slope = torch.where(lengths[:, :, None] > 0, rises / lengths[:, :, None], 0)
         starts = lengths.cumsum(1) - lengths
-        low, high = _ends(slope.sum(2), piece.amax(1, keepdim=True))
+        low, high = _ends(slope.sum(2), piece.amax(1, keepdim=True), _steepness(both, length, piece, lengths))
         return cls(
             slope=slope.gather(1, piece[:, :, None].expand_as(rise)),
             low=low.gather(1, piece),
@@ -131,11 +137,24 @@ class Slopes:
         return self.slope, self.low, self.high, self.length, self.passed
 
 
-def _ends(slope: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
+def _steepness(rise: Tensor, length: Tensor, piece: Tensor, lengths: Tensor) -> Tensor:
+    """R p: how many times as high as its mean a piece may start, above its low end.
+
+    A long piece falls steeply, a short one evenly. A short one of several steps that rise alike does not fall: groups
+    of equal effect earn the same, whichever went first.
+    """
+    slope = torch.zeros_like(rise).scatter_add(1, piece, rise) / lengths  # R p
+    apart = torch.where(length > 0, (rise / length - slope.gather(1, piece)).abs(), 0)  # R k
+    apart = torch.zeros_like(rise).scatter_reduce(1, piece, apart, "amax")
+    steps = torch.zeros_like(rise).scatter_add(1, piece, (length > 0).to(rise))
+    even = torch.where((steps > 1) & (apart <= SAME * slope.abs()), 1.0, 2.0).to(rise)
+    return torch.where(lengths >= _long(lengths.sum(1, keepdim=True)), STEEP, even)
+
+
+def _ends(slope: Tensor, last: Tensor, steepness: Tensor) -> tuple[Tensor, Tensor]:
     """Low and high ends of pieces (R p) with these slopes; `last` (R 1) is each row's last piece, and padding follows.
 
-    An end meets that of the next piece half way, but does not cross 0. What has no neighbour falls evenly to its end,
-    and nothing starts higher than `STEEP` times as far above its low end as its mean is.
+    An end meets that of the next piece half way, but does not cross 0; what has no neighbour falls evenly to its end.
     """
     between = (slope[:, 1:] + slope[:, :-1]) / 2
     between = torch.where(torch.arange(between.shape[1]) < last, between, -torch.inf)
@@ -144,4 +163,4 @@ def _ends(slope: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
     low = F.pad(between, (0, 1), value=-torch.inf)
     low = torch.where(low.isinf(), torch.where(high.isinf(), 0, 2 * slope - high), low)
     low = torch.where(slope >= 0, low.clamp(min=0), low)
-    return low, torch.minimum(high, low + STEEP * (slope - low))
+    return low, torch.minimum(high, low + steepness * (slope - low))

@@ -81,9 +81,11 @@ def _steps(count: int, size: int, growth: float) -> int:
     >>> _steps(100, 10, growth=0.5), _steps(100, 10, growth=0.0), _steps(3, 1, growth=0.5)
     (10, 10, 3)
     """
+    if size == 1:
+        return count
     moved = steps = 0
     while moved < count:
-        moved += max(math.ceil(count * grown(size / count, moved / count, growth) * (1 - 1e-6)), 1) if size > 1 else 1
+        moved += max(math.ceil(count * grown(size / count, moved / count, growth) * (1 - 1e-6)), 1)
         steps += 1
     return steps
 
