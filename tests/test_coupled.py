@@ -197,21 +197,6 @@ def test_within_a_step_credit_falls_with_the_gain(seed: int, eta: float, less: f
         assert (credit.diff() <= 1e-12).all()
 
 
-def test_one_group_at_a_time_earns_weight_times_difference_on_a_linear_model() -> None:
-    weight, x = torch.tensor([3.0, 0.0, -1.0, 2.0]).double(), torch.ones(1, 4).double()
-    result = samp.explain(linear(weight), x, method=samp.Coupled(pixels_per_step=1, eta=1, baseline=0))
-    exact = torch.tensor([[6.0, 0.0, -2.0, 4.0]]).double()  # both directions
-    assert result.order["to_image"].tolist() == [[1, 3, 4, 2]]
-    torch.testing.assert_close(result.values, exact, **CLOSE)
-
-
-def test_features_of_equal_gain_that_move_together_earn_the_same() -> None:
-    weight, x = torch.tensor([2.0, 1.0, 2.0, 0.0, 1.0, 0.5]).double(), torch.ones(1, 6).double()
-    result = samp.explain(linear(weight), x, method=samp.Coupled(pixels_per_step=2, eta=1, baseline=0, growth=0))
-    assert result.order["to_image"].tolist() == [[1, 2, 1, 3, 2, 3]]
-    torch.testing.assert_close(result.values, 2 * weight[None], **CLOSE)
-
-
 @settings(max_examples=15)
 @given(seed=seeds, eta=st.sampled_from([0.03, 0.2, 1.0]), s=st.integers(1, 5), momentum=st.sampled_from([0.0, 0.5]))
 @pytest.mark.parametrize("direction", ["to_image", "to_baseline"])
@@ -307,12 +292,3 @@ def test_without_any_gradient_the_change_is_shared_by_the_way_and_said_to_be_bli
     result = samp.explain(steps, torch.ones(1, 4).double(), method=samp.Coupled(steps=2, baseline=0))
     assert result.values.sum().item() == pytest.approx(8)
     assert (result.blind["to_image"] > 0).all()
-
-
-@pytest.mark.parametrize("weight", [[1.0, 1.0, 1.0, 1.0], [2.0, 2.0, 1.0], [1.0, 3.0, 1.0, 3.0, 0.0], [-1.0, -1.0]])
-def test_equal_weights_earn_the_same_whichever_went_first(weight: list[float]) -> None:
-    w = torch.tensor(weight).double()
-    result = samp.explain(
-        linear(w), torch.ones(1, len(w)).double(), method=samp.Coupled(pixels_per_step=1, eta=1, baseline=0)
-    )
-    torch.testing.assert_close(result.values, 2 * w[None], **CLOSE)

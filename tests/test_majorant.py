@@ -148,8 +148,8 @@ def test_rows_and_directions_have_slopes_of_their_own() -> None:
     rise = torch.tensor([[[1.0, 2.0], [0.0, 4.0]], [[4.0, 0.0], [0.5, 0.5]]])  # R k d; both rise by 3, 4 and by 4, 1
     made = Slopes.of(rise, torch.ones(2, 2))
     assert made.slope.tolist() == [[[0.5, 3.0], [0.5, 3.0]], [[4.0, 0.0], [0.5, 0.5]]]
-    assert made.low.tolist() == [[0.0, 0.0], [2.5, 0.0]]
-    assert made.high.tolist() == [[7.0, 7.0], [5.5, 2.0]]
+    assert made.above.tolist() == [[3.5, 3.5], [1.5, 1.0]]
+    assert made.power.tolist() == [[2.0, 2.0], [2.0, 2.0]]
     assert made.passed.tolist() == [[0.0, 1.0], [0.0, 0.0]]
 
 

@@ -18,7 +18,7 @@ import small_runs
 from browser import scrolls_sideways, started, visit
 from cli_runs import refused
 from cli_runs import run as command
-from samp.cli.report_facts import QUANTITIES, Quantity, bars, classes, ends, judged_by
+from samp.cli.report_facts import QUANTITIES, Quantity, classes, judged_by
 from samp.cli.report_page import _card, page
 from samp.runs import load, run
 from samp.runs.columns import NUMBERS, Columns
@@ -58,25 +58,48 @@ def test_numbers_are_those_of_the_rows(done: Path) -> None:
     assert facts["median_10_90"]["error_share"][0] == pytest.approx(statistics.median(errors))
 
 
-def test_best_and_worst_are_by_completeness(done: Path) -> None:
-    rows = load(done).rows()
-    best, worst = ends(QUANTITIES[0].of(load(done).columns()))
-    errors = {row["id"]: abs(row["residual"] / row["score_change"]) for row in rows if not row["error"]}
+def shown(words: str) -> dict[str, list[str]]:
+    """The ids of the examples under each of their headings."""
+    parts = re.findall(r"<h3>(.*?)</h3><div class='maps n6'>(.*?)</div>", words)
+    return {head: re.findall(r"<figcaption><b>(.*?)</b>", figures) for head, figures in parts}
+
+
+def test_best_and_worst_are_by_completeness(tmp_path: Path) -> None:
+    run(small_runs.photos(tmp_path / "data", 20), out=tmp_path / "out", model=classifier(), method="samp++")
+    rows = load(tmp_path / "out").rows()
+    errors = {row["id"]: abs(row["residual"] / row["score_change"]) for row in rows}
     ranked = sorted(errors, key=lambda name: errors[name])
-    assert [rows[place]["id"] for place in best] == ranked[:6]
-    assert [rows[place]["id"] for place in worst] == ranked[-6:][::-1]
+    words = page(load(tmp_path / "out"))
+    assert shown(words) == {"The best": ranked[:6], "The worst": ranked[-6:][::-1]}
+    assert "Best and worst</h2>" in words
+    assert "up to rounding" not in words
 
 
-def test_every_input_is_in_one_bar() -> None:
-    values = [0.0, 1e-6, 1e-3, 0.1, 0.1, 2.0]
-    for logarithmic in (False, True):
-        found = bars(np.array([*values, np.inf]), logarithmic)
-        assert found is not None
-        assert (sum(found.heights), found.outside) == (6, 1)
-    assert bars(np.empty(0)) is None
-    alike = bars(np.full(9, 0.5))
-    assert alike is not None
-    assert sum(alike.heights) == 9
+def test_where_errors_are_rounding_best_and_worst_are_by_concentration(done: Path) -> None:
+    rows = [row for row in load(done).rows() if not row["error"]]
+    assert max(abs(row["residual"] / row["score_change"]) for row in rows) < 1e-4
+    ranked = [row["id"] for row in sorted(rows, key=lambda row: row["gini"])]
+    words = page(load(done))
+    assert shown(words) == {"The most concentrated": ranked[-6:][::-1], "The most even": ranked[:6]}
+    assert "Best and worst, by concentration</h2>" in words
+    assert "Credit sums to the score change up to rounding" in words
+
+
+@pytest.mark.parametrize(
+    ("row", "judge"),
+    [
+        ({"residual": 1e-3, "score_change": 2.0, "score": 3.0}, "error_share"),
+        ({"residual": 1e-4, "score_change": 2.0, "score": 3.0}, "gini"),
+        ({"residual": -1e-6, "score_change": 1e-5, "score": -9.0}, "gini"),
+        ({"residual": 1e-6, "score_change": 0.0, "baseline_score_to_image": 9.0}, "gini"),
+        ({"residual": 1e-6, "score_change": 1e-5, "score": 0.1}, "error_share"),
+        ({"residual": 0.5, "score_change": 0.0, "score": 3.0}, "error_share"),
+        ({"residual": 0.0, "score_change": 0.0}, "gini"),
+    ],
+)
+def test_one_error_that_is_more_than_rounding_is_worth_ranking(row: dict[str, float], judge: str) -> None:
+    exact = [{"residual": 1e-8, "score_change": 1.0, "score": 1.0, "gini": 0.5}, {"error": "no photo"}]
+    assert judged_by(Columns.of_rows([*exact, row])).key == judge
 
 
 def test_classes_are_summed_up_by_hand() -> None:
@@ -121,48 +144,14 @@ def test_a_run_of_almost_nothing_has_a_page(tmp_path: Path, photos: int) -> None
     assert "credit is not meant to sum" not in words  # no row says so, but the method's would
 
 
-def test_no_map_is_read_but_those_that_are_shown(tmp_path: Path) -> None:
-    """So a page about a million inputs takes seconds; what is wrong with other maps is found when every byte is."""
-    data = small_runs.photos(tmp_path / "data", 20)
-    run(data, out=tmp_path / "out", model=classifier(), shard_size=1)
-    before = page(load(tmp_path / "out"))
-    rows = load(tmp_path / "out").rows()
-    best, worst = ends(QUANTITIES[0].of(Columns.of_rows(rows)))
-    others = set(range(20)) - {*best, *worst}
-    for shard in others:
-        path = tmp_path / "out" / "maps" / f"{shard:06d}.safetensors"
-        content = path.read_bytes()
-        path.write_bytes(content[:-40] + bytes(40))
-    assert page(load(tmp_path / "out")) == before
-    assert len(load(tmp_path / "out", thorough=True).numbers) == 12
-    result = command("report", str(tmp_path / "out"), "--check")
-    assert result.exit_code == 0, result.output
-    assert "8 inputs have no row yet" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("part", ["numbers", "maps"])
-@pytest.mark.parametrize("harm", ["cut short", "zeros", "gone"])
-def test_what_a_crash_of_the_machine_leaves_is_found_without_reading_it_all(
-    tmp_path: Path, part: str, harm: str
-) -> None:
-    run(small_runs.photos(tmp_path / "data", 6), out=tmp_path / "out", model=classifier(), shard_size=2)
-    (victim,) = (tmp_path / "out" / part).glob("000001.*")
-    content = victim.read_bytes()
-    victim.unlink()
-    if harm != "gone":
-        victim.write_bytes(content[:-1] if harm == "cut short" else bytes(len(content)))
-    assert load(tmp_path / "out").numbers == (0, 2)
-
-
-def test_receipts_of_old_that_say_no_sizes_are_checked_by_every_byte(tmp_path: Path) -> None:
-    run(small_runs.photos(tmp_path / "data", 4), out=tmp_path / "out", model=classifier(), shard_size=2)
-    for path in (tmp_path / "out" / "done").glob("*.json"):
-        said = json.loads(path.read_text())
-        del said["sizes"]
-        path.write_text(json.dumps(said))
-    victim = tmp_path / "out" / "maps" / "000001.safetensors"
-    victim.write_bytes(victim.read_bytes()[:-1] + b"x")
-    assert load(tmp_path / "out").numbers == (0,)
+def test_the_page_says_the_numbers_of_the_walk_and_does_without_in_runs_of_old(done: Path, tmp_path: Path) -> None:
+    assert "photos: steps 15, eta 1, momentum 0.5" in page(load(done))
+    run(small_runs.photos(tmp_path / "data", 2), out=tmp_path / "out", model=classifier())
+    path = tmp_path / "out" / "manifest.json"
+    said = json.loads(path.read_text())
+    del said["settings"]["walk"]
+    path.write_text(json.dumps(said))
+    assert "<dt>Walk</dt>" not in page(load(tmp_path / "out"))
 
 
 @pytest.mark.parametrize("form", ["parquet", "jsonl"])

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -153,60 +152,6 @@ run(sys.argv[1], out=sys.argv[2], model=small_runs.classifier(), shard_size=1)
     assert again.found == found
     assert not list((tmp_path / "other").rglob("*.part"))
     same(tmp_path / "one", tmp_path / "other")
-
-
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"method": "ig"}, "method: Coupled(quality='standard'"),
-        ({"seed": 1}, "seed: 0 there, 1 here"),
-        ({"target": "bee"}, "target: the data set's, else predicted there, bee here"),
-        ({"shard_size": 2}, "shard_size: 128 there, 2 here"),
-        ({"map_dtype": "float32"}, "map_dtype: float16 there, float32 here"),
-        ({"batch_size": 1}, "batch_size: auto there, 1 here"),
-        ({"speed": "fast"}, "speed: exact there, fast here"),
-        ({"model": Model(classifier(), dtype="float64")}, "dtype: float32 there, float64 here"),
-    ],
-)
-def test_other_settings_are_not_mixed_in(data: Path, out: Path, changed: dict[str, Any], said: str) -> None:
-    run(data, out=out, model=classifier())
-    with pytest.raises(ValueError, match="holds a run with other settings") as refused:
-        run(data, out=out, **{"model": classifier(), **changed})
-    assert said in str(refused.value)
-
-
-def test_other_weights_and_other_inputs_are_not_mixed_in(data: Path, out: Path) -> None:
-    run(data, out=out, model=classifier())
-    other = classifier()
-    next(other.net.parameters()).data[0] += 1
-    with pytest.raises(ValueError, match="weights: "):
-        run(data, out=out, model=other)
-    small_runs.photos(data, 8)
-    with pytest.raises(ValueError, match="inputs: 7 there, 8 here; ids: "):
-        run(data, out=out, model=classifier())
-
-
-def test_a_run_without_a_shard_may_be_begun_anew_with_other_settings(data: Path, out: Path) -> None:
-    with pytest.raises(ValueError, match="other weights each time"):
-        run(data, out=out, model="small_runs:unseeded")
-    assert run(data, out=out, model=classifier()).code == 0
-
-
-def test_shards_that_nobody_knows_the_settings_of_are_not_mixed_in(data: Path, out: Path) -> None:
-    run(data, out=out, model=classifier())
-    (out / "manifest.json").unlink()
-    with pytest.raises(ValueError, match=r"holds numbers but no manifest\.json"):
-        run(data, out=out, model=classifier(), method="ig")
-
-
-@pytest.mark.parametrize("content", ["", "[1]", '{"format": "samp run 1"}', '{"format": "samp run 9"}', "{}"])
-def test_a_manifest_that_is_none_of_ours_is_refused(data: Path, out: Path, content: str) -> None:
-    out.mkdir()
-    (out / "manifest.json").write_text(content)
-    for act in (lambda: run(data, out=out, model=classifier()), lambda: load(out)):
-        with pytest.raises(ValueError, match=r"manifest\.json is (not whole|of another program)"):
-            act()
-    assert (out / "manifest.json").read_text() == content
 
 
 def test_files_of_others_are_left_alone(data: Path, out: Path) -> None:

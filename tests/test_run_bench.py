@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
 from samp.bench.data_sets import Measured, Slope, bare, fitted, measure, processes, resident, table
+from samp.cli.bench import bench
 
 
 def test_the_slope_is_that_of_least_squares_through_ten_means() -> None:
@@ -29,6 +32,11 @@ def test_noise_without_a_slope_is_flat_nineteen_times_of_twenty() -> None:
 def test_too_few_images_are_refused_rather_than_fitted() -> None:
     with pytest.raises(ValueError, match="16 images are too few to fit a line: take 960 at least"):
         measure(16, (0,))
+
+
+def test_python_measures_as_many_images_as_the_command() -> None:
+    (images,) = (option for option in bench.commands["dataset"].params if option.name == "images")
+    assert inspect.signature(measure).parameters["images"].default == images.default == 5000
 
 
 def test_the_table_has_a_row_for_each_run_and_says_what_is_flat() -> None:

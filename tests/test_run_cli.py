@@ -213,6 +213,21 @@ def test_inputs_that_failed_before_and_are_let_be_are_no_work_of_this_run() -> N
     assert progress_words(count, 0.0, 0.0, 9.0) == "5 of 10 inputs after 9 s, 1 failed"
 
 
+def test_inputs_that_fail_make_no_pace() -> None:
+    """The first photo of seven could not be read, in no time; each of the others takes 10 s."""
+    count = Count(inputs=7, failures={"a": "no photo"})
+    assert progress_words(count, 0.3, 1.7, 2.0) == "1 of 7 inputs after 2 s, 1 failed"
+    count.explained = 1
+    assert progress_words(count, 10.0, 0.0, 12.0) == "2 of 7 inputs after 12 s, 6.0/min, about 50 s left, 1 failed"
+
+
+def test_inputs_explained_before_make_no_pace_either() -> None:
+    count = Count(inputs=8, found=3, explained=3, failures={"a": "no photo"})
+    assert progress_words(count, 0.3, 1.7, 2.0) == "4 of 8 inputs after 2 s, 1 failed"
+    many = Count(inputs=80, failures={"a": "no photo"}, hands=4, shard_size=10)
+    assert progress_words(many, 0.3, 1.7, 2.0) == "1 of 80 inputs after 2 s, 1 failed"
+
+
 def test_progress_without_a_pace_does_not_guess() -> None:
     assert progress_words(Count(inputs=3), 0.0, 0.0, 9.0) == "0 of 3 inputs after 9 s"
 

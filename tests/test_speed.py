@@ -19,7 +19,7 @@ from samp.models import mobilenet_v2, squeezenet1_1
 from samp.photos import read
 from samp.speed import fast, prepared
 from samp.speed.agreement import agreement
-from samp.speed.graphs import MOST_LARGE, MOST_ROWS, OFTEN, SIZES, Captured, Sizes, as_is
+from samp.speed.graphs import as_is
 
 Equip = Callable[..., None]
 EVEN = samp.SAMP(pixels_per_step=30)  # no step rule: all rows arrive together
@@ -139,34 +139,6 @@ def test_several_inputs_and_further_arguments_are_fed_in_their_shapes() -> None:
     assert quick.details["speed"] == "fast: channels last"
 
 
-@pytest.mark.parametrize("rows", [1, 2, 3, 5, 64])
-def test_padding_to_a_size_changes_nothing(rows: int) -> None:
-    def work(x: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
-        return x.gather(1, index).squeeze(1) ** 2, x * 3
-
-    size = Sizes().size_for(rows)
-    assert size in SIZES
-    call = Captured(work, size, torch.rand(1, 4), torch.tensor([[0]]), as_is)
-    for seed in range(2):  # the second time, what the first left in the padding must not matter
-        x, index = torch.rand(rows, 4), torch.randint(4, (rows, 1))
-        for got, wanted in zip(call(x, index), work(x, index), strict=True):
-            assert torch.equal(got, wanted), seed
-
-
-def test_many_rows_have_a_graph_of_their_own_once_they_keep_coming_back() -> None:
-    """Others in between do not count for them, at most a few sizes do, and none without memory to spare."""
-    sizes = Sizes()
-    asked = [100, 90] * (OFTEN + 1)
-    assert [sizes.size_for(rows) for rows in asked] == [None] * 2 * OFTEN + [100, 90]
-    for rows in (80, 81, 82):
-        for _ in range(2 * OFTEN):
-            sizes.size_for(rows)
-    assert len(sizes.large) == MOST_LARGE
-    assert [Sizes().size_for(MOST_ROWS + 1) for _ in range(2 * OFTEN)] == [None] * 2 * OFTEN
-    cramped = Sizes()
-    assert [cramped.size_for(100, room=lambda: False) for _ in range(2 * OFTEN)] == [None] * 2 * OFTEN
-
-
 def test_a_batch_of_many_rows_is_captured_as_it_is_and_gives_the_same_maps(equip: Equip) -> None:
     equip(capture=as_is)
     model, x = net(), images(40)
@@ -174,13 +146,6 @@ def test_a_batch_of_many_rows_is_captured_as_it_is_and_gives_the_same_maps(equip
     quick = samp.explain(model, x, target=1, method=samp.SAMP(pixels_per_step=9), batch_size=80, speed="fast")
     assert "CUDA graphs of 80 rows" in quick.details["speed"]
     torch.testing.assert_close(quick.score_change, exact.score_change, rtol=1e-4, atol=1e-5)
-
-
-def test_what_a_captured_call_gave_is_not_overwritten_by_the_next() -> None:
-    call = Captured(lambda x, i: (x.sum(1), x), 2, torch.zeros(1, 2), torch.tensor([[0]]), as_is)
-    _, first = call(torch.ones(1, 2), torch.tensor([[0]]))
-    call(torch.zeros(1, 2), torch.tensor([[0]]))
-    assert first.tolist() == [[1.0, 1.0]]
 
 
 def test_one_compiled_net_serves_any_number_of_rows(equip: Equip) -> None:

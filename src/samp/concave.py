@@ -12,6 +12,7 @@ s places, as many as groups may move in one step.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 import torch
@@ -22,6 +23,8 @@ from samp.attribution import total
 from samp.groups import Grouping
 from samp.majorant import Slopes
 from samp.walk import Fuse, Route, Step, as_it_is
+
+AT_ONCE = 2**22  # places of moves that are worked on together, a dozen numbers each
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,44 +76,48 @@ class Concave:
     def blind(self) -> Tensor:
         """R: steps that changed the score although no group that moved had any gradient."""
         count = torch.zeros(len(self.way), dtype=torch.long, device=self.way.device)
-        if not self.moves:
-            return count
-        move = Move.together(self.moves)
-        seen = (move.counts & (move.fraction > 0)).any(1)
-        return count.index_add(0, move.rows, (~seen & (move.rise != 0).any(1)).long())
+        for move in map(Move.together, self._few_at_once()):
+            seen = (move.counts & (move.fraction > 0)).any(1)
+            count.index_add_(0, move.rows, (~seen & (move.rise != 0).any(1)).long())
+        return count
 
     def _credit(self) -> Tensor:
         """R d g: what each group earned in each direction."""
         directions = len(self.sign)
         earned = self.way.new_zeros(len(self.way) * directions, self.whole.shape[1])
         if self.moves:
-            move = Move.together(self.moves)
-            credit = self._of(move)
-            # step by step: a group that moved in several would else be summed in any order
-            for rows, group, part in zip(
-                *(_apart(t, self.moves) for t in (move.rows, move.group, credit)), strict=True
-            ):
-                for i in range(directions):
-                    into = rows * directions + i
-                    earned[into] = earned[into].scatter_add(1, group.long(), part[:, i])
+            rise, length, weightless = self._curve()
+            slopes = Slopes.of(rise, length).to(self.way)
+            for moves in self._few_at_once():
+                credit = self._of(Move.together(moves), slopes, weightless)
+                # step by step: a group that moved in several would else be summed in any order
+                for move, part in zip(moves, torch.split(credit, [len(m.rows) for m in moves]), strict=True):
+                    for i in range(directions):
+                        into = move.rows * directions + i
+                        earned[into] = earned[into].scatter_add(1, move.group.long(), part[:, i])
         return earned.view(len(self.way), directions, -1)
 
-    def _of(self, move: Move) -> Tensor:
-        """r d s: what each move earns in each direction."""
-        rise, length, weightless = self._curve(move)
-        slopes = Slopes.of(rise, length).to(self.way).at(move.rows, move.numbers)
-        fraction = move.fraction * (move.counts | weightless[move.rows])
-        along = slopes.tilt(*spans(fraction, move.gain)) / len(self.sign)  # r s
-        return fraction[:, None] * (slopes.slope.transpose(1, 2) + along[:, None])
+    def _few_at_once(self) -> Iterator[list[Move]]:
+        """The moves in lists that are short enough to be worked on at once: one by one would cost time, all memory."""
+        each = max(AT_ONCE // max(len(self.way) * self.places, 1), 1)
+        return (self.moves[first : first + each] for first in range(0, len(self.moves), each))
 
-    def _curve(self, move: Move) -> tuple[Tensor, Tensor, Tensor]:
+    def _of(self, move: Move, slopes: Slopes, weightless: Tensor) -> Tensor:
+        """r d s: what each move earns in each direction."""
+        here = slopes.at(move.rows, move.numbers)
+        fraction = move.fraction * (move.counts | weightless[move.rows])
+        along = here.tilt(*spans(fraction, move.gain)) / len(self.sign)  # r s
+        return fraction[:, None] * (here.slope.transpose(1, 2) + along[:, None])
+
+    def _curve(self) -> tuple[Tensor, Tensor, Tensor]:
         """Rises (R k d) and lengths (R k) of all steps, on the CPU; and the rows (R 1) of which no group counts.
 
         Of those rows all groups count, since there is no better way to tell them apart.
         """
-        read = torch.stack([total(move.fraction * move.counts), total(move.fraction)], 1)  # r 2
-        sums = read.new_zeros(len(self.way), len(self.moves), 2 + len(self.sign))
-        sums[move.rows, move.numbers] = torch.cat([read, move.rise.to(read)], 1)
+        sums = total(self.way[:1]).new_zeros(len(self.way), len(self.moves), 2 + len(self.sign))
+        for move in map(Move.together, self._few_at_once()):
+            read = torch.stack([total(move.fraction * move.counts), total(move.fraction)], 1)  # r 2
+            sums[move.rows, move.numbers] = torch.cat([read, move.rise.to(read)], 1)
         counted, moved, *rise = sums.cpu().double().unbind(2)
         weightless = (counted == 0).all(1, keepdim=True)
         length = torch.where(weightless, moved, counted)
@@ -134,10 +141,6 @@ def _read(
     gain, group = gain.topk(places)  # r s
     counts = groups.pool(effect).gather(1, group) > 0
     return effect, (group.int(), gain, moved.gather(1, group).nan_to_num(0), counts)
-
-
-def _apart(joined: Tensor, moves: list[Move]) -> tuple[Tensor, ...]:
-    return torch.split(joined, [len(move.rows) for move in moves])
 
 
 def spans(fraction: Tensor, gain: Tensor) -> tuple[Tensor, Tensor]:

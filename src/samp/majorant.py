@@ -83,12 +83,13 @@ class Slopes:
     """The majorant of each row at each of its steps, and how its slope falls along the piece that the step belongs to.
 
     Pieces give way to each other: from its start to its end a piece falls from `high` to `low`, half way to its
-    neighbours, as low + (high − low)·(1 − u)^power, u from 0 to 1. The power is the one that keeps the piece's sum.
+    neighbours, as low + (high − low)·(1 − u)^(power − 1), u from 0 to 1. The power is the one that keeps the piece's
+    sum: (high − low) / (slope − low), at least 1.
     """
 
     slope: Tensor  # R k d
-    low: Tensor  # R k, of all directions together
-    high: Tensor  # R k
+    above: Tensor  # R k, the slope of all directions together less its low end
+    power: Tensor  # R k
     length: Tensor  # R k, of the piece
     passed: Tensor  # R k, how much of the piece lies before the step
 
@@ -97,8 +98,8 @@ class Slopes:
         """The slopes of curves with these rises (R k d) over these lengths (R k).
 
         >>> steep = Slopes.of(torch.tensor([[[8.0], [2.0]]]), torch.tensor([[2.0, 1.0]]))
-        >>> steep.slope.squeeze().tolist(), steep.high.tolist(), steep.low.tolist()
-        ([4.0, 2.0], [[5.0, 3.0]], [[3.0, 1.0]])
+        >>> steep.slope.squeeze().tolist(), steep.above.tolist(), steep.power.tolist()
+        ([4.0, 2.0], [[1.0, 1.0]], [[2.0, 2.0]])
         """
         both = rise.sum(2)
         piece = torch.tensor([stretches(*row) for row in zip(both.tolist(), length.tolist(), strict=True)])  # R k
@@ -106,11 +107,11 @@ class Slopes:
         rises = torch.zeros_like(rise).scatter_add(1, piece[:, :, None].expand_as(rise), rise)  # R p d
         slope = torch.where(lengths[:, :, None] > 0, rises / lengths[:, :, None], 0)
         starts = lengths.cumsum(1) - lengths
-        low, high = _ends(slope.sum(2), piece.amax(1, keepdim=True), _steepness(both, length, piece, lengths))
+        above, power = _fall(slope.sum(2), piece.amax(1, keepdim=True), _steepness(both, length, piece, lengths))
         return cls(
             slope=slope.gather(1, piece[:, :, None].expand_as(rise)),
-            low=low.gather(1, piece),
-            high=high.gather(1, piece),
+            above=above.gather(1, piece),
+            power=power.gather(1, piece),
             length=lengths.gather(1, piece),
             passed=length.cumsum(1) - length - starts.gather(1, piece),
         )
@@ -125,16 +126,15 @@ class Slopes:
 
     def tilt(self, start: Tensor, end: Tensor) -> Tensor:
         """r s: how far the mean from start to end of a step lies above the slope of its piece (all directions)."""
-        slope = self.slope.sum(2)
-        power = torch.where(slope > self.low, (self.high - self.low) / (slope - self.low), 1)  # one more than the power
         left = torch.where(self.length > 0, 1 - (self.passed + start) / self.length, 0).clamp(min=0)
         gone = torch.where(self.length > 0, (end - start) / self.length, 0)
         part = torch.where(left > 0, gone / left, 1).clamp(max=1)
-        mean = left**power * -torch.expm1(power * torch.log1p(-part)) / (power * gone)  # of (1 − u)^(power − 1)
-        return torch.where(gone > 0, (self.high - self.low) * mean - (slope - self.low), 0)
+        # power times the mean of (1 − u)^(power − 1) from start to end
+        height = left**self.power * -torch.expm1(self.power * torch.log1p(-part)) / gone
+        return torch.where(gone > 0, self.above * (height - 1), 0)
 
     def _parts(self) -> tuple[Tensor, ...]:
-        return self.slope, self.low, self.high, self.length, self.passed
+        return self.slope, self.above, self.power, self.length, self.passed
 
 
 def _steepness(rise: Tensor, length: Tensor, piece: Tensor, lengths: Tensor) -> Tensor:
@@ -151,8 +151,8 @@ def _steepness(rise: Tensor, length: Tensor, piece: Tensor, lengths: Tensor) -> 
     return torch.where(lengths >= _long(lengths.sum(1, keepdim=True)), STEEP, even)
 
 
-def _ends(slope: Tensor, last: Tensor, steepness: Tensor) -> tuple[Tensor, Tensor]:
-    """Low and high ends of pieces (R p) with these slopes; `last` (R 1) is each row's last piece, and padding follows.
+def _fall(slope: Tensor, last: Tensor, steepness: Tensor) -> tuple[Tensor, Tensor]:
+    """`above` and `power` of pieces (R p) with these slopes; `last` (R 1) is each row's last, and padding follows.
 
     An end meets that of the next piece half way, but does not cross 0; what has no neighbour falls evenly to its end.
     """
@@ -163,4 +163,6 @@ def _ends(slope: Tensor, last: Tensor, steepness: Tensor) -> tuple[Tensor, Tenso
     low = F.pad(between, (0, 1), value=-torch.inf)
     low = torch.where(low.isinf(), torch.where(high.isinf(), 0, 2 * slope - high), low)
     low = torch.where(slope >= 0, low.clamp(min=0), low)
-    return low, torch.minimum(high, low + steepness * (slope - low))
+    above = slope - low
+    power = torch.where(above > 0, (high - low) / above, 1).clamp(min=1)
+    return above, torch.minimum(power, steepness)

@@ -98,7 +98,7 @@ class Watch:
         return first + int(WARM_UP * (len(self.ready) - first))
 
 
-def measure(images: int = 2000, workers: Sequence[int] = (1, 2), method: str = "samp++") -> list[Measured]:
+def measure(images: int = 5000, workers: Sequence[int] = (1, 2), method: str = "samp++") -> list[Measured]:
     """A run over this many generated photos for each number of workers, and last as many bare gradients.
 
     0 workers: in this process, without Ray.

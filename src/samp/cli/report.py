@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -19,12 +20,13 @@ def report(folder: Path, out: Path | None, pictures: bool, check: bool) -> None:
 
     Distributions of completeness error, concentration and scores; the best and worst maps; every class; what failed.
     A run that is not finished is summed up as far as it is there. Only numbers are read, and the maps that are shown;
-    what is wrong with other maps is found by --check, and repaired by the same `samp run` again.
+    what is wrong with other maps is found by --check, and repaired by the same `samp run` again. The exit code is 1 if
+    files of the run are damaged; they are left out.
 
     Example: samp report why --pictures
     """
     from samp.cli import plain
-    from samp.cli.report_page import page
+    from samp.cli.report_page import damage, page
     from samp.files import whole
     from samp.runs import load
 
@@ -34,3 +36,6 @@ def report(folder: Path, out: Path | None, pictures: bool, check: bool) -> None:
     with whole(place) as unfinished:
         unfinished.write_text(words, encoding="utf-8")
     click.echo(f"written: {plain(place)}")
+    if run.damaged:
+        click.echo(f"samp: {damage(run.damaged)}", err=True)
+        sys.exit(1)

@@ -10,6 +10,9 @@ import numpy as np
 from samp.runs.columns import Array, Columns
 
 EXAMPLES = 6  # of each end
+ROUNDING = 1e-4  # completeness errors up to this are of arithmetic rather than of the method
+ROUNDING_OF_SCORES = 1e-6  # likewise, of residuals beside the scores: where these hardly change, a share says nothing
+ALIKE = 1e-9  # of the largest
 MOST_CLASSES = 200  # in the table
 
 
@@ -54,6 +57,9 @@ QUANTITIES = (
 )
 
 
+SCORES = ("score", "baseline_score_to_baseline", "baseline_score_to_image")
+
+
 @dataclass(frozen=True)
 class Bars:
     """A histogram: edges (one more than heights) and how many values lie between them."""
@@ -67,7 +73,7 @@ class Bars:
 def bars(values: Array, logarithmic: bool = False, most: int = 30) -> Bars | None:
     """The histogram of these values, or None where there are none; a logarithmic one has log10 for its edges.
 
-    Zeros of a logarithmic one are counted with the smallest value above 0.
+    Zeros of a logarithmic one are counted with the smallest value above 0. Values that differ by rounding are alike.
 
     >>> bars(np.array([0.0, 0.1, 1.0]), most=2)
     Bars(edges=(0.0, 0.5, 1.0), heights=(2, 1), outside=0)
@@ -78,6 +84,8 @@ def bars(values: Array, logarithmic: bool = False, most: int = 30) -> Bars | Non
     if logarithmic:
         least = finite[finite > 0].min() if (finite > 0).any() else 1e-12
         finite = np.log10(np.maximum(finite, least))
+    if np.ptp(finite) <= ALIKE * np.abs(finite).max():
+        finite = np.full(len(finite), np.median(finite))  # no bar could be that narrow
     heights, edges = np.histogram(finite, bins=min(most, max(len(finite) // 2, 1) + 1))
     return Bars(tuple(edges.tolist()), tuple(heights.tolist()), len(values) - len(finite))
 
@@ -108,12 +116,26 @@ def ends(values: Array, count: int = EXAMPLES) -> tuple[list[int], list[int]]:
 
 
 def judged_by(columns: Columns) -> Quantity:
-    """What best and worst are judged by: completeness, or concentration where a method promises no sum.
+    """What best and worst are judged by: completeness, or concentration where that is not known or mere rounding.
 
     >>> judged_by(Columns.of_rows([{"gini": 0.5, "residual": None}])).key
     'gini'
     """
-    return QUANTITIES[0] if len(QUANTITIES[0].values(columns)) else QUANTITIES[1]
+    known = len(QUANTITIES[0].values(columns))
+    return QUANTITIES[0] if known and not complete(columns) else QUANTITIES[1]
+
+
+def complete(columns: Columns) -> bool:
+    """Whether the credit of every input sums to the change of its score, up to rounding.
+
+    >>> rows = [{"residual": 1e-7, "score_change": 2.0}, {"residual": 1e-7, "score_change": 0.0, "score": 5.0}]
+    >>> complete(Columns.of_rows(rows)), complete(Columns.of_rows([*rows, {"residual": 0.1, "score_change": 2.0}]))
+    (True, False)
+    """
+    errors, residual = QUANTITIES[0].of(columns), np.abs(columns["residual"])
+    of_scores = ROUNDING_OF_SCORES * np.fmax.reduce([np.abs(columns[name]) for name in SCORES])
+    known = ~np.isnan(errors)
+    return bool(known.any() and ((errors <= ROUNDING) | (residual <= of_scores))[known].all())
 
 
 def classes(columns: Columns) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from string import Template
@@ -13,11 +13,12 @@ from PIL import Image
 from torch import Tensor
 
 from samp import drawing
-from samp.cli.report_facts import MOST_CLASSES, QUANTITIES, Quantity, classes, ends, judged_by, spread
+from samp.cli.report_facts import MOST_CLASSES, QUANTITIES, Quantity, classes, complete, ends, judged_by, spread
 from samp.cli.report_pictures import pictures_of
 from samp.cli.report_shapes import chart
 from samp.runs.columns import Columns
 from samp.runs.reading import Run
+from samp.runs.shards import listed
 from samp.runs.tables import Row
 from samp.self_contained import as_json, data_uri, policy
 
@@ -40,7 +41,8 @@ def page(run: Run, pictures: bool = False) -> str:
         lead=escape(_lead(run, columns)),
         notes="".join(f'<p class="note">{escape(note)}</p>' for note in _notes(run, columns)),
         charts="".join(_card(quantity, columns) for quantity in QUANTITIES),
-        judge=escape(f"{judge.heading}: {judge.meaning}"),
+        examples_title="Best and worst" if judge is QUANTITIES[0] else "Best and worst, by concentration",
+        judge=escape(_judge(columns, judge)),
         examples=_examples(run, columns, judge, pictures),
         heads="".join(_head(words) for words in ("inputs", "agreed", *(q.heading for q in QUANTITIES))),
         classes="".join(_class_row(one) for one in table[:MOST_CLASSES]),
@@ -67,6 +69,19 @@ def _notes(run: Run, columns: Columns) -> Iterable[str]:
         yield f"{missing:,} inputs have no row yet: run the same command again to finish them."
     if columns.explained and not len(QUANTITIES[0].values(columns)):
         yield "This method's credit is not meant to sum to the score, so there is no completeness error."
+    if run.damaged:
+        yield damage(run.damaged).capitalize()
+
+
+def damage(shards: Sequence[int]) -> str:
+    """What is said of shards whose files are damaged.
+
+    >>> damage([0])
+    'shard 0 does not hold what its receipt says, and is left out: the same `samp run` command repairs it.'
+    """
+    many = len(shards) > 1
+    said = "do not hold what their receipts say, and are" if many else "does not hold what its receipt says, and is"
+    return f"{listed(shards)} {said} left out: the same `samp run` command repairs {'them' if many else 'it'}."
 
 
 # ---- distributions
@@ -88,6 +103,11 @@ def _card(quantity: Quantity, columns: Columns) -> str:
 # ---- examples
 
 
+def _judge(columns: Columns, judge: Quantity) -> str:
+    exact = "Credit sums to the score change up to rounding, so completeness has no best and worst. "
+    return f"{exact if complete(columns) else ''}{judge.heading}: {judge.meaning}"
+
+
 def _examples(run: Run, columns: Columns, judge: Quantity, pictures: bool) -> str:
     """Only these are read as rows, and of the maps only theirs."""
     values = judge.of(columns)
@@ -96,10 +116,10 @@ def _examples(run: Run, columns: Columns, judge: Quantity, pictures: bool) -> st
         return '<p class="quiet">There are too few maps for this.</p>'
     chosen = {position: run.row(*columns.where(position)) for position in (*least, *most)}
     photos = pictures_of(run, [row["id"] for row in chosen.values()]) if pictures else {}
-    complete = judge is QUANTITIES[0]
-    heads = ("The best", "The worst") if complete else ("The most even", "The most concentrated")
+    by_error = {"The best": least, "The worst": most}
+    by_concentration = {"The most concentrated": most, "The most even": least}
     parts = []
-    for head, positions in zip(heads, (least, most), strict=True):
+    for head, positions in (by_error if judge is QUANTITIES[0] else by_concentration).items():
         told = {position: f"{judge.heading.lower()} {_number(float(values[position]))}" for position in positions}
         figures = "".join(_figure(run.map(*columns.where(p)), chosen[p], words, photos) for p, words in told.items())
         parts.append(f"<h3>{head}</h3><div class='maps n6'>{figures}</div>")
@@ -163,8 +183,10 @@ def _failures(run: Run, columns: Columns) -> str:
 def _facts(run: Run) -> Iterable[tuple[str, str]]:
     settings = run.settings
     yield "Method", settings["method"]
+    if "walk" in settings:  # not in runs of old
+        yield "Walk", "; ".join(f"{kind}: {_named(numbers)}" for kind, numbers in settings["walk"].items())
     yield "Model", f"{settings['model']}, weights {settings['weights'][:12]}…"
-    yield "Fed", ", ".join(f"{name} {_brief(value)}" for name, value in settings["fed"].items())
+    yield "Fed", _named(settings["fed"])
     yield "Class explained", settings["target"]
     yield "Data set", "{kind}, {place}".format(**run.about["source"])
     versions = ", ".join(f"{name} {version}" for name, version in settings["versions"].items())
@@ -181,6 +203,10 @@ def _data(run: Run, columns: Columns) -> dict[str, Any]:
 
 def _short(run: Run) -> str:
     return str(run.settings["method"].partition("(")[0]).replace("PlusPlus", "++")
+
+
+def _named(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {_brief(value)}" for name, value in values.items())
 
 
 def _brief(value: Any) -> str:

@@ -175,6 +175,7 @@ def _model(options: ModelOptions) -> Model:
 def _tell(summary: Summary, as_json: bool) -> None:
     from samp.cli import plain
     from samp.cli.progress import duration
+    from samp.runs.shards import listed
 
     for name, why in list(summary.failures.items())[:TOLD]:
         click.echo(f"samp: {plain(name)}: {plain(why)}", err=True)
@@ -182,8 +183,7 @@ def _tell(summary: Summary, as_json: bool) -> None:
         click.echo(f"samp: … and {len(summary.failures) - TOLD} more; each has its reason in its row.", err=True)
     for why in dict.fromkeys(summary.lost.values()):
         shards = [shard for shard, said in summary.lost.items() if said == why]
-        named = ", ".join(map(str, shards[:TOLD])) + (", …" if len(shards) > TOLD else "")
-        click.echo(f"samp: shard{'s' * (len(shards) > 1)} {named} could not be finished: {plain(why)}", err=True)
+        click.echo(f"samp: {listed(shards, TOLD)} could not be finished: {plain(why)}", err=True)
     if as_json:
         click.echo(json.dumps(summary.plain()))
         return

@@ -64,18 +64,19 @@ class Progress:
 def progress_words(count: Count, worked: float, since: float, seconds: float) -> str:
     """How far a run is after so many seconds, `worked` of them from its first shard's begin to its last one's end.
 
-    That was `since` seconds ago. What other workers have under way counts as half done; else the time left would be
-    far too long until each of them has done a few shards.
+    That was `since` seconds ago. The pace is that of inputs that were explained: one that cannot be read takes no time.
+    What other workers have under way counts as half done; else the time left would be far too long until each of them
+    has done a few shards.
 
     >>> from samp.runs.summary import Count
-    >>> count = Count(inputs=100, found=20, explained=59, failures={"a": "no photo"})
+    >>> count = Count(inputs=100, found=20, explained=60, failures={"a": "no photo"})
     >>> progress_words(count, worked=20.0, since=5.0, seconds=90.0)
-    '60 of 100 inputs after 1 min 30 s, 2.0/s, about 15 s left, 1 failed'
+    '61 of 100 inputs after 1 min 30 s, 2.0/s, about 15 s left, 1 failed'
     """
     from samp.cli.progress import duration
 
     words = [f"{count.inputs - count.left} of {count.inputs} inputs after {duration(seconds)}"]
-    rate = (count.done + count.under_way) / worked if worked else 0.0
+    rate = (count.new + count.under_way) / worked if count.new and worked else 0.0
     if rate:
         left = (count.left - count.under_way) / rate - since
         words += [f"{rate:.1f}/s" if rate >= 0.1 else f"{60 * rate:.1f}/min", f"about {duration(max(left, 1))} left"]

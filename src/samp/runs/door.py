@@ -164,7 +164,7 @@ def _form(folder: Path) -> str:
 def _settle(plan: Plan, feeding: Classifier, source: Source, entries: Sequence[Entry], shard_size: int) -> None:
     fed = {name: getattr(feeding, name) for name in ("size", "mean", "std", "channels", "margin", "resample")}
     settings = {
-        "method": repr(plan.method),
+        **manifest.of_method(plan.method),
         "model": feeding.name,
         "weights": plan.weights,
         "target": plan.target or "the data set's, else predicted",

@@ -8,10 +8,12 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
 from samp.files import whole
+from samp.methods import Coupled, Method
 from samp.runs.shards import FOLDERS
 from samp.runs.sources import Entry
 
@@ -29,6 +31,28 @@ def identity(entries: Sequence[Entry]) -> str:
     for entry in entries:
         digest.update(f"{entry.id}\0{entry.target}\0".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
+
+
+def of_method(method: Method) -> dict[str, Any]:
+    """The settings of a run that its method decides: its repr, and the numbers of the walk that a quality stands for.
+
+    Those may change while the quality keeps its name, and both kinds of images may be in one data set.
+
+    >>> of_method(Coupled("draft"))["walk"]["photos"]["steps"]
+    7
+    """
+    said = {"method": repr(method)}
+    if not isinstance(method, Coupled):
+        return said
+    return {**said, "walk": {"photos": _walk(method, small=False), "up to 32 pixels": _walk(method, small=True)}}
+
+
+def _walk(method: Coupled, *, small: bool) -> dict[str, float]:
+    """As numbers of Python's, whatever kind they were given as."""
+    found = asdict(method.settled(small=small))
+    if method.pixels_per_step:
+        del found["steps"]  # s is given, not calculated from them
+    return {name: int(value) if name == "steps" else float(value) for name, value in found.items()}
 
 
 def read(folder: Path) -> dict[str, Any] | None:
@@ -84,11 +108,20 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
     ['seed: 0 there, 1 here']
     """
     names = [name for name in {**there, **here} if there.get(name) != here.get(name)]
-    return [f"{name}: {_brief(there.get(name))} there, {_brief(here.get(name))} here" for name in names]
+    if "method" in names and "walk" in names:
+        names.remove("walk")  # it follows from the method
+    return [words for name in names for words in _difference(name, there.get(name), here.get(name))]
+
+
+def _difference(name: str, there: Any, here: Any) -> list[str]:
+    """One setting; of those with parts, the parts that differ."""
+    if isinstance(there, dict) and isinstance(here, dict):
+        return [f"{name}, {words}" for words in differences(there, here)]
+    return [f"{name}: {_brief(there)} there, {_brief(here)} here"]
 
 
 def _brief(value: Any) -> str:
-    words = str(value)
+    words = "not said" if value is None else str(value)
     return f"{words[:8]}…" if len(words) == 64 and " " not in words else words  # a SHA-256 differs from its start
 
 

@@ -38,6 +38,8 @@ class Run:
     about: dict[str, Any]
     numbers: tuple[int, ...]
     """The shards that are there."""
+    damaged: tuple[int, ...] = ()
+    """Those that were done, and are not as their receipts say any more."""
 
     @property
     def shards(self) -> Shards:
@@ -85,4 +87,6 @@ def load(folder: str | os.PathLike[str], thorough: bool = False) -> Run:
     wanted = range(-(-settings["inputs"] // settings["shard_size"]))
     with ThreadPoolExecutor() as pool:  # files to be checked are waited for
         sound = pool.map(lambda number: shards.receipt(number, thorough) is not None, wanted)
-    return Run(place, settings, found["about"], tuple(n for n, there in zip(wanted, sound, strict=True) if there))
+        there = dict(zip(wanted, sound, strict=True))
+    damaged = tuple(number for number in wanted if not there[number] and shards.damaged(number))
+    return Run(place, settings, found["about"], tuple(number for number in wanted if there[number]), damaged)

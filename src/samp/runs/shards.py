@@ -122,6 +122,10 @@ class Shards:
         except (OSError, ValueError, TypeError):  # not there, cut short, or of another kind
             return None
 
+    def damaged(self, shard: int) -> bool:
+        """Whether a shard without a receipt that holds was done once; else it was not done yet."""
+        return os.path.lexists(self._receipt(shard))
+
     def rows(self, shard: int) -> list[Row]:
         """One row for each input of the shard."""
         return read_table(self._numbers(shard))
@@ -180,6 +184,16 @@ class Shards:
 
     def _receipt(self, shard: int) -> Path:
         return self.folder / "done" / f"{shard:06d}.json"
+
+
+def listed(shards: Sequence[int], most: int = 10) -> str:
+    """Some shards by their numbers, in words.
+
+    >>> listed([4]), listed([0, 2, 3], most=2)
+    ('shard 4', 'shards 0, 2, …')
+    """
+    numbers = ", ".join(map(str, shards[:most])) + (", …" if len(shards) > most else "")
+    return f"shard{'s' * (len(shards) > 1)} {numbers}"
 
 
 def packed(maps: Sequence[Tensor | None], dtype: torch.dtype) -> dict[str, Tensor]:

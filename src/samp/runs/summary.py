@@ -78,7 +78,12 @@ class Count:
     @property
     def done(self) -> int:
         """Inputs that are over with, well or badly, in this run."""
-        return self.explained - self.found + len(self.failures) - self.kept
+        return self.new + len(self.failures) - self.kept
+
+    @property
+    def new(self) -> int:
+        """Inputs explained in this run."""
+        return self.explained - self.found
 
     @property
     def left(self) -> int:

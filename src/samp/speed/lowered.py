@@ -76,13 +76,19 @@ def _own(tensor: Tensor, halved: set[int]) -> Tensor:
 
 
 def tensors(model: nn.Module) -> Iterator[Tensor]:
-    """Parameters and buffers, in an order that a copy shares."""
+    """Parameters, buffers and plain tensors, in an order that a copy shares."""
     seen: set[int] = set()
     for module in model.modules():  # parameters() would go through them twice, and slowly
-        for tensor in (*module._parameters.values(), *module._buffers.values()):
-            if tensor is not None and id(tensor) not in seen:
+        for tensor in _slots(module):
+            if id(tensor) not in seen:
                 seen.add(id(tensor))
                 yield tensor
+
+
+def _slots(module: nn.Module) -> list[Tensor]:
+    """The tensors that a module holds itself: parameters, buffers, and those that are plain attributes."""
+    held = (*module._parameters.values(), *module._buffers.values(), *vars(module).values())
+    return [tensor for tensor in held if isinstance(tensor, Tensor)]
 
 
 @torch.no_grad()
@@ -98,6 +104,8 @@ def refresh(net: nn.Module, model: nn.Module) -> None:
     [[3.0, 3.0]]
     """
     own, theirs = list(tensors(net)), list(tensors(model))
+    if len(own) != len(theirs):  # a net may make a buffer when it is first called
+        raise ValueError(f"the copy holds {len(own)} tensors and the model {len(theirs)}: copy it anew.")
     if own:
         torch._foreach_copy_(own, theirs)
 
@@ -113,19 +121,23 @@ def form(model: nn.Module) -> list[object]:
     >>> form(model) == before
     False
     """
+    place = {id(tensor): number for number, tensor in enumerate(tensors(model))}
     looks: list[object] = [(t.shape, t.dtype, t.device, t.stride()) for t in tensors(model)]
     for name, module in model.named_modules():
         looks += [name, type(module), module.training]
+        looks += [place[id(tensor)] for tensor in _slots(module)]  # who shares a tensor with whom
         looks += [_look(value) for setting, value in vars(module).items() if setting not in _COMMON]
     return looks
 
 
 def _look(value: object) -> object:
-    """A setting to compare by: numbers and words as they are, functions by which they are; all else may change freely,
-    since nets keep notes of their last call.
+    """A setting to compare by: numbers and words as they are, also in lists and the like, functions by which they are;
+    all else may change freely, since nets keep notes of their last call.
     """
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return tuple(map(_look, value))
+    if isinstance(value, dict):
+        return tuple((_look(key), _look(held)) for key, held in value.items())
     return value if isinstance(value, _PLAIN) else id(value) if callable(value) else type(value)
 
 

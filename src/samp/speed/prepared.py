@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -82,8 +83,9 @@ def prepared(model: nn.Module, half: bool, device: torch.device) -> Prepared:
     """
     known = _KEPT.get(id(model))
     if known is not None and known.fits(model, half):
-        refresh(known.copy, model)
-        return known
+        with contextlib.suppress(ValueError):  # the copy has made a tensor of its own since: another copy is due
+            refresh(known.copy, model)
+            return known
     if known is None:
         weakref.finalize(model, _KEPT.pop, id(model), None)
     _KEPT[id(model)] = made = Prepared(model, half, device)

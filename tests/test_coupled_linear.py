@@ -1,0 +1,67 @@
+"""Concave credit where the right answer is known: linear models, and scores of any size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import samp
+from laws import CLOSE, linear
+
+
+def test_one_group_at_a_time_earns_weight_times_difference_on_a_linear_model() -> None:
+    weight, x = torch.tensor([3.0, 0.0, -1.0, 2.0]).double(), torch.ones(1, 4).double()
+    result = samp.explain(linear(weight), x, method=samp.Coupled(pixels_per_step=1, eta=1, baseline=0))
+    exact = torch.tensor([[6.0, 0.0, -2.0, 4.0]]).double()  # both directions
+    assert result.order["to_image"].tolist() == [[1, 3, 4, 2]]
+    torch.testing.assert_close(result.values, exact, **CLOSE)
+
+
+def test_features_of_equal_gain_that_move_together_earn_the_same() -> None:
+    weight, x = torch.tensor([2.0, 1.0, 2.0, 0.0, 1.0, 0.5]).double(), torch.ones(1, 6).double()
+    result = samp.explain(linear(weight), x, method=samp.Coupled(pixels_per_step=2, eta=1, baseline=0, growth=0))
+    assert result.order["to_image"].tolist() == [[1, 2, 1, 3, 2, 3]]
+    torch.testing.assert_close(result.values, 2 * weight[None], **CLOSE)
+
+
+@pytest.mark.parametrize("weight", [[1.0, 1.0, 1.0, 1.0], [2.0, 2.0, 1.0], [1.0, 3.0, 1.0, 3.0, 0.0], [-1.0, -1.0]])
+def test_equal_weights_earn_the_same_whichever_went_first(weight: list[float]) -> None:
+    w = torch.tensor(weight).double()
+    result = samp.explain(
+        linear(w), torch.ones(1, len(w)).double(), method=samp.Coupled(pixels_per_step=1, eta=1, baseline=0)
+    )
+    torch.testing.assert_close(result.values, 2 * w[None], **CLOSE)
+
+
+@pytest.mark.parametrize("method", ["coupled", samp.Coupled("fine"), samp.Coupled("draft")])
+@pytest.mark.parametrize("shape", [(1, 28, 28), (20,)])
+def test_many_linear_scores_in_float32_are_explained_without_a_number_that_is_none(method: Any, shape: Any) -> None:
+    """On a linear model steps rise alike up to rounding, so pieces are level or nearly so: the hardest case for the
+    fall of the slope.
+    """
+    torch.manual_seed(0)
+    x = torch.rand(400, *shape) * (torch.rand(400, *shape) > 0.5)
+    result = samp.explain(nn.Sequential(nn.Flatten(), nn.Linear(x[0].numel(), 3)).eval(), x, target=0, method=method)
+    assert torch.isfinite(result.values).all()
+    assert float(result.residual.abs().max()) < 1e-4
+
+
+@pytest.mark.parametrize("size", [1e38, 1e30, 1e-30, -1e38])
+def test_credit_bears_scores_as_large_and_as_small_as_numbers_go(size: float) -> None:
+    method = samp.Coupled(direction="to_image", baseline=0.0)
+    result = samp.explain(lambda x: x * size, torch.ones(1, 1), target=0, method=method)
+    torch.testing.assert_close(result.values, torch.tensor([[size]]))
+
+
+def test_credit_is_the_same_however_many_moves_are_worked_on_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    model, x = (
+        nn.Sequential(nn.Flatten(), nn.Linear(192, 8), nn.Softplus(), nn.Linear(8, 2)).eval(),
+        torch.rand(3, 3, 8, 8),
+    )
+    whole = samp.explain(model, x, target=1, method=samp.Coupled("fine"))
+    monkeypatch.setattr(samp.concave, "AT_ONCE", 1)
+    assert torch.equal(samp.explain(model, x, target=1, method=samp.Coupled("fine")).values, whole.values)

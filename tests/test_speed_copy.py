@@ -1,0 +1,86 @@
+"""The copy that fast calls go through is never out of date, whatever the user changes between two explanations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import samp
+from samp.speed import fast, prepared
+
+
+class Odd(nn.Module):
+    """A net with settings in lists and dicts, a tensor that is no buffer, and two layers that may share a weight."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.scale, self.sizes = [1.0], {"gain": 1.0}
+        self.table = torch.ones(12)
+        self.a, self.b, self.c = (nn.Linear(12, 12, bias=False) for _ in range(3))
+        self.c.weight = self.a.weight
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.c(torch.tanh(self.b(self.a(x * self.table)))) * self.scale[0] * self.sizes["gain"]
+        return out
+
+
+@pytest.fixture(autouse=True)
+def _whole(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(fast, "half_pays", lambda device: False)
+    yield
+    prepared._KEPT.clear()
+
+
+def scale(net: Any) -> None:
+    net.scale[0] = 10.0
+
+
+def gain(net: Any) -> None:
+    net.sizes["gain"] = -3.0
+
+
+def table(net: Any) -> None:
+    net.table[:6] = 0
+
+
+def other_tie(net: Any) -> None:
+    net.c.weight = net.b.weight
+
+
+def numbers(net: Any) -> None:
+    net.b.weight.data.neg_()
+
+
+@pytest.mark.parametrize("change", [scale, gain, table, other_tie, numbers])
+def test_what_changes_between_two_explanations_is_seen(change: Callable[[Any], None]) -> None:
+    net, x = Odd().eval(), torch.rand(2, 12)
+    samp.explain(net, x, target=0, method="ig", speed="fast")
+    before = samp.explain(net, x, target=0, method="ig").values
+    change(net)
+    exact, quick = (samp.explain(net, x, target=0, method="ig", speed=speed) for speed in ("exact", "fast"))  # type: ignore[arg-type]
+    assert not torch.allclose(exact.values, before)
+    assert quick.details["speed"].startswith("fast")
+    torch.testing.assert_close(quick.values, exact.values, rtol=1e-4, atol=1e-6)
+
+
+def test_a_copy_that_made_a_tensor_of_its_own_is_made_anew() -> None:
+    class Lazy(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(4, 2)
+
+        def forward(self, x: Tensor) -> Tensor:
+            if not hasattr(self, "seen"):
+                self.register_buffer("seen", torch.ones(1))
+            out: Tensor = self.layer(x) * self.seen
+            return out
+
+    net, device = Lazy().eval(), torch.device("cpu")
+    first = prepared.prepared(net, False, device)
+    first.plain(torch.rand(1, 4))
+    assert prepared.prepared(net, False, device) is not first
