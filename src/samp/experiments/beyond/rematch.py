@@ -27,7 +27,7 @@ REMATCH = Contest(
     about=(
         "DiffID as the Spectral IG paper has it: single values, ranked by the size of their credit, are set to their "
         "channel's mean; the score is accuracy. SAMP++ has its momentum on. Under the paper's protocol the same "
-        "methods are in the section before."
+        "methods are in the section on the coupled walk."
     ),
     protocol="diffid",
 )

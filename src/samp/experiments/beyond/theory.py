@@ -33,7 +33,7 @@ ABOUT = (
     "variance σ(1 − 1/d), any two have covariance −σ/d (Prop. 1), which vanishes for large d (Prop. 2), and the "
     "expected score along a random path is a straight line. That follows from Ass. 1, as the simulation shows; whether "
     "a net's credits are like that is another question. Below, groups of a net's pixels move in random orders. That "
-    "the covariances of all pairs of moves *average* to −σ/d is no finding: credits that sum to a constant cannot do "
+    "the covariances of all pairs of moves average to −σ/d is no finding: credits that sum to a constant cannot do "
     "otherwise. What can fail is that all moves, all pairs and all groups are alike, and Gaussian."
 )
 
