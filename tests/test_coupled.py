@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
@@ -86,9 +86,10 @@ def _fallen(slope: np.ndarray, piece: int, u: float) -> float:
     """What is earned on the first part u of a piece of length 1: the integral of low + (high − low)·(1 − u)^power."""
     mean = slope[piece]
     high = (mean + slope[piece - 1]) / 2 if piece else (math.inf if mean > 0 else 0.0)
+    high = min(high, 0.0) if mean < 0 else high
     below = slope[piece + 1] if piece + 1 < len(slope) else 3 * mean - 2 * high if high < math.inf else -mean
     low = (mean + below) / 2
-    high, low = (min(high, 0.0), low) if mean < 0 else (high, max(low, 0.0))
+    low = low if mean < 0 else max(low, 0.0)
     high = min(high, low + 2 * (mean - low))  # so few groups fall evenly
     power = (high - low) / (mean - low) - 1
     return low * u + (high - low) * (1 - max(1 - u, 0.0) ** (power + 1)) / (power + 1)
@@ -104,6 +105,7 @@ def _concave(moves: list[dict[int, float]], scores: list[list[float]], count: in
         seen = {k: (gained[k] - gained[here]) / (t[k] - t[here]) for k in range(here + 1, len(t))}
         knots.append(max(seen, key=lambda k: (round(seen[k], 10), k)))
     slope = np.diff(gained[knots]) / np.diff(t[knots])
+    assume((np.abs(np.diff(slope)) > 1e-3 * np.abs(slope[1:])).all())  # alike up to rounding, they are one piece
     credit, at = np.zeros(count), 0.0
     for number, move in enumerate(moves):
         piece = sum(knot <= number for knot in knots) - 1

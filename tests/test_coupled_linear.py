@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 import samp
 from laws import CLOSE, linear
@@ -65,3 +65,17 @@ def test_credit_is_the_same_however_many_moves_are_worked_on_at_once(monkeypatch
     whole = samp.explain(model, x, target=1, method=samp.Coupled("fine"))
     monkeypatch.setattr(samp.concave, "AT_ONCE", 1)
     assert torch.equal(samp.explain(model, x, target=1, method=samp.Coupled("fine")).values, whole.values)
+
+
+def test_rounding_of_the_score_does_not_decide_how_credit_falls() -> None:
+    """On a linear model η moves the same pixels in two steps that rise alike: one piece, whatever the last digits."""
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Flatten(), nn.Linear(784, 3)).eval()
+    x = torch.rand(10, 1, 28, 28) * (torch.rand(10, 1, 28, 28) > 0.5)
+
+    def nearly(z: Tensor) -> Tensor:
+        out: Tensor = net(z)
+        return out * (1 + 1e-7 * torch.sin(1e4 * out.detach()))
+
+    a, b = (samp.explain(model, x, target=0).values.flatten(1) for model in (net, nearly))
+    assert float(((a - b).abs().amax(1) / a.abs().amax(1)).max()) < 1e-4

@@ -21,8 +21,8 @@ SAME = 1e-4  # slopes that differ by less are the same, up to the rounding of sc
 def pieces(rise: list[float], length: list[float]) -> list[int]:
     """The straight pieces of a curve's least concave majorant: for each segment, the number of its piece.
 
-    Pool adjacent violators: a segment at least as steep as the piece before it joins that piece. A segment of no length
-    has no slope of its own and joins the piece before it, or the first.
+    Pool adjacent violators: a segment at least as steep as the piece before it, up to rounding, joins that piece. A
+    segment of no length has no slope of its own and joins the piece before it, or the first.
 
     >>> pieces([1.0, 3.0, 1.0, 1.5, -1.0], [1.0, 1.0, 1.0, 1.0, 1.0])
     [0, 0, 1, 1, 2]
@@ -75,7 +75,10 @@ def _added(one: Piece, other: Piece) -> Piece:
 
 
 def _as_steep(piece: Piece, last: Piece) -> bool:
-    return piece[1] == 0 or last[1] == 0 or piece[0] * last[1] >= last[0] * piece[1]
+    if piece[1] == 0 or last[1] == 0:
+        return True
+    mine, theirs = piece[0] * last[1], last[0] * piece[1]
+    return mine >= theirs - SAME * abs(theirs)  # or rounding would decide what is one piece
 
 
 @dataclass(frozen=True, eq=False)
