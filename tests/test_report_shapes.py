@@ -58,10 +58,12 @@ def test_bars_that_differ_are_told_apart() -> None:
     assert titles[0].startswith("2 from 100 to 100.03")
 
 
-def test_values_that_differ_by_rounding_are_one_bar() -> None:
-    found = bars(np.array([0.5, np.nextafter(0.5, 1)] * 20))
+@pytest.mark.parametrize("value", [0.5, -3.0, 1e17, 0.0])
+def test_values_that_differ_by_rounding_are_one_bar(value: float) -> None:
+    found = bars(np.array([value, np.nextafter(value, 2 * value)] * 20))
     assert found is not None
     assert max(found.heights) == 40
+    assert found.edges[0] < value < found.edges[-1]
 
 
 def test_every_input_is_in_one_bar() -> None:

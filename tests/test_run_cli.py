@@ -218,7 +218,7 @@ def test_inputs_that_fail_make_no_pace() -> None:
     count = Count(inputs=7, failures={"a": "no photo"})
     assert progress_words(count, 0.3, 1.7, 2.0) == "1 of 7 inputs after 2 s, 1 failed"
     count.explained = 1
-    assert progress_words(count, 10.0, 0.0, 12.0) == "2 of 7 inputs after 12 s, 6.0/min, about 50 s left, 1 failed"
+    assert progress_words(count, 10.0, 0.0, 12.0) == "2 of 7 inputs after 12 s, 0.1/s, about 50 s left, 1 failed"
 
 
 def test_inputs_explained_before_make_no_pace_either() -> None:

@@ -84,9 +84,11 @@ def bars(values: Array, logarithmic: bool = False, most: int = 30) -> Bars | Non
     if logarithmic:
         least = finite[finite > 0].min() if (finite > 0).any() else 1e-12
         finite = np.log10(np.maximum(finite, least))
-    if np.ptp(finite) <= ALIKE * np.abs(finite).max():
-        finite = np.full(len(finite), np.median(finite))  # no bar could be that narrow
-    heights, edges = np.histogram(finite, bins=min(most, max(len(finite) // 2, 1) + 1))
+    low, high = float(finite.min()), float(finite.max())
+    if high - low <= ALIKE * max(abs(low), abs(high)):  # no bar could be that narrow
+        air = max(0.5, 1e-6 * abs(low))
+        low, high = low - air, high + air
+    heights, edges = np.histogram(finite, min(most, max(len(finite) // 2, 1) + 1), (low, high))
     return Bars(tuple(edges.tolist()), tuple(heights.tolist()), len(values) - len(finite))
 
 

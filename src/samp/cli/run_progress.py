@@ -69,9 +69,9 @@ def progress_words(count: Count, worked: float, since: float, seconds: float) ->
     has done a few shards.
 
     >>> from samp.runs.summary import Count
-    >>> count = Count(inputs=100, found=20, explained=60, failures={"a": "no photo"})
+    >>> count = Count(inputs=101, found=20, explained=60, failures={"a": "no photo"})
     >>> progress_words(count, worked=20.0, since=5.0, seconds=90.0)
-    '61 of 100 inputs after 1 min 30 s, 2.0/s, about 15 s left, 1 failed'
+    '61 of 101 inputs after 1 min 30 s, 2.0/s, about 15 s left, 1 failed'
     """
     from samp.cli.progress import duration
 
