@@ -218,3 +218,9 @@ def test_photos_get_lower_deletion_and_higher_insertion_than_samp_plus_plus(data
     assert judged[0].deletion.mean() < judged[1].deletion.mean()
     assert judged[0].insertion.mean() > judged[1].insertion.mean()
     assert (ours.residual.abs() <= 1e-5 * sum(ours.score_change.values()).abs()).all()
+
+
+@pytest.mark.parametrize("name", ["eta", "momentum", "growth", "weight"])
+def test_a_setting_that_is_no_number_is_named(name: str) -> None:
+    with pytest.raises(TypeError, match=rf"^{name} is a number, or None for the quality's, not '0.1'\.$"):
+        samp.Coupled(**{name: "0.1"})  # type: ignore[arg-type]

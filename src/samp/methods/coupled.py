@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, fields, replace
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 from samp.attribution import Attribution, Direction
@@ -94,6 +94,9 @@ class Coupled:
                 raise ValueError(f"{name} is a whole number of at least 1, not {value!r}.")
         if self.pixels_per_step and self.steps:
             raise ValueError("give pixels_per_step or steps, not both: each follows from the other.")
+        for name in ("eta", "momentum", "growth", "weight"):
+            if not isinstance(getattr(self, name), Real | None):
+                raise TypeError(f"{name} is a number, or None for the quality's, not {getattr(self, name)!r}.")
         if self.eta is not None and not 0 < self.eta < math.inf:
             raise ValueError(f"eta is a ratio above 0, 1 for no constraint, or None for the quality's, not {self.eta}.")
         if self.momentum is not None and not 0 <= self.momentum < 1:
