@@ -223,4 +223,4 @@ def test_photos_get_lower_deletion_and_higher_insertion_than_samp_plus_plus(data
 @pytest.mark.parametrize("name", ["eta", "momentum", "growth", "weight"])
 def test_a_setting_that_is_no_number_is_named(name: str) -> None:
     with pytest.raises(TypeError, match=rf"^{name} is a number, or None for the quality's, not '0.1'\.$"):
-        samp.Coupled(**{name: "0.1"})  # type: ignore[arg-type]
+        samp.Coupled(**{name: "0.1"})  # type: ignore[arg-type]  # the point of the test

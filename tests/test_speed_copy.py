@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 import samp
-from samp.speed import fast, prepared
+from samp.speed import SPEEDS, fast, prepared
 
 
 class Odd(nn.Module):
@@ -62,7 +62,7 @@ def test_what_changes_between_two_explanations_is_seen(change: Callable[[Any], N
     samp.explain(net, x, target=0, method="ig", speed="fast")
     before = samp.explain(net, x, target=0, method="ig").values
     change(net)
-    exact, quick = (samp.explain(net, x, target=0, method="ig", speed=speed) for speed in ("exact", "fast"))  # type: ignore[arg-type]
+    exact, quick = (samp.explain(net, x, target=0, method="ig", speed=speed) for speed in SPEEDS)
     assert not torch.allclose(exact.values, before)
     assert quick.details["speed"].startswith("fast")
     torch.testing.assert_close(quick.values, exact.values, rtol=1e-4, atol=1e-6)
