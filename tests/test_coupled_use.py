@@ -224,3 +224,9 @@ def test_photos_get_lower_deletion_and_higher_insertion_than_samp_plus_plus(data
 def test_a_setting_that_is_no_number_is_named(name: str) -> None:
     with pytest.raises(TypeError, match=rf"^{name} is a number, or None for the quality's, not '0.1'\.$"):
         samp.Coupled(**{name: "0.1"})  # type: ignore[arg-type]  # the point of the test
+
+
+def test_a_tensor_of_one_number_is_that_number() -> None:
+    assert samp.Coupled(eta=torch.tensor([0.5]), weight=torch.tensor(2.0)) == samp.Coupled(eta=0.5, weight=2.0)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^weight is a number, or None for the quality's, not tensor\(\[1., 2.\]\)\.$"):
+        samp.Coupled(weight=torch.tensor([1.0, 2.0]))  # type: ignore[arg-type]

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
+from torch import Tensor
+
 from samp.attribution import Attribution, Direction
 from samp.coupling import CoupledPlan
 from samp.follow import Run, follow
@@ -95,8 +97,7 @@ class Coupled:
         if self.pixels_per_step and self.steps:
             raise ValueError("give pixels_per_step or steps, not both: each follows from the other.")
         for name in ("eta", "momentum", "growth", "weight"):
-            if not isinstance(getattr(self, name), Real | None):
-                raise TypeError(f"{name} is a number, or None for the quality's, not {getattr(self, name)!r}.")
+            object.__setattr__(self, name, _number(name, getattr(self, name)))
         if self.eta is not None and not 0 < self.eta < math.inf:
             raise ValueError(f"eta is a ratio above 0, 1 for no constraint, or None for the quality's, not {self.eta}.")
         if self.momentum is not None and not 0 <= self.momentum < 1:
@@ -133,6 +134,14 @@ class Coupled:
         if isinstance(share, int) or len(share) == 1:
             return Salient(int(share), whole_way=True, growth=settings.growth)
         return Salient(steps=int(settings.steps), whole_way=True, growth=settings.growth)
+
+
+def _number(name: str, value: Any) -> Real | None:
+    """A setting as given, a tensor of one number as that number."""
+    plain = value.item() if isinstance(value, Tensor) and value.numel() == 1 else value
+    if not isinstance(plain, Real | None):
+        raise TypeError(f"{name} is a number, or None for the quality's, not {value!r}.")
+    return plain
 
 
 METHODS = {"coupled": Coupled()}
