@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,62 +14,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import samp
-from laws import assert_same
+from fast_nets import EVEN, Equip, agree, eagerly, equip, images, net, whole
 from samp.models import mobilenet_v2, squeezenet1_1
 from samp.photos import read
 from samp.speed import fast, prepared
 from samp.speed.agreement import agreement
 from samp.speed.graphs import as_is
 
-Equip = Callable[..., None]
-EVEN = samp.SAMP(pixels_per_step=30)  # no step rule: all rows arrive together
-
-
-def net(seed: int = 0) -> nn.Sequential:
-    torch.manual_seed(seed)
-    layers = [nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(inplace=True), nn.Conv2d(8, 8, 3, 2), nn.Softplus()]
-    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(72, 5)).eval()
-
-
-def images(count: int = 3, seed: int = 1) -> Tensor:
-    return torch.rand(count, 3, 10, 10, generator=torch.Generator().manual_seed(seed))
-
-
-@pytest.fixture(autouse=True)
-def _whole(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Copies in float32, so that fast is exact to rounding and a broken law stands out; nothing kept between tests."""
-    monkeypatch.setattr(fast, "half_pays", lambda device: False)
-    yield
-    prepared._KEPT.clear()
-
-
-@pytest.fixture
-def equip(monkeypatch: pytest.MonkeyPatch) -> Equip:
-    """Have nets compiled and calls captured, as on a GPU, by stand-ins that run on a CPU."""
-
-    def ready(compile: Any = None, capture: Any = None) -> None:
-        plain = prepared.Prepared.__init__
-
-        def init(self: prepared.Prepared, *args: Any) -> None:
-            plain(self, *args)
-            self.equip(compile, capture)
-
-        monkeypatch.setattr(prepared.Prepared, "__init__", init)
-
-    return ready
-
-
-def eagerly(model: nn.Module) -> Callable[..., Any]:
-    return torch.compile(model, backend="aot_eager")
-
-
-def refusing(*_: Any) -> Any:
-    raise RuntimeError("operation not permitted when stream is capturing\nand more")
-
-
-def agree(a: samp.Attribution, b: samp.Attribution) -> None:
-    torch.testing.assert_close(a.values, b.values, rtol=1e-4, atol=1e-6)  # float32, other kernels' summing order
-    assert torch.equal(a.gradients, b.gradients)
+__all__ = ["equip", "whole"]  # fixtures
 
 
 @pytest.mark.parametrize(
@@ -160,88 +112,6 @@ def test_one_compiled_net_serves_any_number_of_rows(equip: Equip) -> None:
     for count in (5, 3, 4):
         samp.explain(model, images(count), speed="fast", method="ig", batch_size=2 * count)
     assert len(made) == 1
-
-
-def odd(kind: str) -> Any:
-    model = net()
-    if kind == "the model is no nn.Module":
-        return lambda x: model(x)
-    if kind == "the model has hooks":
-        model[0].register_forward_hook(lambda module, args, output: output * 2)
-    if kind.startswith("the model cannot be copied"):
-
-        class Stubborn(nn.Sequential):
-            def __deepcopy__(self, memo: Any) -> Any:
-                raise RuntimeError("one of a kind")
-
-        return Stubborn(*model).eval()
-    return model
-
-
-@pytest.mark.parametrize(
-    "reason",
-    [
-        "the model is no nn.Module",
-        "the model has hooks",
-        "the model cannot be copied (RuntimeError: one of a kind)",
-    ],
-)
-def test_a_model_that_bears_nothing_is_explained_exactly_and_the_result_says_why(reason: str) -> None:
-    model, x = odd(reason), images()
-    quick = samp.explain(model, x, speed="fast")
-    assert_same(quick, samp.explain(model, x))
-    assert quick.details["speed"] == f"exact: {reason}"
-
-
-def test_a_model_in_training_mode_is_explained_exactly() -> None:
-    model = nn.Sequential(nn.Flatten(), nn.Dropout(0.5), nn.Linear(300, 2)).train()
-    with pytest.warns(UserWarning, match="training mode"):
-        quick = samp.explain(model, images(), speed="fast", seed=3)
-    assert quick.details["speed"] == "exact: the model is in training mode"
-
-
-def test_what_fails_falls_back_to_the_next_way_for_good(equip: Equip) -> None:
-    equip(lambda model: refusing, refusing)
-    model, x = net(), images()
-    for _ in range(2):
-        quick = samp.explain(model, x, speed="fast")
-        agree(quick, samp.explain(model, x))
-        assert quick.details["speed"].startswith("fast: channels last; no CUDA graphs: RuntimeError: operation not")
-        assert "no compiled: RuntimeError" in quick.details["speed"]
-        assert "and more" not in quick.details["speed"]
-
-
-def test_a_way_whose_gradients_are_others_is_not_trusted(equip: Equip) -> None:
-    model, x = nn.Sequential(nn.Flatten(), nn.Linear(300, 4), nn.Softplus(), nn.Linear(4, 2)).eval(), images()
-    equip(lambda copied: lambda x: copied(x) * -1)
-    quick = samp.explain(model, x, speed="fast", target=0)
-    agree(quick, samp.explain(model, x, target=0))
-    assert "no compiled: its gradient was not that of the exact call" in quick.details["speed"]
-
-
-def test_a_wrong_target_is_told_as_ever_and_spoils_nothing(equip: Equip) -> None:
-    equip(None, as_is)
-    model, x = net(), images()
-    for _ in range(2):
-        with pytest.raises(ValueError, match="target 9 is out of range"):
-            samp.explain(model, x, target=9, speed="fast")
-        quick = samp.explain(model, x, method=EVEN, target=1, speed="fast")
-        assert quick.details["speed"] == "fast: channels last, CUDA graphs of 6 rows"
-
-
-@pytest.mark.parametrize(("method", "fits"), [("samp++", 1), ("coupled", 2)])
-def test_out_of_memory_is_passed_on_so_that_the_batch_is_halved(method: str, fits: int) -> None:
-    """Walks of 6, 3, 1; both of a coupled walk come together, so that 6, 2 are left."""
-
-    class Hungry(nn.Module):
-        def forward(self, x: Tensor) -> Tensor:
-            if len(x) > 2:
-                raise RuntimeError("CUDA out of memory")
-            return x.flatten(1).square()
-
-    quick = samp.explain(Hungry().eval(), images(), target=0, method=method, speed="fast")
-    assert quick.details["batch_size"] == fits
-    assert quick.details["speed"] == "fast: channels last"
 
 
 def test_the_users_net_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:

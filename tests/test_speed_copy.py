@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +10,10 @@ import torch
 from torch import Tensor, nn
 
 import samp
-from samp.speed import SPEEDS, fast, prepared
+from fast_nets import whole
+from samp.speed import SPEEDS, prepared
+
+__all__ = ["whole"]  # a fixture
 
 
 class Odd(nn.Module):
@@ -27,13 +30,6 @@ class Odd(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         out: Tensor = self.c(torch.tanh(self.b(self.a(x * self.table)))) * self.scale[0] * self.sizes["gain"]
         return out
-
-
-@pytest.fixture(autouse=True)
-def _whole(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(fast, "half_pays", lambda device: False)
-    yield
-    prepared._KEPT.clear()
 
 
 def scale(net: Any) -> None:

@@ -127,7 +127,8 @@ def differentiating(net: Net, x: Tensor, last: bool = False) -> Work:
 
 def _captured(net: Lowered, x: Tensor) -> Work:
     feed, index, flat = Feed.of((x,)), torch.zeros(len(x), 1, dtype=torch.long, device=x.device), x.flatten(1)
-    return partial(Captured(partial(at_index, net, feed), len(x), flat, index, CudaCapture(x.device)), flat, index)
+    call = Captured(partial(at_index, net), feed, len(x), flat, index, CudaCapture(x.device))
+    return partial(call, flat, index)
 
 
 def _bare(way: str, x: Tensor, make: Callable[[], Work], settings: Settings) -> Iterator[Bare]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,45 +32,63 @@ class Feed:
 
     def inputs(self, x: Tensor) -> list[Tensor]:
         """The inputs for points x (r n); never views of x, since a net may change them in place."""
-        sizes = [math.prod(shape) for shape in self.shapes]
-        parts = torch.split(x, sizes, 1) if len(sizes) > 1 else [x]
-        return [
-            part.view(len(x), *shape).to(dtype, copy=True, memory_format=_layout(shape))
-            for part, shape, dtype in zip(parts, self.shapes, self.dtypes, strict=True)
-        ]
+        parts = zip(self._parts(x), self.dtypes, strict=True)
+        return [part.to(dtype, copy=True, memory_format=_layout(part)) for part, dtype in parts]
+
+    def fill(self, inputs: Sequence[Tensor], x: Tensor) -> None:
+        """Write points x (r n) into the first rows of inputs that are there already."""
+        for own, part in zip(inputs, self._parts(x), strict=True):
+            own[: len(x)].copy_(part)
+
+    def points(self, inputs: Sequence[Tensor], rows: int, dtype: torch.dtype) -> Tensor:
+        """The way back: the first rows of inputs, or of their gradients, copied as r n.
+
+        >>> feed = Feed.of((torch.rand(1, 3, 2, 2), torch.rand(1, 5)))
+        >>> x = torch.rand(4, 17)
+        >>> torch.equal(feed.points(feed.inputs(x), 2, torch.float64), x[:2].double())
+        True
+        """
+        parts = [t[:rows].to(dtype, copy=True, memory_format=torch.contiguous_format).flatten(1) for t in inputs]
+        return parts[0] if len(parts) == 1 else torch.cat(parts, 1)
+
+    def _parts(self, x: Tensor) -> list[Tensor]:
+        """Views of points x (r n) in the shapes of the inputs."""
+        parts = torch.split(x, [math.prod(shape) for shape in self.shapes], 1) if len(self.shapes) > 1 else [x]
+        return [part.view(len(x), *shape) for part, shape in zip(parts, self.shapes, strict=True)]
 
 
-def _layout(shape: torch.Size) -> torch.memory_format:
-    return torch.channels_last if len(shape) == 3 else torch.contiguous_format
+def _layout(part: Tensor) -> torch.memory_format:
+    return torch.channels_last if part.ndim == 4 else torch.contiguous_format
 
 
-def differentiated(score: Callable[[Tensor], Tensor], x: Tensor) -> tuple[Tensor, Tensor]:
-    """Score (r) and its gradient (r n) at points x.
+def differentiated(score: Callable[..., Tensor], *points: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """Score (r) and its gradient by each of these; 0 for one of several that the score does not depend on.
 
     >>> differentiated(lambda x: (x**2).sum(1), torch.tensor([[3.0]]))
-    (tensor([9.]), tensor([[6.]]))
+    (tensor([9.]), (tensor([[6.]]),))
     """
     with torch.inference_mode(False), torch.enable_grad():
-        leaf = x.detach().requires_grad_()
-        value = score(leaf)
-        (gradient,) = torch.autograd.grad(value.sum(), leaf)
-    return value.detach().to(x.dtype), gradient
+        leaves = [point.detach().requires_grad_() for point in points]
+        value = score(*leaves)
+        gradients = torch.autograd.grad(value.sum(), leaves, materialize_grads=len(leaves) > 1)
+    return value.detach(), gradients
 
 
-def at_index(net: Callable[..., Any], feed: Feed, x: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
-    """Score and gradient of the outputs at these places (r k): what a graph can capture, since it needs no problem.
+def at_index(net: Callable[..., Any], inputs: Sequence[Tensor], index: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """Scores at these places (r k) of the output, and their gradients by the inputs: what a graph can capture, since it
+    needs no problem. A net that changes its inputs in place fails here.
 
-    >>> at_index(torch.nn.Identity(), Feed.of((torch.rand(1, 2),)), torch.tensor([[3.0, 4.0]]), torch.tensor([[1]]))
-    (tensor([4.]), tensor([[0., 1.]]))
+    >>> at_index(torch.nn.Identity(), [torch.tensor([[3.0, 4.0]])], torch.tensor([[1]]))
+    (tensor([4.]), (tensor([[0., 1.]]),))
     """
 
-    def score(leaf: Tensor) -> Tensor:
-        output: Tensor = widened(net(*feed.inputs(leaf)))
+    def score(*leaves: Tensor) -> Tensor:
+        output: Tensor = widened(net(*leaves))
         output = output[:, None] if output.ndim == 1 else output
         place = _place(index, output.shape[1:])
         return output.flatten(1).gather(1, place).squeeze(1)  # backwards, an index would sort; this does not
 
-    return differentiated(score, x)
+    return differentiated(score, *inputs)
 
 
 def _place(index: Tensor, sizes: torch.Size) -> Tensor:

@@ -121,10 +121,11 @@ class Fast:
             padding = (x[:1].repeat(size, 1), samples[:1].repeat(size))
             through(net, self.feed, problem, *padding)  # compiles first, and checks the target
             ready.outputs[self.feed] = net.sizes
-            feed = self.feed  # not self: a graph outlives its problem
-            ready.graphs[feed, size] = Captured(lambda p, i: at_index(net, feed, p, i), size, x, index, ready.capture)
+            work = partial(at_index, net)  # nothing of self: a graph outlives its problem
+            ready.graphs[self.feed, size] = Captured(work, self.feed, size, x, index, ready.capture)
+        found = ready.graphs[self.feed, size](x, index)
         self.sizes.add(size)
-        return ready.graphs[self.feed, size](x, index)
+        return found
 
     @property
     def label(self) -> str:
@@ -143,7 +144,8 @@ class Fast:
 def through(net: Lowered, feed: Feed, problem: Problem, x: Tensor, samples: Tensor) -> Found:
     """Score and gradient of any objective, with the net called through its copy."""
     args = problem.arguments(samples)
-    return differentiated(lambda leaf: problem.score(widened(net(*feed.inputs(leaf), *args)), samples), x)
+    value, (gradient,) = differentiated(lambda leaf: problem.score(widened(net(*feed.inputs(leaf), *args)), samples), x)
+    return value.to(x.dtype), gradient
 
 
 def agrees(gradient: Tensor, problem: Problem, x: Tensor, samples: Tensor) -> bool:

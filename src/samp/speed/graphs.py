@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
+from samp.speed.calls import Feed
+
 SIZES = (2, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 MOST_ROWS = 256  # launching is no part to be seen beyond
 OFTEN = 6  # calls of so many rows, before they have a graph of their own
 MOST_LARGE = 3  # graphs of many rows at once: each has buffers of its own
 WARM_UPS = 3  # calls before a capture, in which libraries choose their kernels and take their memory
-Work = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+Work = Callable[[Sequence[Tensor], Tensor], tuple[Tensor, tuple[Tensor, ...]]]
 
 
 class Replay(Protocol):
@@ -62,35 +64,36 @@ class Sizes:
 
 
 class Captured:
-    """One call of fixed size: x (rows n) and the places of the scores (rows k) in, scores and gradients out.
+    """One call of fixed size: points x (rows n) and the places of the scores (rows k) in, scores and gradients out.
 
-    >>> def work(x, index):
-    ...     return x.gather(1, index).squeeze(1), torch.ones_like(x)
-    >>> call = Captured(work, 4, torch.rand(1, 3), torch.tensor([[2]]), capture=as_is)
+    Points are laid out as the net has its inputs on their way in, and gradients as points on their way out: each is
+    copied once. In between, all stays where the capture found it.
+
+    >>> def work(inputs, index):
+    ...     return inputs[0].gather(1, index).squeeze(1), (torch.ones_like(inputs[0]),)
+    >>> call = Captured(work, Feed.of((torch.rand(1, 3),)), 4, torch.rand(1, 3), torch.tensor([[2]]), capture=as_is)
     >>> call(torch.tensor([[1.0, 2.0, 3.0]]), torch.tensor([[1]]))
     (tensor([2.]), tensor([[1., 1., 1.]]))
     """
 
-    def __init__(self, work: Work, size: int, x: Tensor, index: Tensor, capture: Capture) -> None:
-        self.x = x[:1].repeat(size, 1)
-        self.index = index[:1].repeat(size, 1)
-        self.value, self.gradient = x.new_empty(size), torch.empty_like(self.x)
+    def __init__(self, work: Work, feed: Feed, size: int, x: Tensor, index: Tensor, capture: Capture) -> None:
+        self.feed, self.inputs, self.index = feed, feed.inputs(x[:1].repeat(size, 1)), index[:1].repeat(size, 1)
         self.alone = threading.Lock()
+        self.found: tuple[Tensor, tuple[Tensor, ...]]
 
         def fill() -> None:
-            value, gradient = work(self.x, self.index)
-            self.value.copy_(value)
-            self.gradient.copy_(gradient)
+            self.found = work(self.inputs, self.index)
 
         self.replay = capture(fill)
 
     def __call__(self, x: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
         rows = len(x)
         with self.alone:  # one set of buffers: another thread's rows would overwrite these
-            self.x[:rows].copy_(x)
+            self.feed.fill(self.inputs, x)
             self.index[:rows].copy_(index)
             self.replay()
-            return self.value[:rows].clone(), self.gradient[:rows].clone()
+            value, gradients = self.found
+            return value[:rows].to(x.dtype, copy=True), self.feed.points(gradients, rows, x.dtype)
 
 
 def as_is(fill: Callable[[], None]) -> Replay:
