@@ -53,11 +53,12 @@ class Problem:
         return len(self.x)
 
     def flatten(self, tensors: Sequence[Tensor]) -> Tensor:
-        """Inputs, or what has their shape, as one tensor b n in the walk's dtype (float32 or wider)."""
+        """Inputs, or what has their shape, as one tensor b n in the walk's dtype (float32 or wider); perhaps a view."""
         dtype = torch.float32
         for tensor in self.inputs:
             dtype = torch.promote_types(dtype, tensor.dtype)
-        return torch.cat([t.detach().reshape(len(t), -1).to(dtype) for t in tensors], 1)
+        parts = [t.detach().reshape(len(t), -1).to(dtype) for t in tensors]
+        return parts[0] if len(parts) == 1 else torch.cat(parts, 1)
 
     def unflatten(self, x: Tensor) -> tuple[Tensor, ...]:
         """The way back: r n to one tensor per input, each in its input's shape."""
@@ -164,6 +165,7 @@ def pose(
     if len(sizes) != 1 or 0 in sizes:
         raise ValueError(f"inputs need one common batch size of at least 1, but have {sorted(sizes)}.")
     _check_device(model, tensors)
+    tensors = tuple(map(_usable, tensors))
     batch, device = len(tensors[0]), tensors[0].device
     features = grouping.bind(groups, tensors)
     return Problem(
@@ -210,7 +212,7 @@ def _check_device(model: Any, tensors: Sequence[Tensor]) -> None:
 
 
 def _usable(arg: Any) -> Any:
-    """An extra argument that autograd may save: tensors made under `torch.inference_mode` must be copied for that."""
+    """An argument that autograd may save: tensors made under `torch.inference_mode` must be copied for that."""
     return arg.clone() if isinstance(arg, Tensor) and arg.is_inference() else arg
 
 
