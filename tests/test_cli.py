@@ -7,12 +7,14 @@ import os
 import shutil
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
 
+import samp.cli
 from cli_runs import demo, run
 from samp.cli import COMMANDS, main
 from samp.methods.coupled import QUALITIES
@@ -146,3 +148,15 @@ def test_qualities_are_completed(monkeypatch: pytest.MonkeyPatch, command: str) 
     monkeypatch.setenv("COMP_CWORD", "3")
     result = CliRunner().invoke(main, prog_name="samp", env={"_SAMP_COMPLETE": "bash_complete"})
     assert result.output.splitlines() == [f"plain,{quality}" for quality in QUALITIES]
+
+
+def test_a_warning_of_ours_is_one_line_and_another_keeps_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    @click.command()
+    def warned() -> None:
+        for place in (samp.cli.__file__, "elsewhere.py"):
+            warnings.warn_explicit("there is no room.", UserWarning, place, 7)
+
+    monkeypatch.setattr(samp.cli.Commands, "get_command", lambda *_: warned)
+    ours, *others = run("doctor").stderr.splitlines()
+    assert ours == "samp: there is no room."
+    assert others == ["elsewhere.py:7: UserWarning: there is no room."]

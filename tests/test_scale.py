@@ -189,6 +189,30 @@ def test_rotten_shards_and_photos_are_found_and_repaired(
     same(tmp_path, undisturbed)
 
 
+# What there is no room for.
+
+
+def test_more_workers_than_there_is_room_for_are_told_of_and_leave_a_cpu_to_read_with(
+    ray: Any, data: Path, undisturbed: Path, tmp_path: Path
+) -> None:
+    """As many workers as CPUs would take them all, and wait for ever for somebody to read."""
+    cpus = int(ray.cluster_resources()["CPU"])
+    expected = f"Ray has {cpus} CPUs free, which is room for {cpus - 1} of the run's {cpus} workers"
+    with pytest.warns(UserWarning, match=f"^{expected} beside a CPU to read with: it goes on with these"):
+        assert over(data, tmp_path, crew=cpus).code == 0
+    same(tmp_path, undisturbed)
+
+
+def test_a_run_without_room_for_any_worker_waits_and_says_so(ray: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from samp.scale import session
+
+    monkeypatch.setattr(session, "PATIENCE", 0.0)
+    with pytest.warns(
+        UserWarning, match=r"^Ray has \d+ CPUs and 0 GPUs free, .* 0 of the run's 2 workers .*: it waits"
+    ):
+        assert session.room(ray, Crew(2, gpus_per_worker=1)) == 0
+
+
 # What leaves the machine.
 
 

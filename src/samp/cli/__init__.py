@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import sys
 import traceback
+import warnings
+from pathlib import Path
 from typing import Any
 
 import click
@@ -47,7 +49,9 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.showwarning = show
+                return super().invoke(ctx)
         except KeyboardInterrupt:
             click.echo("samp: interrupted; what was written before is whole.", err=True)
             sys.exit(130)
@@ -65,6 +69,13 @@ class Commands(click.Group):
         if "--debug" in own:
             args = ["--debug", *(word for word in own if word != "--debug"), *args[len(own) :]]
         return super().parse_args(ctx, args)
+
+
+def show(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any) -> None:
+    """A warning of ours as one line, without the place in the code; others as ever."""
+    ours = category is UserWarning and Path(filename).is_relative_to(Path(__file__).parents[1])
+    whole = warnings.formatwarning(message, category, filename, lineno).rstrip()
+    click.echo(f"samp: {plain(message)}" if ours else whole, err=True)
 
 
 def sentence(error: Exception) -> str:

@@ -25,7 +25,7 @@ from samp.runs.feeding import Sample, read
 from samp.runs.models import Model
 from samp.runs.plan import Job, Outcome, Plan, Worker, words
 from samp.runs.sources import Source
-from samp.scale.session import session
+from samp.scale.session import room, session
 
 MOST_DEATHS = 3  # of workers over one shard: one that kills its worker every time must not do so for ever
 READERS = 8  # for each worker at most; Ray starts as many as there is need and room for
@@ -39,6 +39,7 @@ def over_ray(
     """The outcome of each job as it comes in, in any order; a job whose worker died each time has none."""
     readers = min(READERS * crew.hands, len(jobs))
     with session(crew) as ray:
+        first = max(room(ray, crew), 1)
         reading, working = (Parcel.of(ray, plan.model, *things) for things in ((source, feeding), (plan,)))
         data = ray.data.from_items([{"job": pickle.dumps(job)} for job in jobs], override_num_blocks=len(jobs))
         data = data.map(
@@ -50,7 +51,9 @@ def over_ray(
         data = data.map_batches(
             _Actor,
             batch_size=1,
-            compute=ray.data.ActorPoolStrategy(size=crew.hands, max_tasks_in_flight_per_actor=WAITING),
+            compute=ray.data.ActorPoolStrategy(
+                min_size=first, max_size=crew.hands, max_tasks_in_flight_per_actor=WAITING
+            ),
             fn_constructor_args=(working,),
             num_cpus=crew.cpus_per_worker,
             num_gpus=crew.gpus_per_worker or None,

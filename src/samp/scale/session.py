@@ -10,7 +10,9 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+import time
+import warnings
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,6 +27,7 @@ QUIET = {
 # Ray's name for "this machine's address is 127.0.0.1": its default on a Mac. Elsewhere every server of a local Ray
 # would listen to the whole network.
 LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+PATIENCE = 3.0  # seconds, in which the workers of a run just ended may still be leaving
 
 
 @contextmanager
@@ -107,12 +110,51 @@ def check_gpus(ray: Any, crew: Crew) -> None:
     if not crew.gpus_per_worker:
         return
     there = int(ray.cluster_resources().get("GPU", 0))
-    most = there * int(1 / crew.gpus_per_worker + 1e-9)
+    most = there * _sharing(crew)
     if crew.workers > most:
         raise ValueError(
             f"Ray finds {there} GPUs here, enough for {most} workers with {crew.gpus_per_worker:g} each, not for "
             f"{crew.workers}: give fewer workers, or a smaller part of a GPU to each."
         )
+
+
+def room(ray: Any, crew: Crew) -> int:
+    """How many of the workers can start now and leave a CPU to read with; a warning where these are not all.
+
+    Of a pool that is to have all at once, the first would take the CPUs, and none could read for them.
+    """
+    until = time.monotonic() + PATIENCE
+    while (found := fitting(ray.available_resources(), crew)) < crew.hands and time.monotonic() < until:
+        time.sleep(0.1)
+    if found < crew.hands:
+        free = ray.available_resources()
+        there = " and ".join(
+            f"{free.get(kind, 0):g} {kind}s" for kind in ("CPU", "GPU")[: 1 + bool(crew.gpus_per_worker)]
+        )
+        goes_on = "it goes on with these, and takes more as they can be had" if found else "it waits"
+        warnings.warn(
+            f"Ray has {there} free, which is room for {found} of the run's {crew.hands} workers beside a CPU to read "
+            f"with: {goes_on}.",
+            stacklevel=2,
+        )
+    return found
+
+
+def fitting(free: Mapping[str, float], crew: Crew) -> int:
+    """How many workers have room in what is free, beside one CPU to read with.
+
+    >>> fitting({"CPU": 4.0}, Crew(8)), fitting({"CPU": 4.0, "GPU": 1.0}, Crew(8, gpus_per_worker=0.5))
+    (3, 2)
+    """
+    cpus, gpus = free.get("CPU", 0.0) - 1, int(free.get("GPU", 0.0))
+    by_cpu = int(cpus / crew.cpus_per_worker + 1e-9) if crew.cpus_per_worker else crew.hands
+    by_gpu = gpus * _sharing(crew) if crew.gpus_per_worker else crew.hands
+    return max(min(by_cpu, by_gpu, crew.hands), 0)
+
+
+def _sharing(crew: Crew) -> int:
+    """How many workers share one GPU."""
+    return int(1 / crew.gpus_per_worker + 1e-9)
 
 
 @contextmanager
