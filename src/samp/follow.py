@@ -107,7 +107,8 @@ def follow(problem: Problem, plan: Planned, run: Run) -> Attribution:
         return plan.trace(problem, rows, points, meter.hear if run.progress else None)
 
     try:
-        traces = list(batches.over(walks_per_sample * problem.batch, work))
+        with problem.fusing():
+            traces = list(batches.over(walks_per_sample * problem.batch, work))
     finally:
         meter.close()
     result = _assembled(problem, plan, traces, {"seed": run.seed, "batch_size": batches.size * plan.together})

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +92,14 @@ class Problem:
         from samp.speed.fused import fused  # not needed otherwise
 
         return fused
+
+    def fusing(self) -> AbstractContextManager[None]:
+        """Where walks are walked: as `fuse` asks for."""
+        if self.fuse is as_it_is:
+            return nullcontext()
+        from samp.speed.fused import many_kinds
+
+        return many_kinds()
 
     def exactly(self, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]:
         """Score and gradient by the model itself, in its own precision."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Protocol
 
 import torch
@@ -12,6 +13,8 @@ from torch import Tensor
 
 from samp.credit import Credit, Shared
 from samp.walk import Fuse, Route, Step, as_it_is
+
+Seen = tuple[Tensor, Tensor, Tensor]  # of a Step: rows (r), value (r, or r d) and finite (r)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,9 +86,7 @@ def trace(
     """
     count, device = len(route.start), route.start.device
     order = torch.full((count, route.groups.count), -1, dtype=torch.int32, device=device)
-    last = torch.zeros(count, dtype=torch.long, device=device)
-    failed = torch.full_like(last, -1)
-    curve: list[tuple[Tensor, Tensor]] = []
+    seen: list[Seen] = []
     recorder = Recorder(count, points_per_row)
     before: Step | None = None
     for step in steps:
@@ -93,17 +94,16 @@ def trace(
             before = before if step.kept is None else before.keep(step.kept)
             account.add(before, step)
             _mark(order, step.rows, before.moving & ~step.moving, step.number)
-        last.index_fill_(0, step.rows, step.number)  # unlike last[rows] = number, this does not wait for the device
-        broken = ~step.finite & (failed[step.rows] < 0)
-        failed[step.rows] = torch.where(broken, step.number, failed[step.rows])
-        curve.append((step.rows, step.value))
+        seen.append((step.rows, step.value, step.finite))
         recorder.see(step)
         if progress:  # only then: counting arrivals waits for the device
-            arrived = ~step.moving.any(1) & (failed[step.rows] < 0)
+            broken = ~step.finite if before is None else ~step.finite & before.finite
+            arrived = ~step.moving.any(1) & step.finite
             progress(len(step.rows), int((arrived | broken).sum()))
         before = step
+    scores, last, failed = _curves(seen, count)
     values = account.values().masked_fill((failed >= 0)[:, None], math.nan)
-    return Trace(values, _padded(curve, count), order, last, account.blind(), failed, recorder.tapes())
+    return Trace(values, scores, order, last, account.blind(), failed, recorder.tapes())
 
 
 class Recorder:
@@ -145,9 +145,23 @@ def _mark(order: Tensor, rows: Tensor, arrived: Tensor, number: int) -> None:
         order[rows] = order[rows].masked_fill_(arrived, number)
 
 
-def _padded(curve: list[tuple[Tensor, Tensor]], count: int) -> Tensor:
-    first = curve[0][1]
-    scores = first.new_full((count, len(curve), *first.shape[1:]), math.nan)
-    for number, (rows, value) in enumerate(curve):
-        scores[rows, number] = value
-    return scores
+def _curves(seen: list[Seen], count: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Scores (R k (d), NaN-padded), the number of each row's last step (R) and of the one that failed (R, −1 if none).
+
+    Steps of the same rows are entered together: one by one would be many small calls of the device.
+    """
+    first = seen[0][1]
+    scores = first.new_full((count, len(seen), *first.shape[1:]), math.nan)
+    last = torch.zeros(count, dtype=torch.long, device=first.device)
+    failed = torch.full_like(last, -1)
+    number = 0
+    for _, same in groupby(seen, key=lambda step: id(step[0])):
+        rows, values, finite = zip(*same, strict=True)
+        after = number + len(rows)
+        scores[rows[0], number:after] = torch.stack(values, 1)
+        last.index_fill_(0, rows[0], after - 1)  # unlike last[rows] = number, this does not wait for the device
+        broken = (~torch.stack(finite, 1)).sum(1)  # r, steps; once failed, for good
+        new = (broken > 0) & (failed[rows[0]] < 0)
+        failed[rows[0]] = torch.where(new, after - broken, failed[rows[0]])
+        number = after
+    return scores, last, failed

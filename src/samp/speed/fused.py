@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, cast
 
 import torch
@@ -13,6 +14,15 @@ from samp.walk import Function
 MOST_KINDS = 64  # of paths, rules and sizes that a function is compiled for; torch itself would stop at 8
 _LIMIT = "recompile_limit" if hasattr(torch._dynamo.config, "recompile_limit") else "cache_size_limit"
 _MADE: dict[Callable[..., Any], Fused] = {}
+
+
+def many_kinds() -> AbstractContextManager[None]:
+    """Where fused functions are called: torch would else give up compiling after a few kinds of walk.
+
+    Around a whole walk, since to enter it takes as long as to call a compiled function.
+    """
+    patch: AbstractContextManager[None] = torch._dynamo.config.patch({_LIMIT: MOST_KINDS})
+    return patch
 
 
 def fused(function: Function) -> Function:
@@ -43,8 +53,7 @@ class Fused:
     def __call__(self, *args: Any) -> Any:
         try:
             self.call = self.call or self.compile(self.function)
-            with torch._dynamo.config.patch({_LIMIT: MOST_KINDS}):
-                return self.call(*args)
+            return self.call(*args)
         except Exception as error:  # what a compiler may raise cannot be listed
             if self.call is self.function or out_of_memory(error):
                 raise
