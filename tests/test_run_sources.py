@@ -17,7 +17,7 @@ from PIL import Image
 import small_runs
 from samp import photos
 from samp.runs import load, run
-from samp.runs.feeding import read, tensor, without_net
+from samp.runs.feeding import inputs, read, without_net
 from samp.runs.sources import Folder, Items, Listed, checked, source_of
 from samp.runs.tars import Tars
 from small_runs import classifier
@@ -33,7 +33,8 @@ def shown(source: Any) -> dict[str, torch.Tensor]:
     feeding = without_net(classifier())
     samples = read(source, source.entries(), feeding)
     assert [sample.error for sample in samples] == [None] * len(samples)
-    return {sample.id: tensor(sample.shown, feeding) for sample in samples if sample.shown is not None}
+    like = torch.empty(0)
+    return {s.id: inputs([s.shown], feeding, like)[0] for s in samples if s.shown is not None}
 
 
 def by_hand(data: Path) -> list[torch.Tensor]:

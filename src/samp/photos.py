@@ -6,7 +6,8 @@ import difflib
 import glob
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 
@@ -50,13 +51,32 @@ def read(path: str | os.PathLike[str]) -> Image.Image:
     >>> read(embedded()).mode
     'RGB'
     """
+    with quietly():
+        return opened(path)
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Without Pillow's warnings, which are of large photos and odd tags: these are read all the same.
+
+    For all threads at once, and not to be entered by several: they would put back each other's settings.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module="PIL")
+        yield
+
+
+def opened(path: str | os.PathLike[str]) -> Image.Image:
+    """As `read`, where warnings are seen to already: for threads.
+
+    >>> opened(embedded()).size
+    (480, 320)
+    """
     if not Path(path).is_file():
         raise FileNotFoundError(_missing(Path(path)))
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of large photos and odd tags, which are read all the same
-            with Image.open(path) as file:
-                return _over_white(_eight_bits(ImageOps.exif_transpose(file))).convert("RGB")
+        with Image.open(path) as file:
+            return _over_white(_eight_bits(ImageOps.exif_transpose(file))).convert("RGB")
     except Image.DecompressionBombError as error:
         most = 2 * (Image.MAX_IMAGE_PIXELS or 0)
         raise UnreadableError(f"{path} has more than {most:,} pixels: make it smaller first.") from error

@@ -10,6 +10,7 @@ from PIL import Image
 from torch import nn
 
 from samp.models import Classifier
+from samp.photos import quietly
 from samp.runs.reading import Run
 from samp.runs.sources import Source, source_of
 from samp.runs.tars import Tars, upright
@@ -24,13 +25,14 @@ def pictures_of(run: Run, ids: Sequence[str]) -> dict[str, Image.Image]:
         return {}
     feeding = _feeding(run)
     found = {}
-    for name in ids:
-        try:
-            read = source.read(entries[name])
-            photo = read[0] if isinstance(read, tuple) else read
-            found[name] = feeding.crop(upright(photo))
-        except Exception:  # a picture is a courtesy: whatever hinders it, the map is shown
-            continue
+    with quietly():
+        for name in ids:
+            try:
+                read = source.read(entries[name])
+                photo = read[0] if isinstance(read, tuple) else read
+                found[name] = feeding.crop(upright(photo))
+            except Exception:  # a picture is a courtesy: whatever hinders it, the map is shown
+                continue
     return found
 
 

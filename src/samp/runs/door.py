@@ -24,7 +24,8 @@ from samp.runs.crew import Crew
 from samp.runs.explainer import PREDICTED
 from samp.runs.feeding import without_net
 from samp.runs.models import Model, fingerprint, model_of
-from samp.runs.plan import MAP_DTYPES, Job, Outcome, Plan, cut, one_by_one, words
+from samp.runs.one_process import one_by_one
+from samp.runs.plan import MAP_DTYPES, Job, Outcome, Plan, cut, words
 from samp.runs.sources import Entry, Items, Source, checked, source_of
 from samp.runs.summary import BrokenRunError, Count, Summary
 

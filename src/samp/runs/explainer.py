@@ -20,7 +20,7 @@ from samp.batches import Batches, BatchSize, out_of_memory
 from samp.methods import Method
 from samp.metrics.concentration import gini, top_share
 from samp.models import Classifier
-from samp.runs.feeding import Sample, tensor
+from samp.runs.feeding import Sample, inputs
 from samp.runs.sources import legible
 from samp.runs.tables import Row
 
@@ -74,17 +74,18 @@ class Explainer:
 
     def _answers(self, chunk: Sequence[Sample]) -> list[Answer]:
         started = time.perf_counter()
-        x = torch.stack([tensor(s.shown, self.classifier) for s in chunk if s.shown is not None]).to(self.like)
+        x = inputs([s.shown for s in chunk if s.shown is not None], self.classifier, self.like)
         outputs = self._outputs(x)  # b k
         classifier = self.classifier.with_outputs(outputs.shape[1])
         targets = [self._target(classifier, sample, output) for sample, output in zip(chunk, outputs, strict=True)]
         result, said = self._result(x, targets)
+        whole = result.map.isfinite().flatten(1).all(1).tolist()
+        numbers = _numbers(result, outputs[torch.arange(len(chunk)), targets])
         maps = result.map.detach().cpu()
-        numbers = _numbers(result, outputs[torch.arange(len(chunk)), targets], maps)
         seconds = (time.perf_counter() - started) / len(chunk)
         answers: list[Answer] = []
         for i, sample in enumerate(chunk):
-            if not maps[i].isfinite().all():
+            if not whole[i]:
                 answers.append((failure(sample, said or "the map is not finite: try another dtype."), None))
                 continue
             own = {"target": targets[i], "label": classifier.label(targets[i]), "predicted": int(outputs[i].argmax())}
@@ -132,12 +133,12 @@ def _alike(answers: Sequence[Answer], samples: Sequence[Sample]) -> list[Answer]
     return alike
 
 
-def _numbers(result: Attribution, scores: Tensor, maps: Tensor) -> dict[str, list[Any]]:
-    """A column for each number that is known of every sample."""
+def _numbers(result: Attribution, scores: Tensor) -> dict[str, list[Any]]:
+    """A column for each number that is known of every sample; maps are sorted where they lie, on a GPU in no time."""
     credit = result.group_values.detach().cpu().double().sum(1)
     change = {way: values.detach().cpu().double() for way, values in result.score_change.items()}
     summed = torch.stack(list(change.values())).sum(0) if change else torch.full_like(credit, math.nan)
-    flat = maps.flatten(1).nan_to_num()
+    flat = result.map.detach().flatten(1).nan_to_num()
     columns = {f"baseline_score_{way}": scores - values for way, values in change.items()}
     columns |= {"score": scores, "score_change": summed, "credit": credit, "residual": result.residual}
     columns |= {"gini": gini(flat), "top_share": top_share(flat)}
@@ -145,7 +146,7 @@ def _numbers(result: Attribution, scores: Tensor, maps: Tensor) -> dict[str, lis
     return {
         **{name: [_finite(value) for value in values.tolist()] for name, values in columns.items()},
         "gradients": result.gradients.tolist(),
-        "forwards": [forwards] * len(maps),
+        "forwards": [forwards] * len(flat),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from samp.runs.sources import Entry, Items
 
@@ -16,6 +16,8 @@ class Saved:
     >>> Saved(Path("flowers")).describe()
     {'kind': 'Hugging Face', 'place': 'flowers'}
     """
+
+    by_threads: ClassVar[bool] = False
 
     folder: Path
 

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from samp.batches import BatchSize
 from samp.files import UnwritableError
 from samp.methods import Method
-from samp.models import Classifier
 from samp.runs.explainer import BrokenDeviceError, Explainer
-from samp.runs.feeding import Sample, read
+from samp.runs.feeding import Sample
 from samp.runs.models import Model, fingerprint
 from samp.runs.shards import Receipt, Shards
-from samp.runs.sources import Entry, Source
+from samp.runs.sources import Entry
+from samp.runs.tables import Row
 
 MAP_DTYPES = ("float16", "bfloat16", "float32")
 
@@ -69,6 +70,9 @@ class Outcome:
     """Of work."""
 
 
+Writing = Callable[[], Outcome]
+
+
 class Worker:
     """Holds the model and does one job after the other."""
 
@@ -84,16 +88,26 @@ class Worker:
         self.explainer = Explainer(classifier, plan.method, plan.target, **how)
 
     def work(self, shard: int, samples: Sequence[Sample]) -> Outcome:
-        """Explain these samples and write their shard; what goes wrong costs this shard alone.
+        """Explain these samples and write their shard."""
+        return self.explain(shard, samples)()
+
+    def explain(self, shard: int, samples: Sequence[Sample]) -> Writing:
+        """Explain these samples; what comes back writes their shard. What goes wrong costs this shard alone.
 
         But for a device that is lost, with which nothing more can be done: that is raised.
         """
         started = time.monotonic()
         try:
             rows, maps = self.explainer.explain(samples)
-            receipt = self.plan.shards.write(shard, rows, maps, getattr(torch, self.plan.map_dtype))
         except BrokenDeviceError:
             raise
+        except Exception as error:
+            return partial(Outcome, shard, error=words(error))
+        return partial(self._write, shard, rows, maps, started)
+
+    def _write(self, shard: int, rows: list[Row], maps: list[Tensor | None], started: float) -> Outcome:
+        try:
+            receipt = self.plan.shards.write(shard, rows, maps, getattr(torch, self.plan.map_dtype))
         except UnwritableError as error:
             return Outcome(shard, error=str(error), full=error.full)
         except Exception as error:
@@ -111,13 +125,6 @@ def cut(entries: Sequence[Entry], size: int) -> list[Job]:
     return [Job(number, tuple(entries[first : first + size])) for number, first in enumerate(starts)]
 
 
-@contextmanager
-def one_by_one(plan: Plan, source: Source, feeding: Classifier, jobs: Iterable[Job]) -> Iterator[Iterable[Outcome]]:
-    """The outcome of every job, done in this process: the same work as `samp.scale` gives to many."""
-    worker = Worker(plan)
-    yield (_done(worker, job, source, feeding) for job in jobs)
-
-
 def words(error: Exception) -> str:
     r"""What an error says, in one line.
 
@@ -125,9 +132,3 @@ def words(error: Exception) -> str:
     ('no photo', 'KeyError')
     """
     return " ".join(str(error).split()) or type(error).__name__
-
-
-def _done(worker: Worker, job: Job, source: Source, feeding: Classifier) -> Outcome:
-    started = time.monotonic()
-    outcome = worker.work(job.shard, read(source, job.entries, feeding))
-    return replace(outcome, seconds=time.monotonic() - started)  # reading too, which nobody does beside

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from PIL import Image
 
@@ -29,7 +29,12 @@ class Entry:
 
 
 class Source(Protocol):
-    """A data set; it pickles to a worker, which reads the entries it is given."""
+    """A data set; it pickles to a worker, which reads the entries it is given.
+
+    Where `by_threads` is true, several threads may read at once; a user's own data set need not bear that.
+    """
+
+    by_threads: ClassVar[bool]
 
     def entries(self) -> list[Entry]:
         """All inputs, in an order that is the same every time."""
@@ -49,6 +54,8 @@ class Folder:
     ['chelsea.jpg', 'coffee.jpg']
     """
 
+    by_threads: ClassVar[bool] = True
+
     root: Path
 
     def entries(self) -> list[Entry]:
@@ -56,7 +63,7 @@ class Folder:
         return [Entry(legible(path.as_posix()), str(self.root / path)) for path in found]
 
     def read(self, entry: Entry) -> Image.Image:
-        return photos.read(entry.place)
+        return photos.opened(entry.place)
 
     def describe(self) -> dict[str, Any]:
         return {"kind": "folder", "place": str(self.root)}
@@ -81,6 +88,8 @@ class Listed:
     ('cats/1.jpg', 'tabby')
     """
 
+    by_threads: ClassVar[bool] = True
+
     file: Path
 
     def entries(self) -> list[Entry]:
@@ -93,7 +102,7 @@ class Listed:
         return [self._entry(number, row) for number, row in enumerate(rows, 1)]
 
     def read(self, entry: Entry) -> Image.Image:
-        return photos.read(entry.place)
+        return photos.opened(entry.place)
 
     def describe(self) -> dict[str, Any]:
         return {"kind": "list", "place": str(self.file)}
@@ -116,6 +125,8 @@ class Items:
     >>> items.entries()[0].id, items.read(items.entries()[0])[1]
     ('red', '7')
     """
+
+    by_threads: ClassVar[bool] = False
 
     dataset: Any
     ids: Sequence[str] = ()

@@ -5,11 +5,10 @@ from __future__ import annotations
 import io
 import os
 import tarfile
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from PIL import Image, ImageOps
 
@@ -43,6 +42,8 @@ class Tars:
     ('a/cups/1', (480, 320))
     """
 
+    by_threads: ClassVar[bool] = True
+
     files: tuple[Path, ...]
 
     def entries(self) -> list[Entry]:
@@ -69,17 +70,15 @@ class Tars:
 
 
 def decoded(data: bytes, name: str) -> Image.Image:
-    """The photo in these bytes as RGB, as `samp.photos.read` makes it of a file.
+    """The photo in these bytes as RGB, as `samp.photos.opened` makes it of a file.
 
     >>> decoded(photos.embedded().read_bytes(), "cup").size
     (480, 320)
     """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with Image.open(io.BytesIO(data)) as file:
-                return upright(file)
-    except Exception as error:  # as in photos.read
+        with Image.open(io.BytesIO(data)) as file:
+            return upright(file)
+    except Exception as error:  # as in photos.opened
         said = " ".join(str(error).split()) or type(error).__name__
         raise UnreadableError(f"{name} cannot be read as an image ({said}): give a whole JPEG or PNG file.") from error
 
