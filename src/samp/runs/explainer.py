@@ -18,7 +18,7 @@ import samp
 from samp.attribution import Attribution
 from samp.batches import Batches, BatchSize, out_of_memory
 from samp.methods import Method
-from samp.metrics.concentration import gini, top_share
+from samp.metrics.concentration import concentration
 from samp.models import Classifier
 from samp.runs.feeding import Sample, inputs
 from samp.runs.sources import legible
@@ -141,7 +141,8 @@ def _numbers(result: Attribution, scores: Tensor) -> dict[str, list[Any]]:
     flat = result.map.detach().flatten(1).nan_to_num()
     columns = {f"baseline_score_{way}": scores - values for way, values in change.items()}
     columns |= {"score": scores, "score_change": summed, "credit": credit, "residual": result.residual}
-    columns |= {"gini": gini(flat), "top_share": top_share(flat)}
+    clear = concentration(flat)
+    columns |= {"gini": clear.gini, "top_share": clear.top_share}
     forwards = int(result.details.get("forwards", 0))
     return {
         **{name: [_finite(value) for value in values.tolist()] for name, values in columns.items()},
