@@ -31,7 +31,9 @@ def alive() -> int:
     gc.collect()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # asking modules what they are wakes old names
-        tensors = [thing for thing in gc.get_objects() if isinstance(thing, Tensor)]
+        tensors = [
+            thing for thing in gc.get_objects() if type(thing) in (Tensor, nn.Parameter)
+        ]  # a compiler's are none
     storages = [t.untyped_storage() for t in tensors if t.device.type == "cpu"]
     return sum({s.data_ptr(): s.nbytes() for s in storages}.values())
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -24,11 +26,14 @@ class Odd(nn.Module):
         torch.manual_seed(0)
         self.scale, self.sizes = [1.0], {"gain": 1.0}
         self.table = torch.ones(12)
+        self.listed, self.config = [{"b": (0, torch.ones(12))}], SimpleNamespace(gain=1.0)
+        self.array = np.ones(1, dtype=np.float32)
         self.a, self.b, self.c = (nn.Linear(12, 12, bias=False) for _ in range(3))
         self.c.weight = self.a.weight
 
     def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = self.c(torch.tanh(self.b(self.a(x * self.table)))) * self.scale[0] * self.sizes["gain"]
+        x = x * self.table * self.listed[0]["b"][1] * self.config.gain * float(self.array[0])
+        out: Tensor = self.c(torch.tanh(self.b(self.a(x)))) * self.scale[0] * self.sizes["gain"]
         return out
 
 
@@ -48,11 +53,23 @@ def other_tie(net: Any) -> None:
     net.c.weight = net.b.weight
 
 
+def listed(net: Any) -> None:
+    net.listed[0]["b"][1].mul_(3.0)
+
+
+def config(net: Any) -> None:
+    net.config.gain = 5.0
+
+
+def array(net: Any) -> None:
+    net.array[0] = 7.0
+
+
 def numbers(net: Any) -> None:
     net.b.weight.data.neg_()
 
 
-@pytest.mark.parametrize("change", [scale, gain, table, other_tie, numbers])
+@pytest.mark.parametrize("change", [scale, gain, table, other_tie, listed, config, array, numbers])
 def test_what_changes_between_two_explanations_is_seen(change: Callable[[Any], None]) -> None:
     net, x = Odd().eval(), torch.rand(2, 12)
     samp.explain(net, x, target=0, method="ig", speed="fast")

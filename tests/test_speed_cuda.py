@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -79,6 +80,24 @@ def test_a_model_that_looks_at_its_numbers_is_not_captured() -> None:
     assert alike(quick.values, exact.values) > 0.95
     assert "no CUDA graphs" in quick.details["speed"]
     torch.cuda.synchronize()  # a capture that failed must leave the device in order
+    assert torch.cuda.current_stream() == torch.cuda.default_stream()
+
+
+def test_callers_on_several_streams_and_threads_take_turns() -> None:
+    """All graphs of a model share their memory: one's work must be over before the next one's begins."""
+    model, x = net(), images(8)
+    ask = partial(samp.explain, model, target=1, method="ig", speed="fast")
+    wanted = [ask(x[:count]).values for count in (1, 2, 4, 8)]
+
+    def again(place: int) -> Tensor:
+        with torch.cuda.stream(torch.cuda.Stream()):
+            found = [ask(x[: 2**place]).values for _ in range(5)][-1]
+            torch.cuda.current_stream().synchronize()
+        return found
+
+    with ThreadPoolExecutor(4) as pool:
+        for found, right in zip(pool.map(again, range(4)), wanted, strict=True):
+            torch.testing.assert_close(found, right, rtol=1e-3, atol=1e-6)
 
 
 def test_what_was_kept_goes_with_the_model() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 import samp
 from fast_nets import EVEN, Equip, agree, equip, images, net, whole
 from laws import assert_same
+from samp.speed import prepared
 from samp.speed.graphs import as_is
 
 __all__ = ["equip", "whole"]  # fixtures
@@ -64,9 +66,42 @@ def test_what_fails_falls_back_to_the_next_way_for_good(equip: Equip) -> None:
     for _ in range(2):
         quick = samp.explain(model, x, speed="fast")
         agree(quick, samp.explain(model, x))
-        assert quick.details["speed"].startswith("fast: channels last; no CUDA graphs: RuntimeError: operation not")
-        assert "no compiled: RuntimeError" in quick.details["speed"]
+        assert quick.details["speed"].startswith("fast: channels last; no ")
+        assert "; no CUDA graphs: RuntimeError: operation not" in quick.details["speed"]
+        assert "; no compiled: RuntimeError" in quick.details["speed"]
         assert "and more" not in quick.details["speed"]
+
+
+def test_a_net_that_cannot_be_compiled_is_captured_all_the_same(equip: Equip) -> None:
+    equip(lambda model: refusing, as_is)
+    model, x = net(), images()
+    for _ in range(2):
+        quick = samp.explain(model, x, method=EVEN, speed="fast")
+        agree(quick, samp.explain(model, x, method=EVEN))
+        assert quick.details["speed"].startswith(
+            "fast: channels last, CUDA graphs of 6 rows; no compiled: RuntimeError"
+        )
+
+
+def test_memory_of_captured_calls_is_given_back_before_the_batch_shrinks(equip: Equip) -> None:
+    """A net that has no room for three rows while calls are kept for it, and room enough when they are not."""
+
+    class Cramped(nn.Sequential):
+        def forward(self, x: Tensor) -> Tensor:
+            if len(x) > 2 and any(kept.graphs for kept in prepared._KEPT.values()):
+                raise RuntimeError("CUDA out of memory")
+            out: Tensor = super().forward(x)
+            return out
+
+    equip(None, as_is)
+    model = Cramped(*net()).eval()
+    ask = partial(samp.explain, model, target=0, method=EVEN)
+    ask(images(1), speed="fast")
+    assert [list(kept.graphs) for kept in prepared._KEPT.values()] != [[]]
+    quick = ask(images(3), speed="fast")
+    assert quick.details["batch_size"] >= 6
+    assert quick.details["speed"] == "fast: channels last; no CUDA graphs: memory ran out"
+    agree(quick, ask(images(3)))
 
 
 def test_a_net_that_changes_its_input_in_place_is_called_without_graphs(equip: Equip) -> None:

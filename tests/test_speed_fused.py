@@ -93,6 +93,21 @@ def test_nothing_is_compiled_for_a_number_of_images_that_is_new(graphs: list[Any
     assert len(graphs) == known
 
 
+def test_an_error_of_the_users_does_not_spoil_a_compiled_function() -> None:
+    def divided(x: float, by: float) -> float:
+        return x / by
+
+    call = fused.Fused(divided, eager)
+    with pytest.raises(ZeroDivisionError):
+        call(1.0, 0.0)
+    assert call(1.0, 2.0) == 0.5
+    assert call.call is not divided
+
+
+def eager(function: Any) -> Any:
+    return lambda *args: function(*args)
+
+
 def test_more_kinds_of_walk_are_compiled_than_torch_would_by_itself(graphs: list[Any]) -> None:
     """It gives up after eight; the fixture looks whether any was given up."""
     model = net()

@@ -47,7 +47,7 @@ class Batches:
                 first = last
             else:
                 self.size = (last - first) // 2
-                _release()
+                release()
 
     def _attempt(self, work: Callable[[int, int], Result], first: int, last: int) -> tuple[Result] | None:
         """The result, or None where memory ran out: the handler is left first, since its traceback holds memory."""
@@ -84,6 +84,7 @@ def _first_guess(elements: int, device: torch.device) -> int:
     return min(max(budget // elements, 1), MOST_ROWS)
 
 
-def _release() -> None:
+def release() -> None:
+    """Give memory that torch keeps for later back to the device."""
     if torch.cuda.is_available():
         torch.cuda.empty_cache()

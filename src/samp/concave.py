@@ -60,9 +60,10 @@ class Concave:
     def add(self, before: Step, after: Step) -> None:
         """Keep a step: its groups, sorted by gain, and how far each went of its whole way."""
         rows = after.rows if len(after.rows) < len(self.way) else slice(None)  # which copies nothing
-        groups = self.route.groups.select(after.rows)
-        effect, read = self.read(before, after, self.way[rows], self.whole[rows], groups, self.places)
-        self.effect[rows] += self._joint(effect)
+        groups, effect = self.route.groups.select(after.rows), self.effect[rows]
+        read = self.read(before, after, self.way[rows], self.whole[rows], groups, self.places, effect)
+        if isinstance(rows, Tensor):
+            self.effect[rows] = effect
         numbers = torch.full_like(after.rows, len(self.moves))
         self.moves.append(Move(after.rows, numbers, *read, (after.value - before.value) * self.sign))
 
@@ -93,8 +94,8 @@ class Concave:
                 # step by step: a group that moved in several would else be summed in any order
                 for move, part in zip(moves, torch.split(credit, [len(m.rows) for m in moves]), strict=True):
                     for i in range(directions):
-                        into = move.rows * directions + i
-                        earned[into] = earned[into].scatter_add(1, move.group.long(), part[:, i])
+                        into = (move.rows * directions + i)[:, None] * earned.shape[1] + move.group
+                        earned.view(-1).scatter_add_(0, into.flatten(), part[:, i].flatten())
         return earned.view(len(self.way), directions, -1)
 
     def _few_at_once(self) -> Iterator[list[Move]]:
@@ -129,18 +130,19 @@ class Concave:
 
 
 def _read(
-    before: Step, after: Step, way: Tensor, whole: Tensor, groups: Grouping, places: int
-) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor, Tensor]]:
-    """What a step did to elements (r dn); and in its first places (r s) which groups moved, their gain, how far, and
-    whether they count.
+    before: Step, after: Step, way: Tensor, whole: Tensor, groups: Grouping, places: int, effects: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """In a step's first places (r s) which groups moved, their gain, how far, and whether they count; what it did to
+    elements, of all directions together, is added to `effects` (r n).
     """
     dx = (after.x - before.x).abs()
     effect = (before.gradient.abs() + after.gradient.abs()) * dx  # r dn
+    effects += effect.view(len(effect), -1, effects.shape[1]).sum(1)
     moved = groups.pool(dx) / whole  # r g, NaN where there is no way to go
     gain = torch.where(moved > 0, groups.pool(before.guide * way), -torch.inf)
     gain, group = gain.topk(places)  # r s
     counts = groups.pool(effect).gather(1, group) > 0
-    return effect, (group.int(), gain, moved.gather(1, group).nan_to_num(0), counts)
+    return group.int(), gain, moved.gather(1, group).nan_to_num(0), counts
 
 
 def spans(fraction: Tensor, gain: Tensor) -> tuple[Tensor, Tensor]:

@@ -139,8 +139,9 @@ def walk(
             if len(kept) == 0:
                 return
             step, route = step.keep(kept), route.keep(kept)
+        # the first by itself, too: where x is the start, and the guide the gradient, it would be compiled apart
+        x = (move if last else _move)(step, route, path, rule)
         last, rows = step, step.rows
-        x = move(step, route, path, rule)
     raise _stalled(most_steps, x.dtype)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -74,7 +75,7 @@ def walk_table(rows: Sequence[Walk], bare: Sequence[Bare]) -> str:
     ]
     for row in rows:
         same = [b for b in bare if b.batch == row.rows and (row.speed == "fast" or b.way.startswith("float32"))]
-        best = max(same, key=lambda b: b.rate)
+        best = max(same, key=lambda b: b.rate, default=Bare("none was measured", row.rows, math.inf, 0))
         lines.append(
             f"| {row.method} | {row.used} | {row.images} | {row.rows} | {row.gradients:.1f} "
             f"| {row.images / row.seconds:.2f} | {row.rate:,.1f} "

@@ -60,7 +60,20 @@ class Fast:
             self.why_not = f"the model cannot be copied ({_sentence(error)})"
 
     def value_and_gradient(self, problem: Problem, x: Tensor, samples: Tensor) -> Found:
-        """Score (r) and gradient (r n) at points x, by the fastest way that works."""
+        """Score (r) and gradient (r n) at points x, by the fastest way that works.
+
+        Where memory runs out, what captured calls keep is given back first; only then is it for the batch to shrink.
+        """
+        try:
+            return self._found(problem, x, samples)
+        except Exception as error:
+            if self.ready is None or not self.ready.graphs or not out_of_memory(error):
+                raise
+        self.ready.forget_graphs()  # the handler is left first: its traceback holds memory
+        self.failed[GRAPHS] = "memory ran out"
+        return self._found(problem, x, samples)
+
+    def _found(self, problem: Problem, x: Tensor, samples: Tensor) -> Found:
         broken: dict[str, str] = {}
         found = self._fastest(problem, x, samples, broken) or problem.exactly(x, samples)
         if broken and self.ready is not None:  # only now: where the exact call fails as well, the question was wrong
@@ -117,15 +130,24 @@ class Fast:
             raise TypeError("only scores at an index are captured")
         index = asked.index[samples]
         if (self.feed, size) not in ready.graphs:
-            net = ready.fastest
-            padding = (x[:1].repeat(size, 1), samples[:1].repeat(size))
-            through(net, self.feed, problem, *padding)  # compiles first, and checks the target
+            net = self._called(ready, problem, x[:1].repeat(size, 1), samples[:1].repeat(size))
             ready.outputs[self.feed] = net.sizes
             work = partial(at_index, net)  # nothing of self: a graph outlives its problem
             ready.graphs[self.feed, size] = Captured(work, self.feed, size, x, index, ready.capture)
         found = ready.graphs[self.feed, size](x, index)
         self.sizes.add(size)
         return found
+
+    def _called(self, ready: Prepared, problem: Problem, x: Tensor, samples: Tensor) -> Lowered:
+        """The net to capture, called once: that compiles it, and checks the target. Uncompiled, where that fails."""
+        try:
+            through(ready.fastest, self.feed, problem, x, samples)
+        except Exception as error:
+            if ready.fastest is ready.plain or out_of_memory(error):
+                raise
+            through(ready.plain, self.feed, problem, x, samples)  # where this fails as well, the question was wrong
+            self.failed[COMPILED] = ready.failed[COMPILED] = _sentence(error)
+        return ready.fastest
 
     @property
     def label(self) -> str:

@@ -57,5 +57,6 @@ class Fused:
         except Exception as error:  # what a compiler may raise cannot be listed
             if self.call is self.function or out_of_memory(error):
                 raise
+            found = self.function(*args)  # where this fails as well, it is not the compiler's fault
             self.call = self.function
-            return self.call(*args)
+            return found

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -48,6 +49,7 @@ class Sizes:
     def __init__(self) -> None:
         self.calls: Counter[int] = Counter()
         self.large: set[int] = set()
+        self.refused: set[int] = set()
 
     def size_for(self, rows: int, room: Callable[[], bool] = lambda: True) -> int | None:
         """The smallest size that holds so many rows; None where a call goes without a graph.
@@ -58,8 +60,8 @@ class Sizes:
             return next(size for size in SIZES if size >= rows)
         self.calls[rows] += 1
         often = self.calls[rows] > OFTEN and rows <= MOST_ROWS
-        if rows not in self.large and often and len(self.large) < MOST_LARGE and room():
-            self.large.add(rows)
+        if often and len(self.large) < MOST_LARGE and rows not in self.large | self.refused:
+            (self.large if room() else self.refused).add(rows)
         return rows if rows in self.large else None
 
 
@@ -78,7 +80,7 @@ class Captured:
 
     def __init__(self, work: Work, feed: Feed, size: int, x: Tensor, index: Tensor, capture: Capture) -> None:
         self.feed, self.inputs, self.index = feed, feed.inputs(x[:1].repeat(size, 1)), index[:1].repeat(size, 1)
-        self.alone = threading.Lock()
+        self.turn: Callable[[], AbstractContextManager[Any]] = getattr(capture, "turn", _turns())
         self.found: tuple[Tensor, tuple[Tensor, ...]]
 
         def fill() -> None:
@@ -88,7 +90,7 @@ class Captured:
 
     def __call__(self, x: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
         rows = len(x)
-        with self.alone:  # one set of buffers: another thread's rows would overwrite these
+        with self.turn():  # one set of buffers: another thread's rows would overwrite these
             self.feed.fill(self.inputs, x)
             self.index[:rows].copy_(index)
             self.replay()
@@ -96,9 +98,18 @@ class Captured:
             return value[:rows].to(x.dtype, copy=True), self.feed.points(gradients, rows, x.dtype)
 
 
+def _turns() -> Callable[[], AbstractContextManager[Any]]:
+    """One caller at a time."""
+    lock = threading.Lock()
+    return lambda: lock
+
+
 def as_is(fill: Callable[[], None]) -> Replay:
     """No capture at all: the work is done anew each time."""
     return fill
+
+
+_CAPTURING = threading.Lock()  # all captures of a device take one stream: what came between would be captured, too
 
 
 @cache
@@ -108,26 +119,41 @@ def _stream(device: torch.device) -> torch.cuda.Stream:
 
 
 class CudaCapture:
-    """Captures into CUDA graphs that share their memory, since no two of them run at once."""
+    """Captures into CUDA graphs that share their memory, since they are replayed in turn."""
 
     def __init__(self, device: torch.device) -> None:
         self.device, self.pool = device, torch.cuda.graph_pool_handle()
+        self.alone = threading.Lock()
+        self.last = torch.cuda.Event()  # type: ignore[no-untyped-call]  # torch leaves it untyped
 
     def __call__(self, fill: Callable[[], None]) -> Replay:
-        with torch.cuda.device(self.device):
-            stream = _stream(self.device)
+        with _CAPTURING, torch.cuda.device(self.device):
+            here, stream = torch.cuda.current_stream(), _stream(self.device)
             self._warm_up(fill, stream)
             graph = torch.cuda.CUDAGraph()
-            # thread_local: what other threads do meanwhile (loading the next batch, say) is no concern of ours
-            with torch.cuda.graph(graph, pool=self.pool, stream=stream, capture_error_mode="thread_local"):
-                fill()
+            try:
+                # thread_local: what other threads do meanwhile (loading the next batch, say) is no concern of ours
+                with torch.cuda.graph(graph, pool=self.pool, stream=stream, capture_error_mode="thread_local"):
+                    fill()
+            finally:
+                torch.cuda.set_stream(here)  # a capture that fails may leave us on its own
         replay: Replay = graph.replay
         return replay
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """One caller at a time, and its work on the device behind that of the one before, whatever their streams."""
+        with self.alone, torch.cuda.device(self.device):
+            stream = torch.cuda.current_stream()
+            stream.wait_event(self.last)
+            yield
+            self.last.record(stream)
 
     def room(self) -> bool:
         """Whether as much memory as was ever in use is free: a graph keeps its own."""
         free, _ = torch.cuda.mem_get_info(self.device)
-        return free > torch.cuda.max_memory_allocated(self.device)
+        cached = torch.cuda.memory_reserved(self.device) - torch.cuda.memory_allocated(self.device)
+        return free + cached > torch.cuda.max_memory_allocated(self.device)
 
     def _warm_up(self, fill: Callable[[], None], stream: torch.cuda.Stream) -> None:
         """On a stream of its own, as torch asks for before a capture."""

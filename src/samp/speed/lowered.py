@@ -1,7 +1,8 @@
 """A copy of the user's net for fast calls: channels last, bfloat16 where autocast would have it, and nothing to train.
 
 The user's own net is never changed. The copy holds numbers of its own, which are copied anew before every explanation,
-so that it cannot be out of date; its addresses stay, so that captured calls stay valid.
+so that it is not out of date; its addresses stay, so that captured calls stay valid. Settings are compared, and where
+one changed another copy is made; what an object of the user's holds deep inside is not looked at.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -86,9 +88,17 @@ def tensors(model: nn.Module) -> Iterator[Tensor]:
 
 
 def _slots(module: nn.Module) -> list[Tensor]:
-    """The tensors that a module holds itself: parameters, buffers, and those that are plain attributes."""
-    held = (*module._parameters.values(), *module._buffers.values(), *vars(module).values())
-    return [tensor for tensor in held if isinstance(tensor, Tensor)]
+    """The tensors that a module holds itself: parameters, buffers, and plain attributes, also in lists and the like."""
+    own = [value for name, value in vars(module).items() if name not in _COMMON]
+    return [t for held in (module._parameters, module._buffers, own) for t in _within(held)]
+
+
+def _within(held: object) -> list[Tensor]:
+    if isinstance(held, Tensor):
+        return [held]
+    if isinstance(held, list | tuple):
+        return [tensor for value in held for tensor in _within(value)]
+    return [tensor for value in held.values() for tensor in _within(value)] if isinstance(held, dict) else []
 
 
 @torch.no_grad()
@@ -106,8 +116,12 @@ def refresh(net: nn.Module, model: nn.Module) -> None:
     own, theirs = list(tensors(net)), list(tensors(model))
     if len(own) != len(theirs):  # a net may make a buffer when it is first called
         raise ValueError(f"the copy holds {len(own)} tensors and the model {len(theirs)}: copy it anew.")
-    if own:
-        torch._foreach_copy_(own, theirs)
+    alike: dict[object, list[tuple[Tensor, Tensor]]] = {}
+    for pair in zip(own, theirs, strict=True):
+        looks = (pair[0].dtype, pair[1].dtype, pair[0].stride() == pair[1].stride())
+        alike.setdefault(looks, []).append(pair)
+    for pairs in alike.values():  # of one kind, or a GPU would take them one by one after all
+        torch._foreach_copy_([mine for mine, _ in pairs], [given for _, given in pairs])
 
 
 def form(model: nn.Module) -> list[object]:
@@ -131,14 +145,20 @@ def form(model: nn.Module) -> list[object]:
 
 
 def _look(value: object) -> object:
-    """A setting to compare by: numbers and words as they are, also in lists and the like, functions by which they are;
-    all else may change freely, since nets keep notes of their last call.
+    """A setting to compare by: numbers, words and arrays as they are, also in lists and the like, the numbers and words
+    of an object such as a config, functions by which they are; all else may change freely, since nets keep notes of
+    their last call.
     """
     if isinstance(value, tuple | list):
         return tuple(map(_look, value))
     if isinstance(value, dict):
         return tuple((_look(key), _look(held)) for key, held in value.items())
-    return value if isinstance(value, _PLAIN) else id(value) if callable(value) else type(value)
+    if isinstance(value, np.ndarray):
+        return value.shape, value.tobytes()
+    if isinstance(value, _PLAIN) or callable(value):
+        return value if isinstance(value, _PLAIN) else id(value)
+    plain = {name: held for name, held in getattr(value, "__dict__", {}).items() if isinstance(held, _PLAIN)}
+    return type(value), tuple(plain.items())
 
 
 def reason_against(model: Any, inputs: tuple[Tensor, ...]) -> str:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
 import weakref
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from itertools import count
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from samp.batches import release
 from samp.speed.calls import Feed
+from samp.speed.fused import many_kinds
 from samp.speed.graphs import Capture, Captured, CudaCapture, Sizes
 from samp.speed.lowered import Lowered, form, lowered, refresh
 
 Compile = Callable[[nn.Module], Callable[..., Any]]
 COMPILED = "compiled"
+NEW = 32  # calls, in which a net is compiled for what it is asked; to allow for it takes time
 
 
 class Prepared:
@@ -51,19 +55,30 @@ class Prepared:
             return None
         return self.sizes.setdefault(feed, Sizes()).size_for(rows, getattr(self.capture, "room", lambda: True))
 
+    def forget_graphs(self) -> None:
+        """Give back the memory of all captured calls; they are captured anew when they are next asked for."""
+        self.graphs.clear()
+        self.sizes.clear()
+        release()
+
     def fits(self, model: nn.Module, half: bool) -> bool:
         """Whether all but the model's numbers is as it was."""
         return self.half == half and self.form == form(model)
 
 
 def _any_rows(net: Callable[..., Any]) -> Callable[..., Any]:
-    """A compiled net that is made for any number of rows at once: they leave the batch as they arrive."""
+    """A compiled net that is made for any number of rows at once: they leave the batch as they arrive.
+
+    Torch counts kinds of nets by their code, so that a ninth `nn.Sequential` would not be compiled without a word.
+    """
+    calls = count()
 
     def call(*inputs: Any) -> Any:
         for given in inputs:
             if isinstance(given, Tensor) and given.ndim:
                 torch._dynamo.maybe_mark_dynamic(given, 0)
-        return net(*inputs)
+        with many_kinds() if next(calls) < NEW else nullcontext():
+            return net(*inputs)
 
     return call
 
@@ -83,7 +98,7 @@ def prepared(model: nn.Module, half: bool, device: torch.device) -> Prepared:
     """
     known = _KEPT.get(id(model))
     if known is not None and known.fits(model, half):
-        with contextlib.suppress(ValueError):  # the copy has made a tensor of its own since: another copy is due
+        with suppress(ValueError):  # the copy has made a tensor of its own since: another copy is due
             refresh(known.copy, model)
             return known
     if known is None:
