@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import Tensor
+from torch import Tensor, nn
 
 import samp
 from laws import CLOSE, assert_same, differs, images, net, seeds
@@ -204,3 +205,25 @@ def test_random_baselines_do_not_depend_on_the_other_samples() -> None:
 def test_names_stand_for_callables() -> None:
     assert named("black") == black == Constant(0.0)
     assert repr(named(X)) == "tensor of shape (2, 3, 4, 4)"
+
+
+def test_a_function_that_writes_into_what_it_is_given_spoils_neither_the_input_nor_the_map() -> None:
+    def half(z: Tensor) -> Tensor:
+        z[:, :, :2] = 0
+        return z
+
+    torch.manual_seed(0)
+    model, x = nn.Sequential(nn.Flatten(), nn.Linear(48, 2)).eval(), torch.rand(2, 3, 4, 4)
+    before = x.clone()
+    found = samp.explain(model, x, target=0, method=samp.IG(baseline=half))
+    wanted = samp.explain(model, x, target=0, method=samp.IG(baseline=half(x.clone())))
+    assert torch.equal(x, before)
+    assert torch.equal(found.values, wanted.values)
+    assert found.values.any()
+
+
+def test_tensors_of_the_same_numbers_are_the_same_baseline() -> None:
+    zeros = samp.IG(baseline=torch.zeros(1, 3))
+    assert copy.deepcopy(zeros) == zeros
+    assert len({zeros, copy.deepcopy(zeros)}) == 1
+    assert zeros != samp.IG(baseline=torch.ones(1, 3))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -227,6 +229,7 @@ def test_a_setting_that_is_no_number_is_named(name: str) -> None:
 
 
 def test_a_tensor_of_one_number_is_that_number() -> None:
-    assert samp.Coupled(eta=torch.tensor([0.5]), weight=torch.tensor(2.0)) == samp.Coupled(eta=0.5, weight=2.0)  # type: ignore[arg-type]
+    odd: Any = {"eta": torch.tensor([0.5]), "weight": np.array(2.0), "growth": Fraction(1, 4)}
+    assert repr(samp.Coupled(**odd)) == repr(samp.Coupled(eta=0.5, weight=2.0, growth=0.25))
     with pytest.raises(TypeError, match=r"^weight is a number, or None for the quality's, not tensor\(\[1., 2.\]\)\.$"):
         samp.Coupled(weight=torch.tensor([1.0, 2.0]))  # type: ignore[arg-type]

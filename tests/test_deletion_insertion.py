@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -448,3 +449,13 @@ def test_samp_beats_a_random_map_on_a_real_net(data: Path) -> None:
     }
     assert bool((scores["samp++"].deletion < scores["random"].deletion).all())
     assert bool((scores["samp++"].insertion > scores["random"].insertion).all())
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, "auto"])
+def test_a_score_that_is_a_part_of_the_input_itself_is_kept_as_it_was(batch_size: Any) -> None:
+    """The memory of points is used again by the next batch."""
+    x, maps = torch.rand(2, 1, 4, 4), torch.rand(2, 4, 4)
+    ask = partial(deletion_insertion, nn.Flatten().eval(), x, maps, protocol=Protocol(step=4))
+    by_function, by_place = ask(lambda output: output[:, 5], batch_size=batch_size), ask(5)
+    assert torch.equal(by_function.deletion_curve, by_place.deletion_curve)
+    assert torch.equal(by_function.insertion_curve, by_place.insertion_curve)

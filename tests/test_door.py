@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 import warnings
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -235,3 +237,37 @@ def test_a_large_batch_and_a_single_image_agree_on_a_convolutional_net() -> None
     together = samp.explain(model, x)
     for i in range(5):
         assert_same_sample(together, i, samp.explain(model, x[i : i + 1]), 0, **CLOSE)
+
+
+@pytest.mark.parametrize("seed", [None, 1.5, "a", True, 2**70])
+def test_a_seed_that_is_none_gets_a_sentence(seed: Any) -> None:
+    with pytest.raises(ValueError, match=r"^seed is a whole number from -2\*\*63 to 2\*\*64 - 1, not "):
+        samp.explain(net(0), images(0, 1, 12), target=0, seed=seed)
+
+
+def test_a_seed_of_numpys_is_a_seed() -> None:
+    ask = partial(samp.explain, net(0), images(0, 1, 12), target=0, method=samp.IG(baseline="uniform"))
+    assert torch.equal(ask(seed=np.int64(3)).values, ask(seed=3).values)  # type: ignore[arg-type]
+    assert not torch.equal(ask(seed=3).values, ask(seed=4).values)
+
+
+def test_what_is_no_model_gets_a_sentence() -> None:
+    with pytest.raises(TypeError, match=r"^a model is a module or a function, not NoneType\.$"):
+        samp.explain(None, images(0, 1, 12), target=0)  # type: ignore[arg-type]
+
+
+def test_an_argument_that_a_model_writes_into_stays_as_it_was() -> None:
+    def scaled(x: Tensor, by: Tensor) -> Tensor:
+        return (x * by.mul_(0.9)).sum(1)
+
+    x = images(0, 2, 12)
+    by = torch.ones(1, 12).to(x)
+    result = samp.explain(scaled, x, forward_args=(by,), method="ig")
+    assert torch.equal(by, torch.ones_like(by))
+    torch.testing.assert_close(result.values, 0.9 * x)
+
+
+def test_no_further_arguments_may_be_said_as_none() -> None:
+    x = images(0, 2, 12)
+    ask = partial(samp.explain, net(0), x, target=0)
+    assert_same(ask(forward_args=None), ask())  # type: ignore[arg-type]

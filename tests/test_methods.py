@@ -18,7 +18,12 @@ from samp.cli.options import MethodOptions
 from samp.cli.play import play
 from samp.cli.run import run
 from samp.methods import names
+from samp.methods.captum_adapters import LIME
 from samp.methods.coupled import QUALITIES
+from samp.methods.guided_ig import GuidedIG
+from samp.methods.propagation.lrp import LRP
+from samp.methods.rise import RISE
+from samp.methods.xrai import XRAI
 from samp.problem import pose
 
 
@@ -144,6 +149,28 @@ def test_a_step_of_all_groups_is_one_step_and_more_are_no_more() -> None:
 )
 def test_settings_that_cannot_be_get_a_sentence_when_they_are_made(make: Any, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: samp.SAMP(eta="0.1"), "eta is a number, not '0.1'"),
+        (lambda: samp.SAMPPlusPlus(momentum=None), "momentum is a number, not None"),
+        (lambda: samp.IG(eta=[0.3]), r"eta is a number, not \[0\.3\]"),
+        (lambda: GuidedIG(fraction="x"), "fraction is a number, not 'x'"),
+        (lambda: LRP(epsilon="x"), "epsilon is a number, not 'x'"),
+        (lambda: LIME(alpha="x"), "alpha is a number, not 'x'"),
+        (lambda: XRAI(scales=3), "scales are one number or more, in a tuple, not 3"),
+        (lambda: XRAI(scales=("a",)), "scale is a number, not 'a'"),
+        (lambda: XRAI(sigma=-1), "sigma is the width of a blur in pixels, at least 0, not -1"),
+        (lambda: RISE(masks=True), "masks is a whole number of at least 1, not True"),
+        (lambda: samp.Coupled(["draft"]), r"unknown quality \['draft'\]"),
+        (lambda: samp.IG(direction=[]), r"unknown direction \[\]"),
+    ],
+)
+def test_settings_of_another_kind_are_named(make: Any, sentence: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=f"^{sentence}"):
         make()
 
 

@@ -76,7 +76,7 @@ def test_classes_are_found_by_name_and_number(target: str, index: int) -> None:
         ("xyz", "net has no class 'xyz': give a number"),
         ("crane", "'crane' is the name of classes 1 and 2: give the number"),
         ("4", "target 4 is out of range: the model's output goes from 0 to 3"),
-        ("-1", "net has no class '-1'"),
+        ("-1", "target -1 is out of range"),
     ],
 )
 def test_unknown_classes_get_the_closest_names(target: str, sentence: str) -> None:

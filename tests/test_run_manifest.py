@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+import samp
 import small_runs
 from samp.methods import Coupled, SAMPPlusPlus, coupled
 from samp.runs import Model, load, manifest, run
@@ -127,3 +128,39 @@ def test_a_manifest_that_is_none_of_ours_is_refused(data: Path, out: Path, conte
         with pytest.raises(ValueError, match=r"manifest\.json is (not whole|of another program)"):
             act()
     assert (out / "manifest.json").read_text() == content
+
+
+def test_a_run_with_another_tensor_as_baseline_is_not_gone_on_with(data: Path, out: Path) -> None:
+    """Both have the same repr, which shows the shape alone."""
+    zeros, nines = (samp.IG(baseline=torch.full((1, 3, 1, 1), value)) for value in (0.0, 9.0))
+    assert repr(zeros) == repr(nines)
+    run(data, out=out, model=classifier(), method=zeros)
+    assert run(data, out=out, model=classifier(), method=samp.IG(baseline=torch.zeros(1, 3, 1, 1))).found == 7
+    with pytest.raises(ValueError, match=r"holds a run with other settings \(tensors: "):
+        run(data, out=out, model=classifier(), method=nines)
+
+
+def test_a_function_is_known_by_its_name_in_whatever_process() -> None:
+    said = manifest.of_method(samp.IG(baseline=grey))["method"]
+    assert "function grey" in said
+    assert "0x" not in said
+
+
+def grey(x: torch.Tensor) -> torch.Tensor:
+    return torch.full_like(x, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ({"seed": "a"}, "seed is a whole number"),
+        ({"batch_size": 0}, "batch_size is 'auto' or a whole number"),
+        ({"shard_size": 1.5}, "a shard holds 1 input at least, a whole number, not 1.5"),
+        ({"crew": 1.5}, "a crew is a number of workers or a samp.runs.Crew, not 1.5"),
+        ({"out": ""}, "has no name"),
+    ],
+)
+def test_what_cannot_be_is_told_before_anything_is_written(data: Path, out: Path, words: Any, sentence: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=sentence):
+        run(data, **{"out": out, "model": classifier(), **words})
+    assert not out.exists()

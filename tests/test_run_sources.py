@@ -188,7 +188,7 @@ def test_an_item_that_cannot_be_used_says_why(tmp_path: Path) -> None:
     [
         (lambda folder: folder / "nothing", "is not there"),
         (lambda folder: _file(folder / "notes.txt"), "is no data set"),
-        (lambda folder: _file(folder / "list.csv", "file\na.png\n"), "has the columns file"),
+        (lambda folder: _file(folder / "list.csv", "file\na.png\n"), "has the columns 'file'"),
         (lambda folder: _file(folder / "list.csv", "path,id\na.png,a\n,b\n"), "row 2 of .* has no path"),
         (lambda folder: _file(folder / "bad.tar", "no tar"), "cannot be read as a plain tar"),
         (lambda folder: written_tar(folder / "packed.tar", folder / "data", "w:gz"), "without compression"),

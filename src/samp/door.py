@@ -80,7 +80,7 @@ def explain(
         problem = pose(model, inputs, target, groups, forward_args)
         if look_up(speed, {"exact": False, "fast": True}, "speed"):
             problem = replace(problem, fast=Fast(problem.model, problem.inputs))
-        with undisturbed(model, problem.x.device, seed):
+        with undisturbed(model, problem.x.device, run.seed):
             return chosen.attribute(problem, run)
 
 

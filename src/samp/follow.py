@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import ClassVar, Protocol
 
 import torch
@@ -68,6 +69,12 @@ class Run:
     tape_bytes: int = 0
     progress: bool = False
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        whole = isinstance(self.seed, Integral) and not isinstance(self.seed, bool)
+        if not whole or not -(2**63) <= self.seed < 2**64:
+            raise ValueError(f"seed is a whole number from -2**63 to 2**64 - 1, not {self.seed!r}.")
+        object.__setattr__(self, "seed", int(self.seed))
 
 
 class NonFiniteError(ValueError):

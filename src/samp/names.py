@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import TypeVar
 
 Thing = TypeVar("Thing")
@@ -16,7 +16,7 @@ def look_up(name: str, table: Mapping[str, Thing], kind: str) -> Thing:
     Traceback (most recent call last):
     ValueError: unknown side 'rihgt': did you mean 'right'? The known ones are right, left.
     """
-    if name in table:
+    if isinstance(name, Hashable) and name in table:
         return table[name]
     close = difflib.get_close_matches(str(name).lower(), table, 1, 0.6)
     known = close + [other for other in table if other not in close]

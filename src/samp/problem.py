@@ -166,6 +166,8 @@ def pose(
     >>> problem.batch, problem.features.count
     (4, 3)
     """
+    if not callable(model):
+        raise TypeError(f"a model is a module or a function, not {type(model).__name__}.")
     one_input = not isinstance(inputs, tuple | list)
     tensors: tuple[Tensor, ...] = tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,)
     for number, tensor in enumerate(tensors):
@@ -183,7 +185,7 @@ def pose(
         one_input=one_input,
         objective=objective(target, batch, device),
         features=features,
-        forward_args=tuple(map(_usable, forward_args if isinstance(forward_args, tuple | list) else (forward_args,))),
+        forward_args=tuple(map(_usable, _several(forward_args))),
         paper_settings=len(tensors) == 1 and tensors[0].ndim == 4 and features.label == repr(grouping.Pixels()),
     )
 
@@ -231,9 +233,18 @@ def _layout(tensor: Tensor) -> torch.memory_format:
     return torch.channels_last if last else torch.contiguous_format
 
 
+def _several(args: Any) -> Sequence[Any]:
+    """Further arguments of the model: one alone, several, or none."""
+    return () if args is None else args if isinstance(args, tuple | list) else (args,)
+
+
 def _rows(arg: Any, samples: Tensor, batch: int) -> Any:
-    """An extra argument for these samples: tensors with one entry per sample are picked from, all else goes as is."""
-    return arg[samples.to(arg.device)] if isinstance(arg, Tensor) and arg.ndim and len(arg) == batch else arg
+    """An extra argument for these samples: of tensors with one entry per sample, theirs; of other tensors a copy, which
+    the model may change; all else goes as it is.
+    """
+    if not isinstance(arg, Tensor):
+        return arg
+    return arg[samples.to(arg.device)] if arg.ndim and len(arg) == batch else arg.clone()
 
 
 def _no_gradient() -> ValueError:

@@ -19,8 +19,9 @@ from torch import Tensor
 from samp.attribution import Attribution
 from samp.baselines import black, named
 from samp.follow import Run
+from samp.methods.checks import check_counts, check_numbers
 from samp.methods.path_settings import wrapped
-from samp.methods.perturbing import Asked, Score, check_counts, in_patches, patch_side, superpixels
+from samp.methods.perturbing import Asked, Score, in_patches, patch_side, superpixels
 from samp.methods.result import About, only_images, over_channels, result
 from samp.problem import Problem
 
@@ -136,6 +137,7 @@ class LIME:
 
     def __post_init__(self) -> None:
         check_counts(samples=self.samples, superpixels=self.superpixels)
+        check_numbers(alpha=self.alpha, kernel_width=self.kernel_width)
         if not self.alpha >= 0 or not self.kernel_width > 0:
             raise ValueError("alpha is at least 0 and kernel_width above 0.")
         object.__setattr__(self, "baseline", named(wrapped(self.baseline)))

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 from torch import Tensor
 
 from samp.attribution import Attribution, Direction
@@ -136,12 +137,12 @@ class Coupled:
         return Salient(steps=int(settings.steps), whole_way=True, growth=settings.growth)
 
 
-def _number(name: str, value: Any) -> Real | None:
-    """A setting as given, a tensor of one number as that number."""
-    plain = value.item() if isinstance(value, Tensor) and value.numel() == 1 else value
+def _number(name: str, value: Any) -> float | None:
+    """A setting as a number of Python's, whatever kind it was given as."""
+    plain = value.item() if isinstance(value, Tensor | np.ndarray) and math.prod(value.shape) == 1 else value
     if not isinstance(plain, Real | None):
         raise TypeError(f"{name} is a number, or None for the quality's, not {value!r}.")
-    return plain
+    return plain if isinstance(plain, int | float | None) else float(plain)
 
 
 METHODS = {"coupled": Coupled()}

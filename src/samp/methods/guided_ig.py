@@ -14,6 +14,7 @@ from samp.attribution import Attribution, Direction
 from samp.baselines import black
 from samp.credit import Credit
 from samp.follow import Run
+from samp.methods.checks import check_numbers
 from samp.methods.path_settings import check_path_settings, walk_along, wrapped
 from samp.methods.result import About
 from samp.problem import Problem
@@ -56,6 +57,7 @@ class GuidedIG:
     def __post_init__(self) -> None:
         if not (isinstance(self.steps, Integral) and self.steps >= 1):
             raise ValueError(f"steps is a whole number of at least 1, not {self.steps!r}.")
+        check_numbers(fraction=self.fraction, max_dist=self.max_dist)
         if not 0 < self.fraction <= 1:
             raise ValueError(f"fraction is a share of the features above 0 and up to 1, not {self.fraction!r}.")
         if not 0 <= self.max_dist <= 1:

@@ -16,6 +16,7 @@ from samp.baselines import black, make
 from samp.batches import Batches
 from samp.credit import Credit
 from samp.follow import Plan, Run, follow
+from samp.methods.checks import check_numbers
 from samp.methods.path_settings import labelled, wrapped
 from samp.methods.result import About
 from samp.objectives import Function
@@ -62,6 +63,7 @@ class IG2:
     def __post_init__(self) -> None:
         if not (isinstance(self.steps, Integral) and self.steps >= 1):
             raise ValueError(f"steps is a whole number of at least 1, not {self.steps!r}.")
+        check_numbers(step=self.step)
         if not 0 < self.step < math.inf:
             raise ValueError(f"step is a share of the input's range above 0, not {self.step!r}.")
         credits.named(self.credit)

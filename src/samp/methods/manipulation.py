@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 from samp.attribution import Attribution, Direction
 from samp.credit import Credit
 from samp.follow import Run
+from samp.methods.checks import check_numbers
 from samp.methods.path_settings import check_path_settings, walk_along, wrapped
 from samp.methods.result import About
 from samp.paths import Salient
@@ -57,6 +58,7 @@ class SAMP:
                 raise ValueError(f"{name} is a whole number of at least 1, not {value!r}.")
         if self.pixels_per_step and self.steps:
             raise ValueError("give pixels_per_step or steps, not both: each follows from the other.")
+        check_numbers(momentum=self.momentum)
         if not 0 <= self.momentum < 1:
             raise ValueError(f"momentum λ lies from 0 to below 1, not {self.momentum}.")
         check_path_settings(self.eta, self.credit, self.direction)

@@ -13,6 +13,7 @@ from samp.attribution import DIRECTIONS, Attribution, Direction
 from samp.baselines import Blurred, Given, black, make, named
 from samp.credit import Credit
 from samp.follow import Plan, Run, follow
+from samp.methods.checks import check_numbers
 from samp.names import look_up
 from samp.problem import Problem
 from samp.step_rules import MaxL1, Unlimited
@@ -76,6 +77,7 @@ def step_rule(eta: float | None) -> StepRule:
 
 def check_path_settings(eta: float | None, credit: str | Credit, direction: str) -> None:
     """What every path method asks of its settings."""
+    check_numbers(eta=1 if eta is None else eta)
     if eta is not None and not 0 < eta < math.inf:
         raise ValueError(f"eta is a ratio above 0, or None for no constraint, not {eta}.")
     directions(direction)

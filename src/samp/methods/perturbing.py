@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -135,10 +134,3 @@ def patch_side(problem: Problem) -> int | None:
 def in_patches(problem: Problem, patch: int | None) -> Grouping:
     """Patches of this side, or the problem's own groups."""
     return problem.features if patch is None else bind(Patches(patch), problem.inputs)
-
-
-def check_counts(**counts: int | None) -> None:
-    """A sentence for the first of these that is neither a whole number of at least 1 nor left open."""
-    for name, value in counts.items():
-        if value is not None and not (isinstance(value, Integral) and value >= 1):
-            raise ValueError(f"{name} is a whole number of at least 1, not {value!r}.")

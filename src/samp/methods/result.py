@@ -49,7 +49,7 @@ def result(
     credit = total(flat)
     return Attribution(
         values=parts[0] if problem.one_input else parts,
-        group_values=problem.features.pool(flat),
+        group_values=problem.features.pool(flat).clone(),  # elements pool to `values` itself
         scores={},
         order={},
         steps={},

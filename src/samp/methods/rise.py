@@ -16,8 +16,8 @@ from samp.attribution import Attribution
 from samp.baselines import black, make, named
 from samp.batches import Batches
 from samp.follow import Run
+from samp.methods.checks import check_counts, check_numbers
 from samp.methods.path_settings import wrapped
-from samp.methods.perturbing import check_counts
 from samp.methods.result import About, only_images, over_channels, result
 from samp.objectives import Index
 from samp.problem import Problem
@@ -55,6 +55,7 @@ class RISE:
 
     def __post_init__(self) -> None:
         check_counts(masks=self.masks, cells=self.cells)
+        check_numbers(p=self.p)
         if not 0 < self.p <= 1:
             raise ValueError(f"p is a probability above 0, not {self.p}.")
         if self.score not in ("probability", "logit"):

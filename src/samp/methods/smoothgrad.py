@@ -13,7 +13,7 @@ from tqdm import tqdm
 from samp.attribution import Attribution
 from samp.batches import Batches
 from samp.follow import Run
-from samp.methods.perturbing import check_counts
+from samp.methods.checks import check_counts, check_numbers
 from samp.methods.result import About, result
 from samp.problem import Problem
 
@@ -42,6 +42,7 @@ class SmoothGrad:
 
     def __post_init__(self) -> None:
         check_counts(samples=self.samples)
+        check_numbers(noise=self.noise)
         if not self.noise >= 0:
             raise ValueError(f"noise is a part of the input's range, at least 0, not {self.noise}.")
 

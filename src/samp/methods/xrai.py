@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -17,9 +18,9 @@ from tqdm import tqdm
 from samp.attribution import Attribution
 from samp.batches import Batches
 from samp.follow import Run
+from samp.methods.checks import check_counts, check_numbers
 from samp.methods.integrated_gradients import IG
 from samp.methods.path_settings import wrapped
-from samp.methods.perturbing import check_counts
 from samp.methods.result import About, only_images, over_channels, result
 from samp.problem import Problem
 
@@ -65,10 +66,15 @@ class XRAI:
         check_counts(steps=self.steps, min_size=self.min_size, min_added=self.min_added, side=self.side)
         if not (isinstance(self.dilation, Integral) and self.dilation >= 0):
             raise ValueError(f"dilation is a whole number of at least 0, not {self.dilation!r}.")
+        check_numbers(area=self.area, sigma=self.sigma)
+        if not 0 <= self.sigma < math.inf:
+            raise ValueError(f"sigma is the width of a blur in pixels, at least 0, not {self.sigma}.")
         if not 0 < self.area <= 1:
             raise ValueError(f"area is a part of the image, above 0 and up to 1, not {self.area}.")
-        if not self.scales:
-            raise ValueError("scales is empty: give at least one.")
+        if not isinstance(self.scales, tuple | list) or not self.scales:
+            raise ValueError(f"scales are one number or more, in a tuple, not {self.scales!r}.")
+        for scale in self.scales:
+            check_numbers(scale=scale)
         given = self.baselines if isinstance(self.baselines, tuple | None) else (self.baselines,)
         object.__setattr__(self, "baselines", wrapped(given))
 

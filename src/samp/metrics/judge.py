@@ -91,7 +91,7 @@ class Judge:
 
     def _score(self, x: Tensor, samples: Tensor) -> Tensor:
         output = self.problem.output(x, samples, give_away=True)  # points are made for one call each
-        return self.problem.score(self.space(output), samples).to(x.dtype)
+        return self.problem.score(self.space(output), samples).to(x.dtype, copy=True)  # it may be a part of the points
 
 
 class Room:

@@ -101,8 +101,8 @@ class Classifier:
         >>> Classifier(nn.Flatten(), "flat", 2, 0.5, 0.5, ("cat", "dog")).index("Dog", outputs=2)
         1
         """
-        if target.isdecimal():
-            if int(target) >= outputs:
+        if target.removeprefix("-").isdecimal():
+            if not 0 <= int(target) < outputs:
                 raise ValueError(f"target {target} is out of range: the model's output goes from 0 to {outputs - 1}.")
             return int(target)
         names = [_plain(name) for name in self.classes]

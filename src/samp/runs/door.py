@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ import torch
 from PIL import Image
 
 from samp import __version__
-from samp.batches import BatchSize
+from samp.batches import Batches, BatchSize
+from samp.follow import Run
 from samp.methods import Method, named
 from samp.models import Classifier
 from samp.names import look_up
@@ -74,11 +76,12 @@ def run(
     (2, 0, 2)
     """
     started = time.monotonic()
-    _check(shard_size, map_dtype, speed)
+    _check(shard_size, map_dtype, speed, crew)
+    Run(seed=seed), Batches(batch_size, 1, torch.device("cpu"))  # what is wrong with them is said before all else
     crew, known = Crew(crew) if isinstance(crew, int) else crew, model_of(model)
     crew.check_device(known.device)
     source = source_of(data)
-    entries, folder = checked(source), _made(Path(out))
+    entries, folder = checked(source), _made(out)
     with manifest.alone(folder):
         how = {"batch_size": batch_size, "map_dtype": map_dtype, "seed": seed, "speed": speed}
         photos = not isinstance(source, Items)  # tensors of a data set may have any shape
@@ -238,7 +241,10 @@ def _summary(folder: Path, count: Count, started: float) -> Summary:
     return Summary(folder, count.inputs, *told, seconds=time.monotonic() - started)
 
 
-def _made(folder: Path) -> Path:
+def _made(out: str | os.PathLike[str]) -> Path:
+    if not os.fspath(out):
+        raise ValueError("the folder to write into has no name: give one, or . for this one.")
+    folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -246,8 +252,10 @@ def _made(folder: Path) -> Path:
     return folder.resolve()
 
 
-def _check(shard_size: int, map_dtype: str, speed: str) -> None:
+def _check(shard_size: Any, map_dtype: str, speed: str, crew: Any) -> None:
     look_up(speed, dict.fromkeys(("exact", "fast"), 0), "speed")
     look_up(map_dtype, dict.fromkeys(MAP_DTYPES, 0), "dtype of maps")
-    if shard_size < 1:
-        raise ValueError(f"a shard holds 1 input at least, not {shard_size}.")
+    if isinstance(shard_size, bool) or not isinstance(shard_size, Integral) or shard_size < 1:
+        raise ValueError(f"a shard holds 1 input at least, a whole number, not {shard_size!r}.")
+    if not isinstance(crew, int | Crew):
+        raise TypeError(f"a crew is a number of workers or a samp.runs.Crew, not {crew!r}.")

@@ -6,12 +6,14 @@ import errno
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from samp.baselines import Given
 from samp.files import whole
 from samp.methods import Coupled, Method
 from samp.runs.shards import FOLDERS
@@ -34,17 +36,31 @@ def identity(entries: Sequence[Entry]) -> str:
 
 
 def of_method(method: Method) -> dict[str, Any]:
-    """The settings of a run that its method decides: its repr, and the numbers of the walk that a quality stands for.
+    """The settings of a run that its method decides: its repr, the tensors it holds, and the numbers of the walk that
+    a quality stands for.
 
-    Those may change while the quality keeps its name, and both kinds of images may be in one data set.
+    Those may change while the quality keeps its name, and both kinds of images may be in one data set. A function is
+    known by its name alone: its address is another in every process.
 
     >>> of_method(Coupled("draft"))["walk"]["photos"]["steps"]
     7
     """
-    said = {"method": repr(method)}
+    said: dict[str, Any] = {"method": re.sub(r" at 0x[0-9a-fA-F]+", "", repr(method))}
+    if tensors := [given.digest() for given in _given(method)]:
+        said["tensors"] = tensors
     if not isinstance(method, Coupled):
         return said
     return {**said, "walk": {"photos": _walk(method, small=False), "up to 32 pixels": _walk(method, small=True)}}
+
+
+def _given(held: object) -> Iterator[Given]:
+    """The tensors of the caller's that a method holds, however deep."""
+    if isinstance(held, Given):
+        yield held
+    elif isinstance(held, tuple | list):
+        yield from (given for one in held for given in _given(one))
+    elif is_dataclass(held):
+        yield from (given for field in fields(held) for given in _given(getattr(held, field.name)))
 
 
 def _walk(method: Coupled, *, small: bool) -> dict[str, float]:

@@ -226,7 +226,8 @@ def _staged(*paths: Path) -> Iterator[list[Path]]:
     except UnwritableError:
         raise
     except OSError as error:
-        said = f"{paths[-1]} cannot be written ({error.strerror}): choose another --out, or make room for it."
+        where, why = error.filename or paths[-1], error.strerror or error
+        said = f"{where} cannot be written ({why}): choose another --out, or make room for it."
         raise UnwritableError(said, full=error.errno in (errno.ENOSPC, errno.EDQUOT)) from error
     finally:
         for new in staged:

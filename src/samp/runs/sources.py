@@ -96,7 +96,7 @@ class Listed:
         rows = read_table(self.file)
         if rows and "path" not in rows[0]:
             raise ValueError(
-                f"{self.file} has the columns {', '.join(map(str, rows[0]))}: a list of photos has a column path, "
+                f"{self.file} has the columns {', '.join(map(repr, rows[0]))}: a list of photos has a column 'path', "
                 "and if need be id and target."
             )
         return [self._entry(number, row) for number, row in enumerate(rows, 1)]
@@ -108,7 +108,8 @@ class Listed:
         return {"kind": "list", "place": str(self.file)}
 
     def _entry(self, number: int, row: dict[str, Any]) -> Entry:
-        path = str(row["path"] or "")
+        said = row["path"] or ""
+        path = os.fsdecode(said) if isinstance(said, bytes) else str(said)
         if not path:
             raise ValueError(f"row {number} of {self.file} has no path: give it one, or take the row out.")
         return Entry(_said(row.get("id")) or path, str(self.file.parent / path), _said(row.get("target")))

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.follow import Run
+from samp.methods.checks import check_numbers
 from samp.methods.propagation import rescale
 from samp.methods.propagation.mode import Call, Propagation, Pull, ruled
 from samp.methods.propagation.passes import Rows, back, explained, forward
@@ -45,6 +46,7 @@ class LRP:
     epsilon: float = 1e-6
 
     def __post_init__(self) -> None:
+        check_numbers(epsilon=self.epsilon)
         if not 0 <= self.epsilon < math.inf:
             raise ValueError(f"epsilon is a finite number of at least 0, not {self.epsilon}.")
 
