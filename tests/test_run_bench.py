@@ -6,7 +6,10 @@ import inspect
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
 
+from samp.bench import whole_runs
 from samp.bench.data_sets import Measured, Slope, bare, fitted, measure, processes, resident, table
 from samp.cli.bench import bench
 
@@ -70,3 +73,18 @@ def test_this_process_holds_memory_and_a_process_that_is_gone_holds_none() -> No
     (mine,) = processes(0)
     assert resident(mine) > 10
     assert resident(2**22 + 1) == 0.0  # above the largest number a process can have
+
+
+def test_a_whole_run_is_held_against_its_method_alone() -> None:
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.AvgPool2d(8), nn.Flatten(), nn.Linear(48, 3))
+    found = whole_runs.measure(net, whole_runs.Settings(images=9, shard=3, method="ig", repeats=1), side=32)
+    assert found.alone > 0
+    assert found.whole > 0
+    row = whole_runs.table(whole_runs.Whole(found.settings, alone=200.0, whole=190.0)).splitlines()[2]
+    assert row == "| ig | exact | 9 | 3 | 200.00 | 190.00 | **95.0%** |"
+
+
+def test_a_run_of_two_shards_has_no_rate() -> None:
+    with pytest.raises(ValueError, match="8 images are no three shards of 3"):
+        whole_runs.Settings(images=8, shard=3)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from samp.cli.bench_paper import Experiments
@@ -104,6 +106,24 @@ def dataset(images: int, workers: str, method: str) -> None:
     from samp.bench.data_sets import measure, table
 
     click.echo(table(measure(images, [int(word) for word in workers.split(",")], method)))
+
+
+@bench.command()
+@click.option("--net", default="resnet50", show_default=True, help="resnet50 (random weights) or efficientnet-lite0.")
+@click.option("--images", default=256, show_default=True, help="Generated JPEGs of 500 x 375 pixels.")
+@click.option("--shard", default=64, show_default=True, help="Images of one shard; three shards at least.")
+@click.option("--method", default="coupled", show_default=True, help="Name of a method.")
+@click.option("--speed", default="exact", show_default=True, help="exact or fast.")
+@click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
+def pipeline(net: str, **settings: Any) -> None:
+    """Images/s of a whole run in one process over those of the method alone.
+
+    Example: samp bench pipeline --images 2048 --shard 128 --speed fast --device cuda
+    """
+    from samp.bench.overhead import net_named
+    from samp.bench.whole_runs import Settings, measure, table
+
+    click.echo(table(measure(net_named(net), Settings(**settings))))
 
 
 @bench.command()
