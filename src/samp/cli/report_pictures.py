@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,17 @@ from samp.runs.tars import Tars, upright
 
 
 def pictures_of(run: Run, ids: Sequence[str]) -> dict[str, Image.Image]:
-    """What the model was shown of these inputs; those that cannot be read again are left out."""
+    """What the model was shown of these inputs; those that cannot be read again are left out, with a warning."""
+    found = _found(run, ids)
+    if missing := len(set(ids) - set(found)):
+        warnings.warn(
+            f"{missing} of {len(set(ids))} photos cannot be read again: their maps are shown alone.",
+            stacklevel=2,
+        )
+    return found
+
+
+def _found(run: Run, ids: Sequence[str]) -> dict[str, Image.Image]:
     try:
         source = _source(run.about["source"])
         entries = {entry.id: entry for entry in source.entries()}
