@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from numbers import Integral
 from typing import Literal, TypeVar
@@ -37,10 +38,12 @@ class Batches:
 
         >>> list(Batches(2, 1, torch.device("cpu")).over(5, lambda first, last: last - first))
         [2, 2, 1]
+        >>> list(Batches(100, 1, torch.device("cpu")).over(128, lambda first, last: last - first))  # not 100 and 28
+        [64, 64]
         """
         first = 0
         while first < count:
-            last = min(first + self.size, count)
+            last = first + _even(count - first, self.size)
             done = self._attempt(work, first, last)
             if done:
                 yield done[0]
@@ -77,6 +80,11 @@ def out_of_memory(error: BaseException) -> bool:
         "CUBLAS_STATUS_ALLOC_FAILED",
     )
     return isinstance(error, MemoryError | torch.cuda.OutOfMemoryError) or any(word in str(error) for word in words)
+
+
+def _even(left: int, most: int) -> int:
+    """Of so many rows, as many as make slices of one size: a small last one would be slow, and captured by itself."""
+    return math.ceil(left / math.ceil(left / most))
 
 
 def _first_guess(elements: int, device: torch.device) -> int:
