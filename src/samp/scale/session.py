@@ -27,7 +27,7 @@ QUIET = {
 # Ray's name for "this machine's address is 127.0.0.1": its default on a Mac. Elsewhere every server of a local Ray
 # would listen to the whole network.
 LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-PATIENCE = 3.0  # seconds, in which the workers of a run just ended may still be leaving
+PATIENCE = 5.0  # seconds, in which the workers of a run just ended may still be leaving
 
 
 @contextmanager
