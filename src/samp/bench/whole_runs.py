@@ -96,6 +96,7 @@ def _run_rate(classifier: Classifier, photos: Path, out: Path, settings: Setting
         out=out,
         model=Model(classifier, device=settings.device),
         method=settings.method,
+        target=0,
         speed=settings.speed,
         shard_size=settings.shard,
         tell=tell,

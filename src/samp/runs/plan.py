@@ -17,7 +17,7 @@ from samp.methods import Method
 from samp.runs.explainer import BrokenDeviceError, Explainer
 from samp.runs.feeding import Sample
 from samp.runs.models import Model, fingerprint
-from samp.runs.shards import Receipt, Shards
+from samp.runs.shards import Receipt, Shards, packed
 from samp.runs.sources import Entry
 from samp.runs.tables import Row
 
@@ -99,15 +99,16 @@ class Worker:
         started = time.monotonic()
         try:
             rows, maps = self.explainer.explain(samples)
+            together = packed(maps, getattr(torch, self.plan.map_dtype))
         except BrokenDeviceError:
             raise
         except Exception as error:
             return partial(Outcome, shard, error=words(error))
-        return partial(self._write, shard, rows, maps, started)
+        return partial(self._write, shard, rows, together, started)
 
-    def _write(self, shard: int, rows: list[Row], maps: list[Tensor | None], started: float) -> Outcome:
+    def _write(self, shard: int, rows: list[Row], maps: dict[str, Tensor], started: float) -> Outcome:
         try:
-            receipt = self.plan.shards.write(shard, rows, maps, getattr(torch, self.plan.map_dtype))
+            receipt = self.plan.shards.store(shard, rows, maps)
         except UnwritableError as error:
             return Outcome(shard, error=str(error), full=error.full)
         except Exception as error:

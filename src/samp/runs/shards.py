@@ -98,9 +98,17 @@ class Shards:
 
     def write(self, shard: int, rows: Sequence[Row], maps: Sequence[Tensor | None], dtype: torch.dtype) -> Receipt:
         """The files of this shard and its receipt; what was there before stays until all of them are written."""
+        return self.store(shard, rows, packed(maps, dtype))
+
+    def store(self, shard: int, rows: Sequence[Row], maps: dict[str, Tensor]) -> Receipt:
+        """As `write`, of maps that are packed already: nothing is calculated, so that another thread can do it.
+
+        A second thread that calculates has helpers of its own, and all of them together slow down the first one's: by a
+        third on two cores.
+        """
         with _staged(self._maps(shard), self._numbers(shard), self._receipt(shard)) as (credit, numbers, note):
             with whole(credit) as unfinished:
-                save_file(packed(maps, dtype), unfinished)
+                save_file(maps, unfinished)
             with whole(numbers) as unfinished:
                 write_table(unfinished, rows, self.form)
             failures = {row["id"]: row["error"] for row in rows if row.get("error")}
