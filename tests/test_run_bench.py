@@ -79,10 +79,12 @@ def test_a_whole_run_is_held_against_its_method_alone() -> None:
     torch.manual_seed(0)
     net = nn.Sequential(nn.AvgPool2d(8), nn.Flatten(), nn.Linear(48, 3))
     found = whole_runs.measure(net, whole_runs.Settings(images=9, shard=3, method="ig", repeats=1), side=32)
-    assert found.alone > 0
-    assert found.whole > 0
-    row = whole_runs.table(whole_runs.Whole(found.settings, alone=200.0, whole=190.0)).splitlines()[2]
-    assert row == "| ig | exact | 9 | 3 | 200.00 | 190.00 | **95.0%** |"
+    assert (len(found.alone), len(found.whole)) == (1, 1)
+    assert found.ratios[0] > 0
+    around = [(100.0, 300.0), (300.0, 100.0), (200.0, 200.0)]
+    told = whole_runs.Whole(found.settings, alone=around, whole=[190.0, 180.0, 220.0])
+    row = whole_runs.table(told).splitlines()[2]
+    assert row == "| ig | exact | 9 | 3 | 200.00 | 190.00 | **0.950** (0.900–1.100) |"
 
 
 def test_a_run_of_two_shards_has_no_rate() -> None:

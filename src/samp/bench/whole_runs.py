@@ -10,6 +10,7 @@ from __future__ import annotations
 import statistics
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,20 +48,34 @@ class Settings:
 
 @dataclass(frozen=True)
 class Whole:
-    """Images/s of the method alone and of a whole run."""
+    """Images/s of whole runs, and of the method alone before and after each."""
 
     settings: Settings
-    alone: float
-    whole: float
+    alone: Sequence[tuple[float, float]]
+    whole: Sequence[float]
+
+    @property
+    def ratios(self) -> list[float]:
+        """Each run's rate over that of the method alone, as it was around it: a machine's speed may change.
+
+        >>> Whole(Settings(), [(1.0, 3.0)], [1.5]).ratios
+        [0.75]
+        """
+        return [rate / statistics.mean(around) for rate, around in zip(self.whole, self.alone, strict=True)]
 
 
 def measure(net: nn.Module, settings: Settings, side: int = 224) -> Whole:
-    """Time the method on one shard in memory, then a run of all."""
+    """Time the method on one shard in memory, a run of all, and the method again, as often as there are repeats."""
     classifier = Classifier(net.eval(), "net", side, 0.5, 0.25, ())
+    alone, whole = [], []
     with tempfile.TemporaryDirectory() as folder:
         photos = write_photos(Path(folder) / "photos", settings.images)
-        whole = _run_rate(classifier, photos, Path(folder) / "out", settings)
-        alone = _alone_rate(classifier, photos, settings)
+        before = _alone_rate(classifier, photos, settings)
+        for number in range(settings.repeats):
+            whole.append(_run_rate(classifier, photos, Path(folder) / f"out{number}", settings))
+            after = _alone_rate(classifier, photos, settings)
+            alone.append((before, after))
+            before = after
     return Whole(settings, alone, whole)
 
 
@@ -116,18 +131,20 @@ def _alone_rate(classifier: Classifier, photos: Path, settings: Settings) -> flo
         return time.perf_counter() - started
 
     work()
-    return len(x) / statistics.median(work() for _ in range(settings.repeats))
+    return len(x) / work()
 
 
 def table(found: Whole) -> str:
-    """Both rates, their ratio, and where this was."""
-    asked = found.settings
+    """Both rates, their ratio with its range, and where this was."""
+    asked, ratios = found.settings, found.ratios
+    alone = statistics.median(rate for pair in found.alone for rate in pair)
     return "\n".join(
         [
-            "| method | speed | images | a shard | alone, images/s | a whole run, images/s | of it |",
+            "| method | speed | images | a shard | alone, images/s | a whole run, images/s | ratio (range) |",
             "|---|---|---|---|---|---|---|",
             f"| {asked.method} | {asked.speed} | {asked.images} | {asked.shard} "
-            f"| {found.alone:.2f} | {found.whole:.2f} | **{found.whole / found.alone:.1%}** |",
+            f"| {alone:.2f} | {statistics.median(found.whole):.2f} "
+            f"| **{statistics.median(ratios):.3f}** ({min(ratios):.3f}–{max(ratios):.3f}) |",
             "",
             describe(torch.device(asked.device)),
         ]

@@ -115,6 +115,7 @@ def dataset(images: int, workers: str, method: str) -> None:
 @click.option("--method", default="coupled", show_default=True, help="Name of a method.")
 @click.option("--speed", default="exact", show_default=True, help="exact or fast.")
 @click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
+@click.option("--repeats", default=3, show_default=True, help="Runs; the table shows their median.")
 def pipeline(net: str, **settings: Any) -> None:
     """Images/s of a whole run in one process over those of the method alone.
 
