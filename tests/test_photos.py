@@ -204,3 +204,10 @@ def test_a_classifier_is_fed_pixels_less_their_mean_over_their_deviation() -> No
 def test_embedded_photos_are_there_with_their_licence(name: str) -> None:
     assert f"{name}.jpg" in (photos.embedded(name).parent / "CREDITS.md").read_text(encoding="utf-8")
     assert min(photos.read(photos.embedded(name)).size) >= 224
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_of_a_photo_that_are_not_finite_are_black_and_spoil_no_other(tmp_path: Path) -> None:
+    drawn = np.array([[0.25, 1.0], [np.nan, np.inf]], dtype=np.float32)
+    Image.fromarray(drawn).save(tmp_path / "odd.tif")
+    assert np.asarray(photos.read(tmp_path / "odd.tif"))[..., 0].tolist() == [[64, 255], [0, 0]]

@@ -140,14 +140,15 @@ def _like(path: Path) -> str:
 def _eight_bits(photo: Image.Image) -> Image.Image:
     """Grey of more than 8 bits scaled to them; Pillow's own conversion would cut off all above 255.
 
-    Whole numbers are taken for 16-bit, unless one is larger; fractions are taken for [0, 1], unless one is larger.
+    Whole numbers are taken for 16-bit, unless one is larger; fractions are taken for [0, 1], unless one is larger. What
+    is no finite number is black.
     """
     if not photo.mode.startswith(("I", "F")):
         return photo
-    values = np.nan_to_num(np.asarray(photo, dtype=np.float64))
+    values = np.nan_to_num(np.asarray(photo, dtype=np.float64), posinf=0.0, neginf=0.0)
     usual = 1.0 if photo.mode == "F" else 65535.0
     full = max(usual, values.max(initial=0.0))
-    return Image.fromarray(np.rint(255 * np.clip(values, 0, full) / full).astype(np.uint8))
+    return Image.fromarray(np.rint(255 * (np.clip(values, 0, full) / full)).astype(np.uint8))
 
 
 def _over_white(photo: Image.Image) -> Image.Image:
