@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from PIL import Image
 from torch import Tensor, nn
@@ -18,6 +19,18 @@ from samp.runs.tables import TIMING
 
 CLASSES = ("ant", "bee", "cat")
 SIDE = 12
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Seven photos."""
+    return photos(tmp_path / "data", 7)
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """Where a run may write."""
+    return tmp_path / "out"
 
 
 class Net(nn.Module):

@@ -232,4 +232,4 @@ def test_a_tensor_of_one_number_is_that_number() -> None:
     odd: Any = {"eta": torch.tensor([0.5]), "weight": np.array(2.0), "growth": Fraction(1, 4)}
     assert repr(samp.Coupled(**odd)) == repr(samp.Coupled(eta=0.5, weight=2.0, growth=0.25))
     with pytest.raises(TypeError, match=r"^weight is a number, or None for the quality's, not tensor\(\[1., 2.\]\)\.$"):
-        samp.Coupled(weight=torch.tensor([1.0, 2.0]))  # type: ignore[arg-type]
+        samp.Coupled(weight=torch.tensor([1.0, 2.0]))  # type: ignore[arg-type]  # the point of the test

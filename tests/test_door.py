@@ -247,13 +247,13 @@ def test_a_seed_that_is_none_gets_a_sentence(seed: Any) -> None:
 
 def test_a_seed_of_numpys_is_a_seed() -> None:
     ask = partial(samp.explain, net(0), images(0, 1, 12), target=0, method=samp.IG(baseline="uniform"))
-    assert torch.equal(ask(seed=np.int64(3)).values, ask(seed=3).values)  # type: ignore[arg-type]
+    assert torch.equal(ask(seed=np.int64(3)).values, ask(seed=3).values)  # type: ignore[arg-type]  # the point
     assert not torch.equal(ask(seed=3).values, ask(seed=4).values)
 
 
 def test_what_is_no_model_gets_a_sentence() -> None:
     with pytest.raises(TypeError, match=r"^a model is a module or a function, not NoneType\.$"):
-        samp.explain(None, images(0, 1, 12), target=0)  # type: ignore[arg-type]
+        samp.explain(None, images(0, 1, 12), target=0)  # type: ignore[arg-type]  # the point of the test
 
 
 def test_an_argument_that_a_model_writes_into_stays_as_it_was() -> None:
@@ -270,4 +270,4 @@ def test_an_argument_that_a_model_writes_into_stays_as_it_was() -> None:
 def test_no_further_arguments_may_be_said_as_none() -> None:
     x = images(0, 2, 12)
     ask = partial(samp.explain, net(0), x, target=0)
-    assert_same(ask(forward_args=None), ask())  # type: ignore[arg-type]
+    assert_same(ask(forward_args=None), ask())  # type: ignore[arg-type]  # the point of the test

@@ -13,21 +13,12 @@ import pytest
 import torch
 
 import samp
-import small_runs
 from samp import photos
 from samp.runs import Model, load, run
 from samp.runs.shards import packed
-from small_runs import CLASSES, classifier, rows, same
+from small_runs import CLASSES, classifier, data, out, rows, same
 
-
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    return small_runs.photos(tmp_path / "data", 7)
-
-
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    return tmp_path / "out"
+__all__ = ["data", "out"]  # fixtures
 
 
 def by_hand(path: Path, method: str) -> samp.Attribution:
@@ -94,8 +85,8 @@ def test_shards_that_are_there_are_not_done_again(data: Path, out: Path) -> None
 @pytest.mark.parametrize("harm", ["cut short", "changed", "gone"])
 def test_a_shard_that_was_harmed_is_done_again(data: Path, tmp_path: Path, part: str, harm: str) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
-    for out in (one, other):
-        run(data, out=out, model=classifier(), shard_size=3)
+    for place in (one, other):
+        run(data, out=place, model=classifier(), shard_size=3)
     (victim,) = (other / part).glob("000001.*")
     content = victim.read_bytes()
     if harm == "gone":

@@ -18,17 +18,9 @@ import small_runs
 from samp.models import Classifier
 from samp.runs import BrokenRunError, load, run
 from samp.runs.tables import write_table
-from small_runs import CLASSES, classifier, rows, same
+from small_runs import CLASSES, classifier, data, out, rows, same
 
-
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    return small_runs.photos(tmp_path / "data", 7)
-
-
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    return tmp_path / "out"
+__all__ = ["data", "out"]  # fixtures
 
 
 class Hungry(small_runs.Net):

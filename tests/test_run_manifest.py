@@ -15,17 +15,9 @@ import samp
 import small_runs
 from samp.methods import Coupled, SAMPPlusPlus, coupled
 from samp.runs import Model, load, manifest, run
-from small_runs import classifier
+from small_runs import classifier, data, out
 
-
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    return small_runs.photos(tmp_path / "data", 7)
-
-
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    return tmp_path / "out"
+__all__ = ["data", "out"]  # fixtures
 
 
 @pytest.mark.parametrize(

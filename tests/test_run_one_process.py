@@ -40,7 +40,7 @@ def test_a_shard_is_explained_while_the_next_is_read_and_the_last_is_written(
 ) -> None:
     """Explaining the second waits for a photo of the third; writing the first waits until the second is explained."""
     read, explained = threading.Event(), threading.Event()
-    plain_read, plain_explain, plain_write = Folder.read, Explainer.explain, Shards.store
+    plain_read, plain_explain, plain_write = Folder.read, Explainer.explain, Shards.write
     waited: list[bool] = []
 
     def reading(self: Folder, entry: Any) -> Any:
@@ -64,7 +64,7 @@ def test_a_shard_is_explained_while_the_next_is_read_and_the_last_is_written(
     for owner, name, change in (
         (Folder, "read", reading),
         (Explainer, "explain", explaining),
-        (Shards, "store", writing),
+        (Shards, "write", writing),
     ):
         monkeypatch.setattr(owner, name, change)
     assert over(data, tmp_path / "out").code == 0
@@ -105,7 +105,7 @@ def test_a_full_disk_ends_the_run_and_all_its_threads(
     def full(*_: Any) -> Any:
         raise UnwritableError("there is no room", full=True)
 
-    monkeypatch.setattr(Shards, "store", full)
+    monkeypatch.setattr(Shards, "write", full)
     before = threading.active_count()
     summary = over(data, tmp_path / "out")
     assert len(summary.lost) == 3

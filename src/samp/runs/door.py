@@ -77,7 +77,8 @@ def run(
     """
     started = time.monotonic()
     _check(shard_size, map_dtype, speed, crew)
-    Run(seed=seed), Batches(batch_size, 1, torch.device("cpu"))  # what is wrong with them is said before all else
+    Run(seed=seed)  # what is wrong with it is said before all else
+    Batches(batch_size, 1, torch.device("cpu"))  # likewise
     crew, known = Crew(crew) if isinstance(crew, int) else crew, model_of(model)
     crew.check_device(known.device)
     source = source_of(data)

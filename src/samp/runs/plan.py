@@ -108,7 +108,7 @@ class Worker:
 
     def _write(self, shard: int, rows: list[Row], maps: dict[str, Tensor], started: float) -> Outcome:
         try:
-            receipt = self.plan.shards.store(shard, rows, maps)
+            receipt = self.plan.shards.write(shard, rows, maps)
         except UnwritableError as error:
             return Outcome(shard, error=str(error), full=error.full)
         except Exception as error:

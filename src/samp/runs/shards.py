@@ -78,7 +78,7 @@ class Shards:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     shards = Shards(Path(folder), "jsonl")
     ...     shards.make_folders()
-    ...     _ = shards.write(0, [{"id": "a", "score": 0.5}], [torch.ones(2, 2)], torch.float16)
+    ...     _ = shards.write(0, [{"id": "a", "score": 0.5}], packed([torch.ones(2, 2)], torch.float16))
     ...     shards.receipt(0).rows, shards.maps(0)[0].tolist()
     (1, [[1.0, 1.0], [1.0, 1.0]])
     """
@@ -96,15 +96,11 @@ class Shards:
                     "room for it."
                 ) from error
 
-    def write(self, shard: int, rows: Sequence[Row], maps: Sequence[Tensor | None], dtype: torch.dtype) -> Receipt:
-        """The files of this shard and its receipt; what was there before stays until all of them are written."""
-        return self.store(shard, rows, packed(maps, dtype))
+    def write(self, shard: int, rows: Sequence[Row], maps: dict[str, Tensor]) -> Receipt:
+        """The files of this shard and its receipt; what was there before stays until all of them are written.
 
-    def store(self, shard: int, rows: Sequence[Row], maps: dict[str, Tensor]) -> Receipt:
-        """As `write`, of maps that are packed already: nothing is calculated, so that another thread can do it.
-
-        A second thread that calculates has helpers of its own, and all of them together slow down the first one's: by a
-        third on two cores.
+        Maps come `packed`: nothing is calculated here, so that another thread can do it. (One that calculates has
+        helpers of its own, and all of them together slow down those of the first: by a third on two cores.)
         """
         with _staged(self._maps(shard), self._numbers(shard), self._receipt(shard)) as (credit, numbers, note):
             with whole(credit) as unfinished:
