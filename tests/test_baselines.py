@@ -14,7 +14,18 @@ from torch import Tensor, nn
 
 import samp
 from laws import CLOSE, assert_same, differs, images, net, seeds
-from samp.baselines import Blurred, Constant, GaussianNoise, Uniform, black, make, named, white
+from samp.baselines import (
+    Blurred,
+    Constant,
+    GaussianNoise,
+    Uniform,
+    black,
+    blurred_by_matrix,
+    blurred_by_shifts,
+    make,
+    named,
+    white,
+)
 
 
 def blurred_by_hand(x: Tensor, kernel: int, sigma: float) -> Tensor:
@@ -43,6 +54,14 @@ def test_blur_equals_a_double_loop(kernel: int, sigma: float, size: tuple[int, i
     x = images(0, 1, 2, *size)
     expected = torch.stack([blurred_by_hand(plane, kernel, sigma) for plane in x[0]])
     torch.testing.assert_close(Blurred(kernel, sigma)(x)[0], expected, **CLOSE)
+
+
+@given(seeds, st.integers(0, 20), st.tuples(st.integers(1, 12), st.integers(1, 12)), st.sampled_from([2, 3]))
+def test_both_ways_to_blur_are_one(seed: int, reach: int, size: tuple[int, int], axis: int) -> None:
+    """The one for GPUs and the one for CPUs; also where a kernel is wider than the image."""
+    x = images(seed, 2, 3, *size)
+    by_matrix, by_shifts = (blur(x, axis, 2 * reach + 1, 5.0) for blur in (blurred_by_matrix, blurred_by_shifts))
+    torch.testing.assert_close(by_matrix, by_shifts, **CLOSE)
 
 
 def test_paper_blur_equals_scipys_with_the_same_reach() -> None:

@@ -145,7 +145,7 @@ def test_what_may_be_compiled_of_a_walk_may_be_of_a_coupled_one(monkeypatch: pyt
     seen: list[Any] = []
     monkeypatch.setattr(Problem, "fuse", property(lambda _: lambda work: seen.append(work) or work))
     samp.explain(net(0), images(0, 1, 12), target=0, method="coupled")
-    assert set(seen) == {walk._stand, walk._move, coupling._weighted, concave._read}
+    assert set(seen) == {walk._stand, walk._move, walk._advance, coupling._weighted, concave._read}
 
 
 def test_results_are_saved_and_read_and_their_paths_can_be_played(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def test_fused_steps_are_the_steps_themselves(method: Any, groups: Any, monkeypa
 
     monkeypatch.setattr(Problem, "fuse", property(lambda self: fuse))
     assert_same(samp.explain(model, x, method=method, groups=groups), expected)
-    assert {function.__name__ for function in traced} == {"_stand", "_move", "_enter"}
+    assert {function.__name__ for function in traced} == {"_stand", "_move", "_advance", "_enter"}
 
 
 def test_what_cannot_be_fused_is_done_as_it_is() -> None:

@@ -97,3 +97,34 @@ def test_a_copy_that_made_a_tensor_of_its_own_is_made_anew() -> None:
     first = prepared.prepared(net, False, device)
     first.plain(torch.rand(1, 4))
     assert prepared.prepared(net, False, device) is not first
+
+
+def test_a_hook_that_is_new_is_called() -> None:
+    """A copy would leave it out."""
+    net, x = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2)).eval(), torch.rand(2, 4)
+    assert samp.explain(net, x, target=0, speed="fast").details["speed"].startswith("fast")
+    heard: list[Tensor] = []
+    hook = net[1].register_forward_hook(lambda module, given, output: heard.append(output))
+    result = samp.explain(net, x, target=0, speed="fast")
+    assert result.details["speed"] == "exact: the model has hooks"
+    assert heard
+    hook.remove()
+    assert samp.explain(net, x, target=0, speed="fast").details["speed"].startswith("fast")
+
+
+def test_a_net_that_notes_its_last_output_is_copied_once() -> None:
+    class Noting(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer, self.last = nn.Linear(4, 2), torch.zeros(3, 2)
+
+        def forward(self, x: Tensor) -> Tensor:
+            self.last = out = self.layer(x)
+            return out.clone()
+
+    net, device = Noting().eval(), torch.device("cpu")
+    first = prepared.prepared(net, False, device)
+    first.plain(torch.rand(3, 4))
+    net.layer.weight.data.fill_(2.0)
+    assert prepared.prepared(net, False, device) is first
+    assert (first.plain(torch.ones(1, 4)) == 8 + net.layer.bias).all()

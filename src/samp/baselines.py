@@ -13,6 +13,7 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from numbers import Real
 from typing import Any
 
@@ -222,22 +223,55 @@ def _takes_seed(baseline: Callable[..., Tensor]) -> bool:
 
 
 def _blur_along(x: Tensor, axis: int, kernel: int, sigma: float) -> Tensor:
+    return (blurred_by_matrix if x.is_cuda else blurred_by_shifts)(x, axis, kernel, sigma)
+
+
+def blurred_by_shifts(x: Tensor, axis: int, kernel: int, sigma: float) -> Tensor:
     """A weighted sum of shifted images, added in a fixed order: the same bits for a sample alone and in a batch."""
-    size, reach = x.shape[axis], kernel // 2
-    weights = torch.exp(-0.5 * (torch.arange(-reach, reach + 1, dtype=torch.float64) / sigma) ** 2)
-    weights /= weights.sum()
-    padded = x.index_select(axis, _reflected(torch.arange(-reach, size + reach, device=x.device), size))
+    padded = x.index_select(axis, torch.tensor(_reflected(x.shape[axis], kernel), device=x.device))
     blurred = torch.zeros_like(x)
-    for shift, weight in enumerate(weights.tolist()):
-        blurred.add_(padded.narrow(axis, shift, size), alpha=weight)
+    for shift, weight in enumerate(_weights(kernel, sigma)):
+        blurred.add_(padded.narrow(axis, shift, x.shape[axis]), alpha=weight)
     return blurred
 
 
-def _reflected(places: Tensor, size: int) -> Tensor:
-    """Places outside the image mirrored at its first and last pixel, as often as it takes."""
-    period = max(2 * (size - 1), 1)
-    places = places % period
-    return torch.minimum(places, period - places) if size > 1 else torch.zeros_like(places)
+def blurred_by_matrix(x: Tensor, axis: int, kernel: int, sigma: float) -> Tensor:
+    """A product with a matrix that holds what each pixel is worth to each blurred one: for GPUs, where it is nine times
+    as fast, and where nets promise no same bits either.
+    """
+    matrix = _blur_matrix(x.shape[axis], kernel, sigma, x.dtype, x.device)
+    return torch.matmul(x, matrix.T) if axis == 3 else torch.matmul(matrix, x)
+
+
+@lru_cache(maxsize=8)
+def _blur_matrix(size: int, kernel: int, sigma: float, dtype: torch.dtype, device: torch.device) -> Tensor:
+    rows = [[0.0] * size for _ in range(size)]
+    places = _reflected(size, kernel)
+    for place, row in enumerate(rows):
+        for source, weight in zip(places[place : place + kernel], _weights(kernel, sigma), strict=True):
+            row[source] += weight
+    return torch.tensor(rows, dtype=dtype, device=device)
+
+
+@lru_cache(maxsize=8)
+def _weights(kernel: int, sigma: float) -> tuple[float, ...]:
+    """A Gaussian of this width that sums to 1."""
+    reach = kernel // 2
+    bell = [math.exp(-0.5 * (place / sigma) ** 2) for place in range(-reach, reach + 1)]
+    return tuple(weight / sum(bell) for weight in bell)
+
+
+@lru_cache(maxsize=8)
+def _reflected(size: int, kernel: int) -> tuple[int, ...]:
+    """Which pixel stands at each place from half a kernel before an image to half a kernel behind it: places outside
+    are mirrored at its first and last pixel, as often as it takes.
+
+    >>> _reflected(3, 5)
+    (2, 1, 0, 1, 2, 1, 0)
+    """
+    period, reach = max(2 * (size - 1), 1), kernel // 2
+    places = (place % period for place in range(-reach, size + reach))
+    return tuple(min(place, period - place) if size > 1 else 0 for place in places)
 
 
 def _paper_blur(size: int) -> tuple[int, float]:

@@ -93,9 +93,9 @@ class Concave:
                 credit = self._of(Move.together(moves), slopes, weightless)
                 # step by step: a group that moved in several would else be summed in any order
                 for move, part in zip(moves, torch.split(credit, [len(m.rows) for m in moves]), strict=True):
-                    for i in range(directions):
-                        into = (move.rows * directions + i)[:, None] * earned.shape[1] + move.group
-                        earned.view(-1).scatter_add_(0, into.flatten(), part[:, i].flatten())
+                    into = move.rows[:, None] * directions + torch.arange(directions, device=earned.device)  # r d
+                    into = into[:, :, None] * earned.shape[1] + move.group[:, None]  # r d s
+                    earned.view(-1).scatter_add_(0, into.flatten(), part.flatten())
         return earned.view(len(self.way), directions, -1)
 
     def _few_at_once(self) -> Iterator[list[Move]]:

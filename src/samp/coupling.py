@@ -76,24 +76,26 @@ class CoupledPlan:
     def together(self) -> int:
         return len(self.baselines)
 
-    def trace(self, problem: Problem, rows: Tensor, points: int, heard: Heard | None) -> Trace:
+    def trace(self, problem: Problem, rows: range, points: int, heard: Heard | None) -> Trace:
         """What the walks of these samples leave behind, one row per direction."""
         sign = _signs(self.baselines).to(problem.x)
         route = self._route(problem, rows)
         fuse = problem.fuse
-        account = Concave(route, problem.features.select(rows), sign, self.path.most_groups(route), fuse)
+        account = Concave(route, problem.features.select(route.sample), sign, self.path.most_groups(route), fuse)
         weight = torch.where(sign < 0, -self.weight, sign) if self.together > 1 else sign
         path = self.path if fuse is as_it_is else replace(self.path, loose=True)
         steps = walk(Coupling(problem, weight, fuse), route, path, self.rule, self.momentum, fuse=fuse)
         return uncoupled(trace(steps, route, account, points, heard and _each(heard, self.together)), self.together)
 
-    def _route(self, problem: Problem, rows: Tensor) -> Route:
+    def _route(self, problem: Problem, rows: range) -> Route:
         """From (image, insertion's baseline) to (deletion's baseline, image), for the directions that are walked."""
-        image = problem.x[rows]
-        ends = [(b[rows], image) if d == "to_image" else (image, b[rows]) for d, b in self.baselines.items()]
+        samples = slice(rows.start, rows.stop)
+        image = problem.x[samples]
+        ends = [(b[samples], image) if d == "to_image" else (image, b[samples]) for d, b in self.baselines.items()]
         start, end = (torch.cat(points, 1) for points in zip(*ends, strict=True))
         groups = problem.features.repeated(self.together)
-        return Route.between(start, end, rows, torch.ones_like(image[:, :1]), groups, together=self.together)
+        sample = torch.arange(rows.start, rows.stop, device=image.device)
+        return Route.between(start, end, sample, torch.ones_like(image[:, :1]), groups, together=self.together)
 
 
 def uncoupled(joint: Trace, directions: int) -> Trace:

@@ -34,7 +34,7 @@ class Planned(Protocol):
     def together(self) -> int: ...
     @property
     def label(self) -> str: ...
-    def trace(self, problem: Problem, rows: Tensor, points: int, heard: Heard | None) -> Trace: ...
+    def trace(self, problem: Problem, rows: range, points: int, heard: Heard | None) -> Trace: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Plan:
     baselines: Mapping[Direction, Tensor]  # b n each
     label: str
 
-    def trace(self, problem: Problem, rows: Tensor, points: int, heard: Heard | None) -> Trace:
+    def trace(self, problem: Problem, rows: range, points: int, heard: Heard | None) -> Trace:
         """What the walks of these rows leave behind."""
         route = _route(problem, self, rows)
         ground, path = ground_of(problem, self.path, self.rule, route)
@@ -110,8 +110,7 @@ def follow(problem: Problem, plan: Planned, run: Run) -> Attribution:
 
     def work(first: int, last: int) -> Trace:
         meter.go_back_to(first)
-        rows = torch.arange(first, last, device=problem.x.device)
-        return plan.trace(problem, rows, points, meter.hear if run.progress else None)
+        return plan.trace(problem, range(first, last), points, meter.hear if run.progress else None)
 
     try:
         with problem.fusing():
@@ -123,15 +122,27 @@ def follow(problem: Problem, plan: Planned, run: Run) -> Attribution:
     return result
 
 
-def _route(problem: Problem, plan: Plan, rows: Tensor) -> Route:
+def _route(problem: Problem, plan: Plan, rows: range) -> Route:
     """Where these rows of the list of walks start and end; nothing here waits for the device."""
     directions = list(plan.baselines)  # to the baseline first, where both are walked
-    sample, number = rows // len(directions), (rows % len(directions))[:, None]
-    up = number >= ("to_baseline" in directions)  # r 1
-    first, last = plan.baselines[directions[0]], plan.baselines[directions[-1]]
-    image, baseline = problem.x[sample], torch.where(number == 0, first[sample], last[sample])
-    start, end = torch.where(up, baseline, image), torch.where(up, image, baseline)
-    return Route.between(start, end, sample, torch.where(up, 1.0, -1.0).to(image), problem.features)
+    samples = slice(rows.start // len(directions), -(-rows.stop // len(directions)))
+    image = problem.x[samples]
+    ends = [(b[samples], image) if d == "to_image" else (image, b[samples]) for d, b in plan.baselines.items()]
+    skipped = rows.start - samples.start * len(directions)  # a batch may begin, and end, amid a sample
+    start, end = (_woven(points)[skipped : skipped + len(rows)] for points in zip(*ends, strict=True))
+    place = torch.arange(rows.start, rows.stop, device=image.device)
+    up = place % len(directions) >= ("to_baseline" in directions)
+    sign = torch.where(up, 1.0, -1.0).to(image)[:, None]
+    return Route.between(start, end, place // len(directions), sign, problem.features)
+
+
+def _woven(points: tuple[Tensor, ...]) -> Tensor:
+    """d points of every sample (b n each) as rows, those of a sample side by side.
+
+    >>> _woven((torch.tensor([[1], [2]]), torch.tensor([[3], [4]]))).flatten().tolist()
+    [1, 3, 2, 4]
+    """
+    return torch.stack(points, 1).flatten(0, 1)
 
 
 def _points_per_row(tape_bytes: int, rows: int, x: Tensor) -> int:
@@ -142,13 +153,13 @@ def _points_per_row(tape_bytes: int, rows: int, x: Tensor) -> int:
 def _assembled(problem: Problem, plan: Planned, traces: list[Trace], details: dict[str, object]) -> Attribution:
     """One `Attribution` from the traces of all rows."""
     directions = list(plan.baselines)
-    values = torch.cat([t.values for t in traces])  # rows n
+    values = _joined([t.values for t in traces])  # rows n
     scores = _side_by_side([t.scores for t in traces])
     steps = torch.cat([t.steps for t in traces])
     first, last = scores[:, 0], scores.gather(1, steps[:, None]).squeeze(1)
     per_row = {
         "scores": scores,
-        "order": torch.cat([t.order for t in traces]),
+        "order": _joined([t.order for t in traces]),
         "steps": steps,
         "credit": total(values),
         "rise": last - first,
@@ -172,6 +183,11 @@ def _assembled(problem: Problem, plan: Planned, traces: list[Trace], details: di
         details={**problem.describe(), **details},
         tapes=_tapes(problem, directions, [tape for t in traces for tape in t.tapes]),
     )
+
+
+def _joined(parts: list[Tensor]) -> Tensor:
+    """One after the other; a single one as it is, since to copy it would take memory."""
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
 def _side_by_side(scores: list[Tensor]) -> Tensor:

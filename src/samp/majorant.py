@@ -12,7 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 Piece = tuple[float, float, int]  # rise, length and segments
-LONG = 32.0  # groups, and a fiftieth of the way: a piece of so many says little about each of them
+LONG = 32.0  # groups, and one in so many of the way: a piece of that length says little about each of them
+ONE_IN = 50
 ALIKE = 0.5  # of a long piece's slope: the next one, if long too, falls together with it
 STEEP = 8.0  # how much higher than its mean a long piece may start, from its low end; a short one falls evenly
 SAME = 1e-4  # slopes that differ by less are the same, up to the rounding of scores
@@ -39,7 +40,7 @@ def stretches(rise: list[float], length: list[float]) -> list[int]:
     >>> stretches([300.0, 200.0, 90.0], [100.0, 100.0, 100.0]), stretches([3.0, 2.0, 0.9], [1.0, 1.0, 1.0])
     ([0, 0, 1], [0, 1, 2])
     """
-    long = float(_long(torch.tensor(sum(length))))
+    long = max(sum(length) / ONE_IN, LONG)
     joined: list[Piece] = []
     steepest: Piece = (0.0, 0.0, 0)
     for piece in _majorant(rise, length):
@@ -50,11 +51,6 @@ def stretches(rise: list[float], length: list[float]) -> list[int]:
             joined.append(piece)
             steepest = piece
     return _numbered(joined)
-
-
-def _long(length: Tensor) -> Tensor:
-    """How long a piece is that says little about each of its groups, on a way of this length."""
-    return (length / 50).clamp(min=LONG)
 
 
 def _majorant(rise: list[float], length: list[float]) -> list[Piece]:
@@ -151,7 +147,8 @@ def _steepness(rise: Tensor, length: Tensor, piece: Tensor, lengths: Tensor) -> 
     apart = torch.zeros_like(rise).scatter_reduce(1, piece, apart, "amax")
     steps = torch.zeros_like(rise).scatter_add(1, piece, (length > 0).to(rise))
     even = torch.where((steps > 1) & (apart <= SAME * slope.abs()), 1.0, 2.0).to(rise)
-    return torch.where(lengths >= _long(lengths.sum(1, keepdim=True)), STEEP, even)
+    long = (lengths.sum(1, keepdim=True) / ONE_IN).clamp(min=LONG)
+    return torch.where(lengths >= long, STEEP, even)
 
 
 def _fall(slope: Tensor, last: Tensor, steepness: Tensor) -> tuple[Tensor, Tensor]:

@@ -42,7 +42,7 @@ class Account(Protocol):
     """Keeps what is earned on a walk: hears of every segment, and at the end says the credit of each row's elements."""
 
     def add(self, before: Step, after: Step) -> None: ...
-    def values(self) -> Tensor: ...  # R n
+    def values(self) -> Tensor: ...  # R n, asked for once, and given away
     def blind(self) -> Tensor: ...  # R
 
 
@@ -63,7 +63,7 @@ class Summed:
             self.unseen[after.rows] += self.credit.blind(before, after)
 
     def values(self) -> Tensor:
-        return self.earned * self.sign
+        return self.earned.mul_(self.sign)  # the last that is done with it
 
     def blind(self) -> Tensor:
         return self.unseen
@@ -93,7 +93,7 @@ def trace(
         if before is not None:
             before = before if step.kept is None else before.keep(step.kept)
             account.add(before, step)
-            _mark(order, step.rows, before.moving & ~step.moving, step.number)
+            _mark(order, step.rows, before.moving > step.moving, step.number)
         seen.append((step.rows, step.value, step.finite))
         recorder.see(step)
         if progress:  # only then: counting arrivals waits for the device
@@ -102,7 +102,7 @@ def trace(
             progress(len(step.rows), int((arrived | broken).sum()))
         before = step
     scores, last, failed = _curves(seen, count)
-    values = account.values().masked_fill((failed >= 0)[:, None], math.nan)
+    values = account.values().masked_fill_((failed >= 0)[:, None], math.nan)
     return Trace(values, scores, order, last, account.blind(), failed, recorder.tapes())
 
 

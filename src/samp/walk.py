@@ -19,6 +19,7 @@ from samp.groups import Grouping
 
 LOOK_EVERY = 16
 Function = TypeVar("Function", bound=Callable[..., Any])
+Known = tuple[Tensor, Tensor, Tensor]  # of a Step: guide (r n), moving (r g) and finite (r)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +47,9 @@ class Route:
         as infinitely long, so that no rule shortens its steps and the straight line is one of them.
         """
         each = (len(start), together, -1)
-        groups, length = groups.select(sample), (end - start).abs().view(each).sum(2)
-        rounding = torch.isclose(start, end, rtol=64 * torch.finfo(end.dtype).eps, atol=0.0).view(each).all(2)
+        groups, way = groups.select(sample), (end - start).abs_()
+        length = way.view(each).sum(2)
+        rounding = (way <= end.abs().mul_(64 * torch.finfo(end.dtype).eps)).view(each).all(2)
         to_move = groups.any(start != end).sum(1, keepdim=True)
         return cls(start, end, sample, sign, groups, length.masked_fill(rounding, torch.inf), to_move)
 
@@ -119,7 +121,7 @@ def walk(
     looks only once a row can have arrived, and now and then before, for rows that failed or stand still. `fuse` may
     compile the work between two gradients.
     """
-    stand, move = fuse(_stand), fuse(_move)
+    stand, move, advance = fuse(_stand), fuse(_move), fuse(_advance)
     ordinary = (route.to_move > 0) & route.length.isfinite()
     least_steps = max(path.least_steps(route), rule.least_steps()) if ordinary.all() else 0
     most_steps = path.most_steps(route) + rule.most_steps(route) + 8  # 8: rounding may cost a step here and there
@@ -128,26 +130,27 @@ def walk(
     kept: Tensor | None = None
     for number in range(most_steps + 1):
         value, gradient = ground.value_and_gradient(x, route.sample)
-        # by itself where there is no last step: that would be compiled apart
-        guide, moving, finite = (stand if last else _stand)(x, value, gradient, last, route, momentum)
-        step = Step(number, rows, kept, x, value, gradient, guide, moving, finite)
+        look = number >= least_steps or number % LOOK_EVERY == LOOK_EVERY - 1
+        proposed: Tensor | None = None
+        if look or fuse is as_it_is:
+            known = (stand if last else _stand)(x, value, gradient, last, route, momentum)
+        else:  # compiled as one, they read memory once
+            known, proposed = advance(x, value, gradient, last, route, momentum, path, rule)
+        step = Step(number, rows, kept, x, value, gradient, *known)
         yield step
 
-        look = number >= least_steps or number % LOOK_EVERY == LOOK_EVERY - 1
         kept = _still_going(step, last) if look else None
         if kept is not None:
             if len(kept) == 0:
                 return
             step, route = step.keep(kept), route.keep(kept)
-        # the first by itself, too: where x is the start, and the guide the gradient, it would be compiled apart
-        x = (move if last else _move)(step, route, path, rule)
+        # the first by itself: where x is the start, and the guide the gradient, it would be compiled apart
+        x = (move if last else _move)(step, route, path, rule) if proposed is None else proposed
         last, rows = step, step.rows
     raise _stalled(most_steps, x.dtype)
 
 
-def _stand(
-    x: Tensor, value: Tensor, gradient: Tensor, last: Step | None, route: Route, momentum: float
-) -> tuple[Tensor, Tensor, Tensor]:
+def _stand(x: Tensor, value: Tensor, gradient: Tensor, last: Step | None, route: Route, momentum: float) -> Known:
     """Guide (r n), which groups are short of their end (r g), and whether all are numbers (r), at points x."""
     guide = gradient if last is None or momentum == 0 else torch.lerp(gradient, last.guide, momentum)
     numbers = torch.isfinite(value) if value.ndim == 1 else torch.isfinite(value).all(1)
@@ -158,6 +161,22 @@ def _stand(
 
 def _move(step: Step, route: Route, path: Path, rule: StepRule) -> Tensor:
     return rule.limit(step.x, path.propose(step, route), route)
+
+
+def _advance(
+    x: Tensor,
+    value: Tensor,
+    gradient: Tensor,
+    last: Step | None,
+    route: Route,
+    momentum: float,
+    path: Path,
+    rule: StepRule,
+) -> tuple[Known, Tensor]:
+    """What is known at points x, and where to go from there (r n)."""
+    known = _stand(x, value, gradient, last, route, momentum)
+    step = Step(-1, route.sample, None, x, value, gradient, *known)  # neither number nor rows are asked for in here
+    return known, _move(step, route, path, rule)
 
 
 def _still_going(step: Step, last: Step | None) -> Tensor | None:

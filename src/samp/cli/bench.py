@@ -142,15 +142,18 @@ def startup(repeats: int) -> None:
 @bench.command()
 @click.option("--net", default="resnet50", show_default=True, help="resnet50 (random weights) or efficientnet-lite0.")
 @click.option("--images", default="1,2", show_default=True, help="Images explained in one call; several with commas.")
+@click.option("--rows", default=128, show_default=True, help="Rows a call at most; an image has two.")
 @click.option("--side", default=224, show_default=True, help="Pixels a side.")
 @click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
 @click.option("--repeats", default=3, show_default=True, help="Runs; the table shows their median.")
 @click.option("--compile/--no-compile", "compiled", default=False, help="Bare calls compiled, too (a minute each).")
 @click.option("--agreement", is_flag=True, help="Instead, how far fast maps of a real net agree with exact ones.")
-def speed(net: str, images: str, side: int, device: str, repeats: int, compiled: bool, agreement: bool) -> None:
+def speed(
+    net: str, images: str, rows: int, side: int, device: str, repeats: int, compiled: bool, agreement: bool
+) -> None:
     """Walks, exact and fast, beside the fastest bare gradients; one photo; memory; cost by images, steps and pixels.
 
-    Example: samp bench speed --device cuda --images 32,64,256 --repeats 3 --compile
+    Example: samp bench speed --device cuda --images 64,256 --rows 256 --repeats 3 --compile
     """
     from samp.bench.overhead import net_named
     from samp.bench.speed import Settings, tables
@@ -160,6 +163,6 @@ def speed(net: str, images: str, side: int, device: str, repeats: int, compiled:
         click.echo(agreements(device))
         return
     counts = tuple(sorted(int(count) for count in images.split(",")))
-    settings = Settings(device, counts, side=side, repeats=repeats, compiled=compiled)
+    settings = Settings(device, counts, rows, side, repeats, compiled)
     for table in tables(net_named(net).to(device), settings):
         click.echo(f"{table}\n")

@@ -17,8 +17,9 @@ from samp.batches import out_of_memory
 from samp.objectives import Index
 from samp.speed.calls import Feed, at_index, differentiated, in_range, widened
 from samp.speed.graphs import Captured
-from samp.speed.lowered import Lowered, reason_against
-from samp.speed.prepared import COMPILED, Prepared, prepared
+from samp.speed.lowered import Lowered
+from samp.speed.prepared import COMPILED, Prepared, kept, prepared
+from samp.speed.survey import reason_against
 
 if TYPE_CHECKING:
     from samp.problem import Problem
@@ -45,19 +46,23 @@ class Fast:
         self.used: set[str] = set()
         self.sizes: set[int] = set()
         self.failed: dict[str, str] = {}
-        self.why_not = reason_against(model, inputs)
-        if not self.why_not:
-            self._prepare(model, inputs)
-
-    def _prepare(self, model: Any, inputs: tuple[Tensor, ...]) -> None:
-        half = half_pays(inputs[0].device) and all(dtype == torch.float32 for dtype in self.feed.dtypes)
+        self.asked: tuple[Tensor, Tensor] | None = None
+        self.why_not = ""
         try:
-            self.ready = prepared(model, half, inputs[0].device)
-            self.failed |= self.ready.failed
+            self._prepare(model, inputs)
         except Exception as error:  # a model may refuse to be copied in any way
             if out_of_memory(error):
                 raise
             self.why_not = f"the model cannot be copied ({_sentence(error)})"
+
+    def _prepare(self, model: Any, inputs: tuple[Tensor, ...]) -> None:
+        device = inputs[0].device
+        half = half_pays(device) and all(dtype == torch.float32 for dtype in self.feed.dtypes)
+        self.ready = kept(model, half, device)  # asked first: of one that is kept nothing is to be said against
+        if self.ready is None:
+            self.why_not = reason_against(model, inputs)
+            self.ready = None if self.why_not else prepared(model, half, device)
+        self.failed |= self.ready.failed if self.ready else {}
 
     def value_and_gradient(self, problem: Problem, x: Tensor, samples: Tensor) -> Found:
         """Score (r) and gradient (r n) at points x, by the fastest way that works.
@@ -128,7 +133,7 @@ class Fast:
         ready, asked = self.ready, problem.objective
         if ready is None or ready.capture is None or not isinstance(asked, Index):
             raise TypeError("only scores at an index are captured")
-        index = asked.index[samples]
+        index = self._index(asked, samples)
         if (self.feed, size) not in ready.graphs:
             net = self._called(ready, problem, x[:1].repeat(size, 1), samples[:1].repeat(size))
             ready.outputs[self.feed] = net.sizes
@@ -137,6 +142,12 @@ class Fast:
         found = ready.graphs[self.feed, size](x, index)
         self.sizes.add(size)
         return found
+
+    def _index(self, asked: Index, samples: Tensor) -> Tensor:
+        """The places of these samples' scores; looked up once for all steps of a batch."""
+        if self.asked is None or self.asked[0] is not samples:
+            self.asked = samples, asked.index[samples]
+        return self.asked[1]
 
     def _called(self, ready: Prepared, problem: Problem, x: Tensor, samples: Tensor) -> Lowered:
         """The net to capture, called once: that compiles it, and checks the target. Uncompiled, where that fails."""

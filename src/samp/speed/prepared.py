@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from itertools import count
 from typing import Any
 
@@ -15,7 +15,8 @@ from samp.batches import release
 from samp.speed.calls import Feed
 from samp.speed.fused import many_kinds
 from samp.speed.graphs import Capture, Captured, CudaCapture, Sizes
-from samp.speed.lowered import Lowered, form, lowered, refresh
+from samp.speed.lowered import Lowered, Refresh, lowered
+from samp.speed.survey import Survey
 
 Compile = Callable[[nn.Module], Callable[..., Any]]
 COMPILED = "compiled"
@@ -26,10 +27,13 @@ class Prepared:
     """A model's copy with the ways to call it; `failed` holds the ways that it does not bear, with the reasons."""
 
     def __init__(self, model: nn.Module, half: bool, device: torch.device) -> None:
-        self.form, self.half, self.device_type = form(model), half, device.type
+        survey = Survey(model)
+        self.form, self.half, self.device = survey.form, half, device
         self.copy = lowered(model, half)
+        self.refresh = Refresh(self.copy, survey.tensors)
         self.plain = Lowered(self.copy, device.type, half)
         self.compiled: Lowered | None = None
+        self.seen = 0  # calls of the copy, when it was last looked at
         self.capture: Capture | None = None
         self.graphs: dict[tuple[Feed, int], Captured] = {}
         self.sizes: dict[Feed, Sizes] = {}
@@ -41,7 +45,7 @@ class Prepared:
 
     def equip(self, compile: Compile | None, capture: Capture | None) -> None:
         """Have calls compiled, and small ones captured."""
-        self.compiled = Lowered(_any_rows(compile(self.copy)), self.device_type, self.half) if compile else None
+        self.compiled = Lowered(_any_rows(compile(self.copy)), self.device.type, self.half) if compile else None
         self.capture = capture
 
     @property
@@ -61,9 +65,14 @@ class Prepared:
         self.sizes.clear()
         release()
 
-    def fits(self, model: nn.Module, half: bool) -> bool:
-        """Whether all but the model's numbers is as it was."""
-        return self.half == half and self.form == form(model)
+    def renewed(self, model: nn.Module, half: bool, device: torch.device) -> bool:
+        """Copy the model's numbers; done unless more than these changed, or the copy has made a tensor of its own."""
+        survey = Survey(model)
+        if (half, device, survey.form) != (self.half, self.device, self.form):
+            return False
+        calls = self.plain.calls + (self.compiled.calls if self.compiled else 0)
+        called, self.seen = calls != self.seen, calls
+        return self.refresh(survey.tensors, called)
 
 
 def _any_rows(net: Callable[..., Any]) -> Callable[..., Any]:
@@ -86,8 +95,14 @@ def _any_rows(net: Callable[..., Any]) -> Callable[..., Any]:
 _KEPT: dict[int, Prepared] = {}
 
 
+def kept(model: nn.Module, half: bool, device: torch.device) -> Prepared | None:
+    """The model made ready, from last time, with its numbers of now; None where more than these changed."""
+    known = _KEPT.get(id(model))
+    return known if known is not None and known.renewed(model, half, device) else None
+
+
 def prepared(model: nn.Module, half: bool, device: torch.device) -> Prepared:
-    """The model made ready, from last time where nothing but its numbers changed; these are copied anew in any case.
+    """The model made ready, from last time where nothing but its numbers changed.
 
     Nothing here keeps the model itself alive, and what is kept goes with it.
 
@@ -96,12 +111,9 @@ def prepared(model: nn.Module, half: bool, device: torch.device) -> Prepared:
     >>> prepared(model, True, torch.device("cpu")) is first
     True
     """
-    known = _KEPT.get(id(model))
-    if known is not None and known.fits(model, half):
-        with suppress(ValueError):  # the copy has made a tensor of its own since: another copy is due
-            refresh(known.copy, model)
-            return known
-    if known is None:
+    if (known := kept(model, half, device)) is not None:
+        return known
+    if id(model) not in _KEPT:
         weakref.finalize(model, _KEPT.pop, id(model), None)
     _KEPT[id(model)] = made = Prepared(model, half, device)
     return made
