@@ -128,6 +128,15 @@ def idgi(before: Step, after: Step) -> Tensor:
     return share * ((after.value - before.value)[:, None] / torch.where(total > 0, total, 1))
 
 
+def by_guide_alone(credit: Credit) -> bool:
+    """Whether a credit looks at guides and no gradients, so that these need not be kept.
+
+    >>> by_guide_alone(momentum), by_guide_alone(Shared(momentum)), by_guide_alone(left)
+    (True, True, False)
+    """
+    return credit is momentum or (isinstance(credit, Shared) and by_guide_alone(credit.base))
+
+
 NAMED: dict[str, Credit] = {
     "momentum": momentum,
     "left": left,

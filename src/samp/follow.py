@@ -14,7 +14,7 @@ from torch import Tensor
 
 from samp.attribution import Attribution, Direction, Tape, total
 from samp.batches import Batches, BatchSize
-from samp.credit import Credit
+from samp.credit import Credit, by_guide_alone
 from samp.paths import Salient
 from samp.problem import Problem
 from samp.progress import Meter
@@ -57,7 +57,13 @@ class Plan:
         # other paths count steps: each would compile anew
         fuse = problem.fuse if isinstance(path, Salient) else as_it_is
         quick = replace(path, loose=True) if isinstance(path, Salient) and fuse is not as_it_is else path
-        steps = walk(ground, route, quick, self.rule, self.momentum, fuse=fuse)
+        keep_start = not isinstance(path, Salient) or path.whole_way
+        keep_gradients = not by_guide_alone(self.credit)
+        steps = walk(
+            ground, route, quick, self.rule, self.momentum,
+            fuse=fuse, keep_start=keep_start, keep_gradients=keep_gradients,
+        )  # fmt: skip
+        route = route if keep_start else route.startless()  # or it would be kept here
         return trace(steps, route, Summed(self.credit, route, fuse), points, heard)
 
 

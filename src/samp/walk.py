@@ -9,7 +9,7 @@ Letters: r rows still walking, n elements, g groups, k steps, d directions that 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol, TypeVar
 
 import torch
@@ -55,8 +55,13 @@ class Route:
 
     def keep(self, rows: Tensor) -> Route:
         """The route of these rows alone."""
-        tensors = {f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name != "groups"}
-        return Route(groups=self.groups.select(rows), **tensors)
+        tensors = {f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name not in ("groups", "start")}
+        start = tensors["end"] if self.start is self.end else self.start[rows]
+        return Route(start=start, groups=self.groups.select(rows), **tensors)
+
+    def startless(self) -> Route:
+        """This route for those who do not ask for its start any more: the end takes its place, and no memory."""
+        return replace(self, start=self.end)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +80,10 @@ class Step:
 
     def keep(self, rows: Tensor) -> Step:
         """This step for these rows alone."""
-        tensors = (self.x, self.value, self.gradient, self.guide, self.moving, self.finite)
-        return Step(self.number, self.rows[rows], None, *[t[rows] for t in tensors])
+        guide = self.guide[rows]
+        gradient = guide if self.gradient is self.guide else self.gradient[rows]
+        others = (self.moving[rows], self.finite[rows])
+        return Step(self.number, self.rows[rows], None, self.x[rows], self.value[rows], gradient, guide, *others)
 
 
 class Landscape(Protocol):
@@ -113,19 +120,29 @@ def as_it_is(function: Function) -> Function:
 
 
 def walk(
-    ground: Landscape, route: Route, path: Path, rule: StepRule, momentum: float = 0.0, *, fuse: Fuse = as_it_is
+    ground: Landscape,
+    route: Route,
+    path: Path,
+    rule: StepRule,
+    momentum: float = 0.0,
+    *,
+    fuse: Fuse = as_it_is,
+    keep_start: bool = True,
+    keep_gradients: bool = True,
 ) -> Iterator[Step]:
     """Every Step from start to end: value and gradient, guide (Eq. 10), propose (Eq. 8), limit (Eq. 9), move.
 
     A row leaves after the Step that stands on its end point. To find such rows the host waits for the device, so it
     looks only once a row can have arrived, and now and then before, for rows that failed or stand still. `fuse` may
-    compile the work between two gradients.
+    compile the work between two gradients. What nobody will ask for need not be kept: the start of the route, where the
+    path does without, and the gradients of the Steps, whose place their guides take.
     """
     stand, move, advance = fuse(_stand), fuse(_move), fuse(_advance)
     ordinary = (route.to_move > 0) & route.length.isfinite()
     least_steps = max(path.least_steps(route), rule.least_steps()) if ordinary.all() else 0
     most_steps = path.most_steps(route) + rule.most_steps(route) + 8  # 8: rounding may cost a step here and there
     x, rows = route.start, torch.arange(len(route.start), device=route.start.device)
+    route = route if keep_start else route.startless()
     last: Step | None = None
     kept: Tensor | None = None
     for number in range(most_steps + 1):
@@ -136,6 +153,7 @@ def walk(
             known = (stand if last else _stand)(x, value, gradient, last, route, momentum)
         else:  # compiled as one, they read memory once
             known, proposed = advance(x, value, gradient, last, route, momentum, path, rule)
+        gradient = gradient if keep_gradients else known[0]
         step = Step(number, rows, kept, x, value, gradient, *known)
         yield step
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import platform
 from collections.abc import Callable
 
@@ -26,6 +27,8 @@ def peak_bytes(work: Callable[[], object], device: torch.device | str) -> int:
     """
     if torch.device(device).type != "cuda":
         return 0
+    gc.collect()
+    torch.cuda.empty_cache()  # or graphs that are gone would count
     torch.cuda.reset_peak_memory_stats(device)
     work()
     wait(device)

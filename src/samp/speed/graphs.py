@@ -129,11 +129,13 @@ class CudaCapture:
     def __call__(self, fill: Callable[[], None]) -> Replay:
         with _CAPTURING, torch.cuda.device(self.device):
             here, stream = torch.cuda.current_stream(), _stream(self.device)
-            self._warm_up(fill, stream)
+            needed = self._warm_up(fill, stream)
             graph = torch.cuda.CUDAGraph()
             try:
                 # thread_local: what other threads do meanwhile (loading the next batch, say) is no concern of ours
                 with torch.cuda.graph(graph, pool=self.pool, stream=stream, capture_error_mode="thread_local"):
+                    # one block for all of it, given back at once: made piece by piece, a graph keeps half as much again
+                    torch.empty(needed, dtype=torch.uint8, device=self.device)
                     fill()
             finally:
                 torch.cuda.set_stream(here)  # a capture that fails may leave us on its own
@@ -150,15 +152,21 @@ class CudaCapture:
             self.last.record(stream)
 
     def room(self) -> bool:
-        """Whether as much memory as was ever in use is free: a graph keeps its own."""
+        """Whether as much memory as was in use since the last capture is free: a graph keeps its own."""
         free, _ = torch.cuda.mem_get_info(self.device)
         cached = torch.cuda.memory_reserved(self.device) - torch.cuda.memory_allocated(self.device)
         return free + cached > torch.cuda.max_memory_allocated(self.device)
 
-    def _warm_up(self, fill: Callable[[], None], stream: torch.cuda.Stream) -> None:
-        """On a stream of its own, as torch asks for before a capture."""
+    def _warm_up(self, fill: Callable[[], None], stream: torch.cuda.Stream) -> int:
+        """On a stream of its own, as torch asks for before a capture; gives the bytes that the last call took."""
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
-            for _ in range(WARM_UPS):
+            for _ in range(WARM_UPS - 1):
                 fill()
+            held = torch.cuda.memory_allocated(self.device)
+            torch.cuda.reset_peak_memory_stats(self.device)
+            fill()
+            needed = max(torch.cuda.max_memory_allocated(self.device) - held, 0)
         torch.cuda.current_stream().wait_stream(stream)
+        torch.cuda.empty_cache()  # what the calls took is not used again on this stream
+        return needed
