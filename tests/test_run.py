@@ -15,7 +15,7 @@ import torch
 import samp
 from samp import photos
 from samp.runs import Model, load, run
-from samp.runs.shards import packed
+from samp.runs.shards import stored
 from small_runs import CLASSES, classifier, data, out, rows, same
 
 __all__ = ["data", "out"]  # fixtures
@@ -65,8 +65,8 @@ def test_numbers_do_not_depend_on_the_form_of_their_file(
 def test_float16_keeps_maps_of_any_scale() -> None:
     for size in (1e-9, 1.0, 1e9):
         credit = size * torch.randn(50, generator=torch.Generator().manual_seed(0))
-        stored = packed([credit], torch.float16)
-        back = stored["maps"][0].float() * stored["scale"][0]
+        (found,) = stored(credit[None], torch.float16)
+        back = found.map.float() * found.scale
         assert torch.allclose(back, credit, rtol=2**-10, atol=float(credit.abs().max()) * 2**-24)
 
 

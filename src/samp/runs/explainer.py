@@ -15,18 +15,19 @@ import torch
 from torch import Tensor
 
 import samp
-from samp.attribution import Attribution
+from samp.attribution import Attribution, total
 from samp.batches import Batches, BatchSize, out_of_memory
 from samp.methods import Method
 from samp.metrics.concentration import concentration
 from samp.models import Classifier
 from samp.runs.feeding import Sample, inputs
+from samp.runs.shards import Stored, stored
 from samp.runs.sources import legible
 from samp.runs.tables import Row
 
 AT_ONCE = 128  # samples of one `samp.explain`: memory does not grow with the shard
 PREDICTED = "predicted"
-Answer = tuple[Row, Tensor | None]
+Answer = tuple[Row, Stored | None]
 
 
 class BrokenDeviceError(OSError):
@@ -38,15 +39,19 @@ class Explainer:
 
     `target` is a class by name or number, "predicted", or None: what the data set says, else the predicted one. `how`
     goes to `samp.explain`: its batch size, seed and speed.
+
+    All that is calculated is calculated where the net is: beside a GPU, a CPU that works on whole maps would be slow.
     """
 
-    def __init__(self, classifier: Classifier, method: Method, target: str | None, **how: Any) -> None:
-        self.classifier, self.target = classifier, target
+    def __init__(
+        self, classifier: Classifier, method: Method, target: str | None, map_dtype: torch.dtype, **how: Any
+    ) -> None:
+        self.classifier, self.target, self.map_dtype = classifier, target, map_dtype
         self.batch_size: BatchSize = how["batch_size"]
         self.how = {"method": method, **how}
         self.like = next((p for p in classifier.net.parameters() if p.is_floating_point()), torch.empty(0))
 
-    def explain(self, samples: Sequence[Sample]) -> tuple[list[Row], list[Tensor | None]]:
+    def explain(self, samples: Sequence[Sample]) -> tuple[list[Row], list[Stored | None]]:
         """A row and a map for each sample, in order; a sample that failed has a row with its error, and no map."""
         read = [sample for sample in samples if sample.shown is not None]
         done: dict[str, Answer] = {}
@@ -77,18 +82,19 @@ class Explainer:
         x = inputs([s.shown for s in chunk if s.shown is not None], self.classifier, self.like)
         outputs = self._outputs(x)  # b k
         classifier = self.classifier.with_outputs(outputs.shape[1])
-        targets = [self._target(classifier, sample, output) for sample, output in zip(chunk, outputs, strict=True)]
+        predicted = outputs.flatten(1).argmax(1).tolist()
+        targets = [self._target(classifier, *one, outputs.shape[1]) for one in zip(chunk, predicted, strict=True)]
         result, said = self._result(x, targets)
         whole = result.map.isfinite().flatten(1).all(1).tolist()
         numbers = _numbers(result, outputs[torch.arange(len(chunk)), targets])
-        maps = result.map.detach().cpu()
+        maps = stored(result.map, self.map_dtype)
         seconds = (time.perf_counter() - started) / len(chunk)
         answers: list[Answer] = []
         for i, sample in enumerate(chunk):
             if not whole[i]:
                 answers.append((failure(sample, said or "the map is not finite: try another dtype."), None))
                 continue
-            own = {"target": targets[i], "label": classifier.label(targets[i]), "predicted": int(outputs[i].argmax())}
+            own = {"target": targets[i], "label": classifier.label(targets[i]), "predicted": predicted[i]}
             row = {"id": sample.id, **own, **{name: values[i] for name, values in numbers.items()}, "seconds": seconds}
             answers.append((row, maps[i]))
         return answers
@@ -97,11 +103,11 @@ class Explainer:
         batches = Batches(self.batch_size, max(x[0].numel(), 1), x.device)
         with torch.no_grad():
             outputs = torch.cat(list(batches.over(len(x), lambda first, last: self.classifier.net(x[first:last]))))
-        return outputs.cpu().double()
+        return _doubled(outputs)
 
-    def _target(self, classifier: Classifier, sample: Sample, output: Tensor) -> int:
+    def _target(self, classifier: Classifier, sample: Sample, predicted: int, classes: int) -> int:
         asked = sample.target if self.target is None else self.target
-        return int(output.argmax()) if asked in (None, PREDICTED) else classifier.index(str(asked), len(output))
+        return predicted if asked in (None, PREDICTED) else classifier.index(str(asked), classes)
 
     def _result(self, x: Tensor, targets: list[int]) -> tuple[Attribution, str]:
         """The attribution, and what was said of samples that turned NaN on the way."""
@@ -122,12 +128,12 @@ def failure(sample: Sample, error: str) -> Row:
 
 def _alike(answers: Sequence[Answer], samples: Sequence[Sample]) -> list[Answer]:
     """The answers, where a map of another shape than the shard's first is a failure: one file holds one shape."""
-    first = next((found.shape for _, found in answers if found is not None), None)
+    first = next((found.map.shape for _, found in answers if found is not None), None)
     alike: list[Answer] = []
     for answer, sample in zip(answers, samples, strict=True):
         found = answer[1]
-        if found is not None and found.shape != first:
-            said = f"its map has shape {tuple(found.shape)} but the first of its shard {tuple(first or ())}: "
+        if found is not None and found.map.shape != first:
+            said = f"its map has shape {tuple(found.map.shape)} but the first of its shard {tuple(first or ())}: "
             answer = failure(sample, said + "give inputs of one shape, or --shard-size 1."), None
         alike.append(answer)
     return alike
@@ -135,8 +141,8 @@ def _alike(answers: Sequence[Answer], samples: Sequence[Sample]) -> list[Answer]
 
 def _numbers(result: Attribution, scores: Tensor) -> dict[str, list[Any]]:
     """A column for each number that is known of every sample; maps are sorted where they lie, on a GPU in no time."""
-    credit = result.group_values.detach().cpu().double().sum(1)
-    change = {way: values.detach().cpu().double() for way, values in result.score_change.items()}
+    credit = _doubled(total(result.group_values))
+    change = {way: _doubled(values) for way, values in result.score_change.items()}
     summed = torch.stack(list(change.values())).sum(0) if change else torch.full_like(credit, math.nan)
     flat = result.map.detach().flatten(1).nan_to_num()
     columns = {f"baseline_score_{way}": scores - values for way, values in change.items()}
@@ -149,6 +155,12 @@ def _numbers(result: Attribution, scores: Tensor) -> dict[str, list[Any]]:
         "gradients": result.gradients.tolist(),
         "forwards": [forwards] * len(flat),
     }
+
+
+def _doubled(values: Tensor) -> Tensor:
+    """On the CPU in float64; made so before it goes there, where the device has it (Apple's has not)."""
+    values = values.detach()
+    return values.cpu().double() if values.device.type == "mps" else values.double().cpu()
 
 
 def _finite(value: float) -> float | None:

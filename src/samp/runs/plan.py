@@ -85,7 +85,8 @@ class Worker:
             )
         self.plan = plan
         how = {"batch_size": plan.batch_size, "seed": plan.seed, "speed": plan.speed}
-        self.explainer = Explainer(classifier, plan.method, plan.target, **how)
+        self.map_dtype: torch.dtype = getattr(torch, plan.map_dtype)
+        self.explainer = Explainer(classifier, plan.method, plan.target, self.map_dtype, **how)
 
     def work(self, shard: int, samples: Sequence[Sample]) -> Outcome:
         """Explain these samples and write their shard."""
@@ -99,7 +100,7 @@ class Worker:
         started = time.monotonic()
         try:
             rows, maps = self.explainer.explain(samples)
-            together = packed(maps, getattr(torch, self.plan.map_dtype))
+            together = packed(maps, self.map_dtype)
         except BrokenDeviceError:
             raise
         except Exception as error:

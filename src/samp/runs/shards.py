@@ -78,7 +78,8 @@ class Shards:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     shards = Shards(Path(folder), "jsonl")
     ...     shards.make_folders()
-    ...     _ = shards.write(0, [{"id": "a", "score": 0.5}], packed([torch.ones(2, 2)], torch.float16))
+    ...     maps = packed(stored(torch.ones(1, 2, 2), torch.float16), torch.float16)
+    ...     _ = shards.write(0, [{"id": "a", "score": 0.5}], maps)
     ...     shards.receipt(0).rows, shards.maps(0)[0].tolist()
     (1, [[1.0, 1.0], [1.0, 1.0]])
     """
@@ -200,18 +201,38 @@ def listed(shards: Sequence[int], most: int = 10) -> str:
     return f"shard{'s' * (len(shards) > 1)} {numbers}"
 
 
-def packed(maps: Sequence[Tensor | None], dtype: torch.dtype) -> dict[str, Tensor]:
-    """Maps of one shape in one tensor, each divided by its largest size: float16 alone would lose small credit.
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """A map as it is stored: divided by its largest size, which is `scale`; float16 alone would lose small credit."""
 
-    >>> packed([torch.tensor([1e-9, 2e-9]), None], torch.float16)["maps"]
+    map: Tensor
+    scale: Tensor
+
+
+def stored(maps: Tensor, dtype: torch.dtype) -> list[Stored]:
+    """Each of these maps (b *d) as it is stored. Calculated where they lie; all that comes to the CPU is the result.
+
+    >>> [one.map.tolist() for one in stored(torch.tensor([[1e-9, 2e-9], [0.0, 0.0]]), torch.float16)]
+    [[0.5, 1.0], [0.0, 0.0]]
+    """
+    full = maps.detach().float()
+    largest = full.abs().flatten(1).nan_to_num().amax(1) if full.numel() else full.new_zeros(len(full))
+    scale = torch.where(largest > 0, largest, 1.0)
+    divided = (full / scale.view(-1, *[1] * (full.ndim - 1))).to(dtype)
+    return [Stored(*one) for one in zip(divided.cpu(), scale.cpu(), strict=True)]
+
+
+def packed(maps: Sequence[Stored | None], dtype: torch.dtype) -> dict[str, Tensor]:
+    """Maps of one shape in one tensor, NaN where there is none.
+
+    >>> packed([*stored(torch.tensor([[1.0, 2.0]]), torch.float16), None], torch.float16)["maps"]
     tensor([[0.5000, 1.0000],
             [   nan,    nan]], dtype=torch.float16)
     """
-    shape = next((found.shape for found in maps if found is not None), torch.Size((0,)))
-    full = torch.stack([torch.full(shape, torch.nan) if found is None else found.float() for found in maps])
-    largest = full.abs().flatten(1).nan_to_num().amax(1) if full.numel() else torch.zeros(len(full))
-    scale = torch.where(largest > 0, largest, 1.0)
-    return {"maps": (full / scale.view(-1, *[1] * len(shape))).to(dtype), "scale": scale}
+    shape = next((found.map.shape for found in maps if found is not None), torch.Size((0,)))
+    none = Stored(torch.full(shape, torch.nan, dtype=dtype), torch.tensor(1.0))
+    each = [found or none for found in maps]
+    return {"maps": torch.stack([one.map for one in each]), "scale": torch.stack([one.scale for one in each])}
 
 
 @contextmanager
