@@ -155,6 +155,15 @@ def test_the_dtype_reaches_the_net(dtype: str) -> None:
     assert answer(tiny(a_photo(), "--dtype", dtype, "--json"))[0]["dtype"] == f"torch.{dtype}"
 
 
+def test_fast_is_fast_and_says_so() -> None:
+    """Although a progress line would take a hook, which fast calls do not bear."""
+    fast, exact = (answer(tiny(a_photo(), "--speed", speed, "--json"))[0] for speed in ("fast", "exact"))
+    assert fast["speed"].startswith("fast: ")
+    assert exact["speed"] == "exact"
+    assert fast["credit"] == pytest.approx(exact["credit"], rel=0.05)
+    assert "speed:     fast: " in tiny(a_photo(), "--speed", "fast").stdout
+
+
 def test_the_seed_and_the_baseline_reach_the_method() -> None:
     words = ["--method", "ig", "--baseline", "uniform", "--json"]
     first, again, other = (answer(tiny(a_photo(), *words, "--seed", seed))[0]["credit"] for seed in ("1", "1", "2"))

@@ -14,8 +14,9 @@ import torch
 
 import samp
 from samp import photos
+from samp.models import Classifier
 from samp.runs import Model, load, run
-from samp.runs.shards import stored
+from samp.runs.shards import Shards, stored
 from small_runs import CLASSES, classifier, data, out, rows, same
 
 __all__ = ["data", "out"]  # fixtures
@@ -68,6 +69,37 @@ def test_float16_keeps_maps_of_any_scale() -> None:
         (found,) = stored(credit[None], torch.float16)
         back = found.map.float() * found.scale
         assert torch.allclose(back, credit, rtol=2**-10, atol=float(credit.abs().max()) * 2**-24)
+
+
+@pytest.mark.parametrize("size", [1e-60, 1.0, 1e45])
+def test_maps_of_a_net_in_float64_keep_their_range(tmp_path: Path, size: float) -> None:
+    """float32, in which others are scaled, would make zeros or infinities of them."""
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 2)).double().eval()
+    net[1].weight.data.mul_(size)
+    inputs = [torch.rand(3, 2, 2, dtype=torch.float64) for _ in range(2)]
+    run(inputs, out=tmp_path / "run", model=Classifier(net, "net", 2, 0.5, 0.5, ()), target=1, method="ig")
+    for one, found in zip(inputs, dict(load(tmp_path / "run").maps()).values(), strict=True):
+        expected = samp.explain(net, one[None], target=1, method="ig").map[0]
+        torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-6 * float(expected.abs().max()))
+
+
+def test_whoever_may_read_the_rows_may_read_the_maps(data: Path, out: Path) -> None:
+    run(data, out=out, model=classifier())
+    assert len({path.stat().st_mode for path in out.rglob("00*")}) == 1
+
+
+def test_a_run_that_may_not_be_read_is_not_called_damaged(data: Path, out: Path) -> None:
+    run(data, out=out, model=classifier())
+    (victim,) = (out / "maps").iterdir()
+    victim.chmod(0)
+    me = os.geteuid()
+    try:
+        if me == 0:  # who may read everything
+            os.seteuid(65534)
+        with pytest.raises(PermissionError, match="may not be read: ask its owner for leave"):
+            Shards(out, "parquet").receipt(0)
+    finally:
+        os.seteuid(me)
 
 
 # Going on.

@@ -93,6 +93,12 @@ def test_a_map_that_is_not_finite_is_a_failure(data: Path, out: Path) -> None:
     assert summary.explained == 7
 
 
+def test_a_net_without_a_row_for_each_input_gets_a_sentence(out: Path) -> None:
+    net = nn.Sequential(nn.Flatten(), nn.Linear(12, 1), nn.Flatten(0)).eval()
+    summary = run([torch.rand(3, 2, 2)], out=out, model=Classifier(net, "flat", 2, 0.5, 0.5, ()), method="ig")
+    assert summary.failures == {"0": "the net gives outputs of shape (1,): it must give one row for each input."}
+
+
 def test_a_device_that_is_lost_ends_the_run_which_goes_on_later(data: Path, tmp_path: Path) -> None:
     lost = Classifier(small_runs.Lost(tmp_path / "marker").eval(), "small", small_runs.SIDE, 0.5, 0.5, CLASSES)
     with pytest.raises(BrokenRunError, match=r"the device is lost \(CUDA error: unspecified") as broken:

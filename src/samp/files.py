@@ -41,7 +41,11 @@ def whole(path: Path) -> Iterator[Path]:
     path = path.resolve()  # what a link leads to is written, and the link stays
     unfinished = path.with_name(f".{path.name[:40]}.{os.getpid()}.part")  # 40 letters are 160 bytes at most, of 255
     try:
+        unfinished.touch()
+        mode = unfinished.stat().st_mode  # as the user's files have it; safetensors would let nobody else read its own
         yield unfinished
+        with suppress(OSError):  # some disks know no modes
+            unfinished.chmod(mode)
         os.replace(unfinished, path)
     except (OSError, SafetensorError) as error:  # the latter is what safetensors makes of a full disk
         said = getattr(error, "strerror", None) or str(error)

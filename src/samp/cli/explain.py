@@ -5,11 +5,23 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from samp.cli.options import ABOUT, PATH, MethodOptions, ModelOptions, method_options, model_options, target_option
+from samp.cli.options import (
+    ABOUT,
+    PATH,
+    MethodOptions,
+    ModelOptions,
+    method_options,
+    model_options,
+    speed_option,
+    target_option,
+)
+
+if TYPE_CHECKING:
+    from samp.speed import Speed
 
 EPILOG = f"""{ABOUT}
 
@@ -31,6 +43,7 @@ interrupted. Whatever was written by then is whole."""
     help="What to write: a picture, a page, arrays or the whole result.  [default: as --out ends, else png]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Numbers on stdout, one JSON object a line; all else on stderr.")
+@speed_option
 @model_options
 @method_options
 def explain(
@@ -40,6 +53,7 @@ def explain(
     out: Path | None,
     form: str | None,
     as_json: bool,
+    speed: Speed,
     model: ModelOptions,
     how: MethodOptions,
 ) -> None:
@@ -68,7 +82,7 @@ def explain(
     files, form = places(paths, out, form, several)
     make_room(files, several)
     method = how.method()
-    explainer = Explainer(model.load(), method, how.seed, target, top)
+    explainer = Explainer(model.load(), method, how.seed, target, top, speed)
     done = explain_all(explainer, list(zip(paths, files, strict=True)), form, _as_json if as_json else _in_words)
     if done < len(paths):
         if len(paths) > 1:  # of one, why has been said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from samp.files import UnwritableError
 from samp.methods import Method
 from samp.models import Classifier
 from samp.photos import UnreadableError
+from samp.speed import Speed
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +34,7 @@ class Explainer:
     seed: int
     target: str | None
     top: int
+    speed: Speed = "exact"
 
     def progress(self, photos: int) -> Progress:
         """A progress line for this many photos."""
@@ -43,9 +46,16 @@ class Explainer:
         asked = ask(path, self.classifier, self.target, self.top)
         x = asked.x.expand(len(asked.targets), -1, -1, -1)
         started = time.perf_counter()
-        with progress.watch(self.classifier.net, click.format_filename(path.name)):
+        # to watch a net takes a hook, and a net with hooks is explained exactly
+        watched = progress.watch(self.classifier.net, click.format_filename(path.name))
+        with watched if self.speed == "exact" else nullcontext():
             result = samp.explain(
-                self.classifier.net, x, target=list(asked.targets), method=self.method, seed=self.seed
+                self.classifier.net,
+                x,
+                target=list(asked.targets),
+                method=self.method,
+                seed=self.seed,
+                speed=self.speed,
             )
         seconds = time.perf_counter() - started
         return asked, result, [facts(asked, result, sample, seconds) for sample in range(len(x))]

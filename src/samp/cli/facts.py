@@ -43,6 +43,7 @@ def facts(asked: Asked, result: Attribution, sample: int, seconds: float) -> dic
         "gradients": int(result.gradients[sample]),
         "forwards": int(result.details.get("forwards", 0)),
         "seconds": round(seconds, 3),
+        "speed": result.details.get("speed", "exact"),
         "seed": result.details["seed"],
         "device": result.details["device"],
         "dtype": result.details["dtype"],
@@ -66,6 +67,7 @@ def lines(told: dict[str, Any]) -> dict[str, str]:
         "gradients": str(told["gradients"]),
         **({"forwards": str(told["forwards"])} if told["forwards"] else {}),
         "seconds": f"{told['seconds']:.2f}",
+        **({"speed": told["speed"]} if told.get("speed", "exact") != "exact" else {}),
         "method": told["method"],
     }
 

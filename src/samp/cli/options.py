@@ -162,6 +162,14 @@ def _method_names(ctx: click.Context, param: click.Parameter, incomplete: str) -
 
 target_option = click.option("--target", help="Class to explain, by name or number; the predicted one if left out.")
 
+speed_option = click.option(
+    "--speed",
+    type=click.Choice(["exact", "fast"]),
+    default="exact",
+    show_default=True,
+    help="fast: bfloat16 and channels last, on a GPU compiled too; maps differ a little.",
+)
+
 MODEL_OPTIONS = (
     click.option(
         "--model",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from samp.cli.options import ABOUT, PATH, MethodOptions, ModelOptions, method_options, model_options
+from samp.cli.options import ABOUT, PATH, MethodOptions, ModelOptions, method_options, model_options, speed_option
 from samp.cli.run_progress import Progress
 
 if TYPE_CHECKING:
@@ -53,13 +53,7 @@ def _whole_or_auto(words: str) -> Any:
     help="Class to explain, by name or number, or predicted.  [default: what the data set says, else predicted]",
 )
 @click.option("--batch-size", default="auto", type=_whole_or_auto, show_default=True, help="Walks per model call.")
-@click.option(
-    "--speed",
-    type=click.Choice(["exact", "fast"]),
-    default="exact",
-    show_default=True,
-    help="fast: bfloat16 and channels last, on a GPU compiled too; maps differ a little.",
-)
+@speed_option
 @click.option("--shard-size", type=click.IntRange(1), default=128, show_default=True, help="Inputs per file.")
 @click.option(
     "--map-dtype",

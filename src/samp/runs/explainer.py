@@ -49,6 +49,7 @@ class Explainer:
         self.classifier, self.target, self.map_dtype = classifier, target, map_dtype
         self.batch_size: BatchSize = how["batch_size"]
         self.how = {"method": method, **how}
+        self.classes: dict[tuple[str | None, int], int] = {}
         self.like = next((p for p in classifier.net.parameters() if p.is_floating_point()), torch.empty(0))
 
     def explain(self, samples: Sequence[Sample]) -> tuple[list[Row], list[Stored | None]]:
@@ -103,11 +104,17 @@ class Explainer:
         batches = Batches(self.batch_size, max(x[0].numel(), 1), x.device)
         with torch.no_grad():
             outputs = torch.cat(list(batches.over(len(x), lambda first, last: self.classifier.net(x[first:last]))))
+        if outputs.ndim < 2:
+            raise ValueError(f"the net gives outputs of shape {tuple(outputs.shape)}: it must give one row for each input.")
         return _doubled(outputs)
 
     def _target(self, classifier: Classifier, sample: Sample, predicted: int, classes: int) -> int:
         asked = sample.target if self.target is None else self.target
-        return predicted if asked in (None, PREDICTED) else classifier.index(str(asked), classes)
+        if asked in (None, PREDICTED):
+            return predicted
+        if (asked, classes) not in self.classes:  # a name is looked for among all
+            self.classes[asked, classes] = classifier.index(str(asked), classes)
+        return self.classes[asked, classes]
 
     def _result(self, x: Tensor, targets: list[int]) -> tuple[Attribution, str]:
         """The attribution, and what was said of samples that turned NaN on the way."""
@@ -141,7 +148,8 @@ def _alike(answers: Sequence[Answer], samples: Sequence[Sample]) -> list[Answer]
 
 def _numbers(result: Attribution, scores: Tensor) -> dict[str, list[Any]]:
     """A column for each number that is known of every sample; maps are sorted where they lie, on a GPU in no time."""
-    credit = _doubled(total(result.group_values))
+    values = result.group_values.detach()
+    credit = _doubled(total(values.cpu() if values.device.type == "mps" else values))
     change = {way: _doubled(values) for way, values in result.score_change.items()}
     summed = torch.stack(list(change.values())).sum(0) if change else torch.full_like(credit, math.nan)
     flat = result.map.detach().flatten(1).nan_to_num()

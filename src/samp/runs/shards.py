@@ -124,6 +124,8 @@ class Shards:
             receipt = Receipt(**json.loads(self._receipt(shard).read_text(encoding="utf-8")))
             as_said = self._holds if thorough or receipt.sizes is None else self._seems_to_hold
             return receipt if receipt.shard == shard and as_said(receipt) else None
+        except PermissionError as error:  # nothing is wrong with a file that may not be read
+            raise PermissionError(f"{error.filename} may not be read: ask its owner for leave.") from error
         except (OSError, ValueError, TypeError):  # not there, cut short, or of another kind
             return None
 
@@ -140,19 +142,20 @@ class Shards:
         return read_columns(self._numbers(shard), names)
 
     def maps(self, shard: int) -> Tensor:
-        """One map for each row in float32; NaN where the row failed."""
+        """One map for each row in float32 (in float64 if the net was); NaN where the row failed."""
         try:
             found = load_file(self._maps(shard))
         except SafetensorError as error:
             raise ValueError(f"{self._maps(shard)} is not whole ({error}): run again to repair it.") from error
-        maps, scale = found["maps"].float(), found["scale"]
-        return maps * scale.view(-1, *[1] * (maps.ndim - 1))
+        maps, scale = found["maps"], found["scale"]
+        return maps.to(scale.dtype) * scale.view(-1, *[1] * (maps.ndim - 1))
 
     def map(self, shard: int, place: int) -> Tensor:
-        """One map of a shard in float32, read without the others."""
+        """One map of a shard, as `maps` gives it, read without the others."""
         try:
             with safe_open(self._maps(shard), "pt") as file:
-                found: Tensor = file.get_slice("maps")[place : place + 1][0].float() * file.get_tensor("scale")[place]
+                scale = file.get_tensor("scale")[place]
+                found: Tensor = file.get_slice("maps")[place : place + 1][0].to(scale.dtype) * scale
         except SafetensorError as error:
             raise ValueError(f"{self._maps(shard)} is not whole ({error}): run again to repair it.") from error
         return found
@@ -215,7 +218,8 @@ def stored(maps: Tensor, dtype: torch.dtype) -> list[Stored]:
     >>> [one.map.tolist() for one in stored(torch.tensor([[1e-9, 2e-9], [0.0, 0.0]]), torch.float16)]
     [[0.5, 1.0], [0.0, 0.0]]
     """
-    full = maps.detach().float()
+    full = maps.detach()
+    full = full.to(torch.promote_types(full.dtype, torch.float32))
     largest = full.abs().flatten(1).nan_to_num().amax(1) if full.numel() else full.new_zeros(len(full))
     scale = torch.where(largest > 0, largest, 1.0)
     divided = (full / scale.view(-1, *[1] * (full.ndim - 1))).to(dtype)
@@ -232,7 +236,7 @@ def packed(maps: Sequence[Stored | None], dtype: torch.dtype) -> dict[str, Tenso
     shape = next((found.map.shape for found in maps if found is not None), torch.Size((0,)))
     none = Stored(torch.full(shape, torch.nan, dtype=dtype), torch.tensor(1.0))
     each = [found or none for found in maps]
-    return {"maps": torch.stack([one.map for one in each]), "scale": torch.stack([one.scale for one in each])}
+    return {"maps": torch.stack([one.map for one in each]), "scale": torch.cat([one.scale[None] for one in each])}
 
 
 @contextmanager

@@ -46,7 +46,7 @@ class Fast:
         self.used: set[str] = set()
         self.sizes: set[int] = set()
         self.failed: dict[str, str] = {}
-        self.asked: tuple[Tensor, Tensor] | None = None
+        self.asked: tuple[Index, Tensor, Tensor] | None = None
         self.why_not = ""
         try:
             self._prepare(model, inputs)
@@ -145,9 +145,9 @@ class Fast:
 
     def _index(self, asked: Index, samples: Tensor) -> Tensor:
         """The places of these samples' scores; looked up once for all steps of a batch."""
-        if self.asked is None or self.asked[0] is not samples:
-            self.asked = samples, asked.index[samples]
-        return self.asked[1]
+        if self.asked is None or self.asked[0] is not asked or self.asked[1] is not samples:
+            self.asked = asked, samples, asked.index[samples]
+        return self.asked[2]
 
     def _called(self, ready: Prepared, problem: Problem, x: Tensor, samples: Tensor) -> Lowered:
         """The net to capture, called once: that compiles it, and checks the target. Uncompiled, where that fails."""
