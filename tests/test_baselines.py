@@ -64,6 +64,23 @@ def test_both_ways_to_blur_are_one(seed: int, reach: int, size: tuple[int, int],
     torch.testing.assert_close(by_matrix, by_shifts, **CLOSE)
 
 
+def test_a_blur_by_a_matrix_keeps_its_digits_and_outlives_its_caller() -> None:
+    """Whatever is set around the call that first makes the matrix."""
+    x = torch.rand(1, 1, 17, 17)
+    with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
+        made = blurred_by_matrix(x, 2, 7, 1.7)
+    assert made.dtype == torch.float32
+    torch.testing.assert_close(made, blurred_by_shifts(x, 2, 7, 1.7))
+    blurred_by_matrix(x.requires_grad_(), 2, 7, 1.7).sum().backward()
+    assert x.grad is not None
+
+
+@pytest.mark.parametrize("sigma", [1e-160, 1e-320])
+def test_a_blur_without_any_width_is_the_image(sigma: float) -> None:
+    x = images(0, 1, 1, 5, 5)
+    assert torch.equal(Blurred(3, sigma)(x), x)
+
+
 def test_paper_blur_equals_scipys_with_the_same_reach() -> None:
     ndimage = pytest.importorskip("scipy.ndimage")
     x = images(1, 2, 3, 28, 28)

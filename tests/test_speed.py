@@ -63,6 +63,14 @@ def test_targets_of_any_kind_are_explained_fast(equip: Equip, target: Any) -> No
     agree(samp.explain(model, x, target=target, speed="fast"), samp.explain(model, x, target=target))
 
 
+def test_every_batch_of_a_captured_call_has_its_own_targets(equip: Equip) -> None:
+    equip(None, as_is)
+    model, x, target = net(), images(4), [0, 1, 2, 3]
+    quick = samp.explain(model, x, method=EVEN, target=target, batch_size=2, speed="fast")
+    agree(quick, samp.explain(model, x, method=EVEN, target=target, batch_size=2))
+    assert quick.details["speed"] == "fast: channels last, CUDA graphs of 2 rows"
+
+
 def test_one_captured_call_serves_other_targets_and_other_inputs(equip: Equip) -> None:
     equip(None, as_is)
     model = net()

@@ -224,6 +224,25 @@ def test_an_absurdly_small_eta_is_an_error_and_not_an_endless_walk(eta: float) -
         samp.explain(net(0).float(), images(0, 1, 12).float() + 1, method=samp.SAMP(eta=eta))
 
 
+def test_a_rule_and_a_path_of_the_users_find_all_there_is() -> None:
+    """What the library's own do without is not kept for them; others may ask for it."""
+
+    class Halfway(MaxL1):
+        def limit(self, x: Tensor, proposal: Tensor, route: Any) -> Tensor:
+            assert not torch.equal(route.start, route.end)
+            return super().limit(x, proposal, route)
+
+    class Curious(Salient):
+        def propose(self, step: Any, route: Any) -> Tensor:
+            assert step.number == 0 or not torch.equal(step.gradient, step.guide)
+            return super().propose(step, route)
+
+    x, how = images(0, 2, 12), {"momentum": 0.5, "credit": "momentum"}
+    for path, rule in ((Salient(3), Halfway(0.3)), (Curious(3), MaxL1(0.3))):
+        result = travel(net(0), x, path, rule=rule, **how)
+        assert torch.equal(result.values, travel(net(0), x, Salient(3), rule=MaxL1(0.3), **how).values)
+
+
 def test_a_path_that_never_arrives_is_an_error_and_not_an_endless_walk() -> None:
     class Zeno:
         def propose(self, step: Any, route: Any) -> Tensor:

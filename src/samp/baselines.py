@@ -17,6 +17,7 @@ from functools import lru_cache
 from numbers import Real
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -223,7 +224,8 @@ def _takes_seed(baseline: Callable[..., Tensor]) -> bool:
 
 
 def _blur_along(x: Tensor, axis: int, kernel: int, sigma: float) -> Tensor:
-    return (blurred_by_matrix if x.is_cuda else blurred_by_shifts)(x, axis, kernel, sigma)
+    precise = torch.get_float32_matmul_precision() == "highest"  # or products would keep three digits
+    return (blurred_by_matrix if x.is_cuda and precise else blurred_by_shifts)(x, axis, kernel, sigma)
 
 
 def blurred_by_shifts(x: Tensor, axis: int, kernel: int, sigma: float) -> Tensor:
@@ -237,28 +239,29 @@ def blurred_by_shifts(x: Tensor, axis: int, kernel: int, sigma: float) -> Tensor
 
 def blurred_by_matrix(x: Tensor, axis: int, kernel: int, sigma: float) -> Tensor:
     """A product with a matrix that holds what each pixel is worth to each blurred one: for GPUs, where it is nine times
-    as fast, and where nets promise no same bits either.
+    as fast at 224 pixels, and where nets promise no same bits either.
     """
     matrix = _blur_matrix(x.shape[axis], kernel, sigma, x.dtype, x.device)
-    return torch.matmul(x, matrix.T) if axis == 3 else torch.matmul(matrix, x)
+    with torch.autocast(x.device.type, enabled=False):  # a caller's own
+        return torch.matmul(x, matrix.T) if axis == 3 else torch.matmul(matrix, x)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=4)
 def _blur_matrix(size: int, kernel: int, sigma: float, dtype: torch.dtype, device: torch.device) -> Tensor:
-    rows = [[0.0] * size for _ in range(size)]
-    places = _reflected(size, kernel)
-    for place, row in enumerate(rows):
-        for source, weight in zip(places[place : place + kernel], _weights(kernel, sigma), strict=True):
-            row[source] += weight
-    return torch.tensor(rows, dtype=dtype, device=device)
+    matrix = np.zeros((size, size))
+    places = np.lib.stride_tricks.sliding_window_view(np.array(_reflected(size, kernel)), kernel)  # size k
+    np.add.at(matrix, (np.arange(size)[:, None], places), np.array(_weights(kernel, sigma)))
+    with torch.inference_mode(False):  # it outlives the caller's
+        return torch.from_numpy(matrix).to(device, dtype)
 
 
 @lru_cache(maxsize=8)
 def _weights(kernel: int, sigma: float) -> tuple[float, ...]:
     """A Gaussian of this width that sums to 1."""
     reach = kernel // 2
-    bell = [math.exp(-0.5 * (place / sigma) ** 2) for place in range(-reach, reach + 1)]
-    return tuple(weight / sum(bell) for weight in bell)
+    bell = [math.exp(-0.5 * (place / sigma) * (place / sigma)) for place in range(-reach, reach + 1)]
+    whole = sum(bell)
+    return tuple(weight / whole for weight in bell)
 
 
 @lru_cache(maxsize=8)

@@ -134,7 +134,7 @@ def by_guide_alone(credit: Credit) -> bool:
     >>> by_guide_alone(momentum), by_guide_alone(Shared(momentum)), by_guide_alone(left)
     (True, True, False)
     """
-    return credit is momentum or (isinstance(credit, Shared) and by_guide_alone(credit.base))
+    return credit is momentum or (type(credit) is Shared and by_guide_alone(credit.base))
 
 
 NAMED: dict[str, Credit] = {

@@ -60,7 +60,8 @@ def explain(
       then differ, somewhat more than when an input changes by 1/1000; regions rank alike for SAMP++ and mostly for
       coupled. On single photos Deletion and Insertion agreed within 0.06 (SAMP++, three nets) and 0.09 (coupled, two
       nets) on a CPU; over 40 photos on a GPU coupled's means differed by 0.003 and 0.015.
-      `result.details["speed"]` says what was used, and why the rest was not.
+      `result.details["speed"]` says what was used, and why the rest was not. (Where a call is captured, torch's own
+      peak of memory starts anew.)
 
     The model is left as it was found, and no gradient of a parameter is computed. The default's credit sums to the
     change of the score; of other methods look at `result.residual`: the paper's credit ranks well but rarely sums to it

@@ -19,6 +19,7 @@ from samp.paths import Salient
 from samp.problem import Problem
 from samp.progress import Meter
 from samp.speed.ahead import ground_of
+from samp.step_rules import MaxL1, Unlimited
 from samp.trace import RowTape, Summed, Trace, trace
 from samp.walk import Path, Route, StepRule, as_it_is, walk
 
@@ -57,8 +58,10 @@ class Plan:
         # other paths count steps: each would compile anew
         fuse = problem.fuse if isinstance(path, Salient) else as_it_is
         quick = replace(path, loose=True) if isinstance(path, Salient) and fuse is not as_it_is else path
-        keep_start = not isinstance(path, Salient) or path.whole_way
-        keep_gradients = not by_guide_alone(self.credit)
+        # ours, that is: what a user's path or rule asks for is not known
+        ours = type(path) is Salient and type(self.rule) in (Unlimited, MaxL1)
+        keep_start = not (ours and isinstance(path, Salient) and not path.whole_way)
+        keep_gradients = not ours or not by_guide_alone(self.credit)
         steps = walk(
             ground, route, quick, self.rule, self.momentum,
             fuse=fuse, keep_start=keep_start, keep_gradients=keep_gradients,
@@ -130,14 +133,14 @@ def follow(problem: Problem, plan: Planned, run: Run) -> Attribution:
 
 def _route(problem: Problem, plan: Plan, rows: range) -> Route:
     """Where these rows of the list of walks start and end; nothing here waits for the device."""
-    directions = list(plan.baselines)  # to the baseline first, where both are walked
+    directions = list(plan.baselines)
     samples = slice(rows.start // len(directions), -(-rows.stop // len(directions)))
     image = problem.x[samples]
     ends = [(b[samples], image) if d == "to_image" else (image, b[samples]) for d, b in plan.baselines.items()]
     skipped = rows.start - samples.start * len(directions)  # a batch may begin, and end, amid a sample
     start, end = (_woven(points)[skipped : skipped + len(rows)] for points in zip(*ends, strict=True))
     place = torch.arange(rows.start, rows.stop, device=image.device)
-    up = place % len(directions) >= ("to_baseline" in directions)
+    up = place % len(directions) == (directions.index("to_image") if "to_image" in directions else -1)
     sign = torch.where(up, 1.0, -1.0).to(image)[:, None]
     return Route.between(start, end, place // len(directions), sign, problem.features)
 

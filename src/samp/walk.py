@@ -134,8 +134,8 @@ def walk(
 
     A row leaves after the Step that stands on its end point. To find such rows the host waits for the device, so it
     looks only once a row can have arrived, and now and then before, for rows that failed or stand still. `fuse` may
-    compile the work between two gradients. What nobody will ask for need not be kept: the start of the route, where the
-    path does without, and the gradients of the Steps, whose place their guides take.
+    compile the work between two gradients. What nobody will ask for need not be kept: the start of the route, where
+    path and rule do without, and the gradients of the Steps, whose place their guides take.
     """
     stand, move, advance = fuse(_stand), fuse(_move), fuse(_advance)
     ordinary = (route.to_move > 0) & route.length.isfinite()
@@ -162,7 +162,7 @@ def walk(
             if len(kept) == 0:
                 return
             step, route = step.keep(kept), route.keep(kept)
-        # the first by itself: where x is the start, and the guide the gradient, it would be compiled apart
+        # the first by itself, if it comes here: it would be compiled apart
         x = (move if last else _move)(step, route, path, rule) if proposed is None else proposed
         last, rows = step, step.rows
     raise _stalled(most_steps, x.dtype)

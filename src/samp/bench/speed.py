@@ -27,7 +27,7 @@ from samp.speed import SPEEDS, Speed
 from samp.speed.calls import Feed, at_index
 from samp.speed.graphs import MOST_ROWS, Captured, CudaCapture
 from samp.speed.lowered import HALF, Lowered, lowered
-from samp.speed.prepared import prepared
+from samp.speed.prepared import forget_graphs, prepared
 
 Work = Callable[[], object]
 Net = Callable[..., Any]
@@ -147,8 +147,7 @@ def _bare(way: str, x: Tensor, make: Callable[[], Work], settings: Settings) -> 
 def walked(model: nn.Module, method: str, speed: Speed, images: int, settings: Settings) -> Walk:
     """A method on so many images at this speed, both directions."""
     x = _images(images, settings)
-    if x.is_cuda:
-        prepared(model, True, x.device).forget_graphs()  # of other sizes: memory is to be that of this walk
+    forget_graphs(model)  # of other sizes: memory is to be that of this walk
 
     def work() -> samp.Attribution:
         return samp.explain(model, x, target=0, method=method, batch_size=settings.rows_of(images), speed=speed)

@@ -105,7 +105,9 @@ class Explainer:
         with torch.no_grad():
             outputs = torch.cat(list(batches.over(len(x), lambda first, last: self.classifier.net(x[first:last]))))
         if outputs.ndim < 2:
-            raise ValueError(f"the net gives outputs of shape {tuple(outputs.shape)}: it must give one row for each input.")
+            raise ValueError(
+                f"the net gives outputs of shape {tuple(outputs.shape)}: it must give one row for each input."
+            )
         return _doubled(outputs)
 
     def _target(self, classifier: Classifier, sample: Sample, predicted: int, classes: int) -> int:

@@ -158,7 +158,10 @@ class CudaCapture:
         return free + cached > torch.cuda.max_memory_allocated(self.device)
 
     def _warm_up(self, fill: Callable[[], None], stream: torch.cuda.Stream) -> int:
-        """On a stream of its own, as torch asks for before a capture; gives the bytes that the last call took."""
+        """On a stream of its own, as torch asks for before a capture; gives the bytes that the last call took.
+
+        Torch's count of the peak of memory starts anew with it: there is no other way to know.
+        """
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             for _ in range(WARM_UPS - 1):

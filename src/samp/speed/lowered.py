@@ -96,19 +96,25 @@ class Refresh:
     def __init__(self, net: nn.Module, theirs: Sequence[Tensor]) -> None:
         self.net, self.own = net, Survey(net).tensors
         kinds: dict[object, list[int]] = {}
-        for number, (own, given) in enumerate(zip(self.own, theirs, strict=True)):
+        for number, (own, given) in enumerate(zip(self.own, theirs, strict=False)):  # a copy may leave one out
             kinds.setdefault((own.dtype, given.dtype, own.stride() == given.stride()), []).append(number)
         self.kinds = list(kinds.values())
 
     @torch.no_grad()
     def __call__(self, theirs: Sequence[Tensor], called: bool) -> bool:
-        """Whether it was done: a net that has made a tensor since, as some do when they are `called`, is to be copied
+        """Whether it was done: a net that has other tensors since, as some have when they are `called`, is to be copied
         anew.
         """
         if called:
             self.own = Survey(self.net).tensors
-        if len(self.own) != len(theirs):
+        if [t.shape for t in self.own] != [t.shape for t in theirs] or (called and _overlap(self.own)):
             return False
         for kind in self.kinds:
             torch._foreach_copy_([self.own[number] for number in kind], [theirs[number] for number in kind])
         return True
+
+
+def _overlap(tensors: Sequence[Tensor]) -> bool:
+    """Whether two of them are one in memory, so that what is copied into one would overwrite the other."""
+    places = [t.data_ptr() for t in tensors if t.numel()]
+    return len(set(places)) < len(places)

@@ -68,7 +68,7 @@ class Prepared:
     def renewed(self, model: nn.Module, half: bool, device: torch.device) -> bool:
         """Copy the model's numbers; done unless more than these changed, or the copy has made a tensor of its own."""
         survey = Survey(model)
-        if (half, device, survey.form) != (self.half, self.device, self.form):
+        if (half, device.type, survey.form) != (self.half, self.device.type, self.form):  # where tensors lie is in it
             return False
         calls = self.plain.calls + (self.compiled.calls if self.compiled else 0)
         called, self.seen = calls != self.seen, calls
@@ -99,6 +99,12 @@ def kept(model: nn.Module, half: bool, device: torch.device) -> Prepared | None:
     """The model made ready, from last time, with its numbers of now; None where more than these changed."""
     known = _KEPT.get(id(model))
     return known if known is not None and known.renewed(model, half, device) else None
+
+
+def forget_graphs(model: nn.Module) -> None:
+    """Give back what captured calls of this model keep, if there are any."""
+    if id(model) in _KEPT:
+        _KEPT[id(model)].forget_graphs()
 
 
 def prepared(model: nn.Module, half: bool, device: torch.device) -> Prepared:

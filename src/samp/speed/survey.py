@@ -6,6 +6,7 @@ called for every module are written to be fast.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,8 @@ _ATOMS = frozenset((int, float, str, bool, type(None)))
 
 class Survey:
     """A model's tensors (parameters, buffers and plain ones, also in lists and the like), in an order that a copy
-    shares, and its form: all else that its answers may depend on. Settings are in it, who shares a tensor with whom,
-    and whether there are hooks; what an object of the user's holds deep inside is not.
+    shares, and its form: all else that its answers may well depend on. Settings are in it, who shares a tensor with
+    whom, and whether there are hooks; what an object of the user's holds deep inside is not.
 
     >>> model = nn.Conv2d(1, 1, 3)
     >>> before = Survey(model)
@@ -41,7 +42,8 @@ class Survey:
         """A module, its tensors and settings, then its children."""
         self.form += (type(module), module.training, hooked(module))
         for held in (module._parameters, module._buffers):
-            for tensor in held.values():
+            for name, tensor in held.items():
+                self.form.append(name if tensor is not None else (name, None))
                 if tensor is not None:
                     self._see(tensor)
         for name, value in vars(module).items():
@@ -67,23 +69,29 @@ class Survey:
     def _look(self, value: Any) -> object:
         """A setting to compare by: numbers, words and arrays as they are, also in lists and the like, the numbers and
         words of an object such as a config, functions by which they are; all else may change freely, since nets keep
-        notes of their last call. Tensors found in it are seen to.
+        notes of their last call. Tensors and modules found in it are seen to.
         """
         if isinstance(value, _PLAIN):
             return value
         if isinstance(value, tuple | list):
             return tuple([held if type(held) in _ATOMS else self._look(held) for held in value])
+        if isinstance(value, set | frozenset):
+            return frozenset(held for held in value if isinstance(held, _PLAIN))
         if isinstance(value, dict):
             return tuple([(self._look(key), self._look(held)) for key, held in value.items()])
-        if isinstance(value, np.ndarray):
-            return value.shape, value.tobytes()
+        if isinstance(value, np.ndarray | np.generic):
+            return value.shape, str(value.dtype), value.tobytes()
         if isinstance(value, Tensor):
             self._see(value)
             return Tensor
-        if callable(value):
-            return id(value)
+        if isinstance(value, nn.Module):
+            if self._new(value):
+                self._visit(value)
+            return nn.Module
+        if isinstance(value, partial):
+            return tuple([self._look(part) for part in (value.func, value.args, value.keywords)])
         plain = {name: held for name, held in getattr(value, "__dict__", {}).items() if isinstance(held, _PLAIN)}
-        return type(value), tuple(plain.items())
+        return type(value), id(value) if callable(value) else 0, tuple(plain.items())
 
 
 def hooked(module: nn.Module) -> bool:
