@@ -25,6 +25,7 @@ SECTIONS: tuple[tuple[str, str, str], ...] = (
     ("Explain", "", "samp.explain samp.Attribution samp.compare samp.Compared samp.run"),
     ("Methods", "samp.methods", "samp.Coupled samp.SAMP samp.SAMPPlusPlus samp.IG samp.methods.names"),
     ("Groups", "samp.groups", "samp.Pixels samp.Elements samp.Patches"),
+    ("Further arguments of the model", "samp.arguments", "samp.PerSample samp.ForAll"),
     ("Baselines", "samp.baselines", "Constant Uniform GaussianNoise Blurred"),
     ("Credit", "samp.credit", "momentum left right trapezoid Shared"),
     ("Models", "samp.models", "load Classifier"),

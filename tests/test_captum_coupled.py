@@ -84,7 +84,7 @@ def test_inputs_targets_masks_and_further_arguments_are_those_of_samp_s_class() 
     (for_a, for_b), delta = Coupled(scaled).attribute((a, b), **asked)
     assert (for_a.dtype, for_b.dtype) == (torch.float64, torch.float32)
     method = samp.Coupled(direction="to_image", baseline=[0.5, 0.0])
-    how: dict[str, Any] = {"groups": masks, "forward_args": (factor,)}
+    how: dict[str, Any] = {"groups": masks, "forward_args": samp.PerSample(factor)}
     expected = samp.explain(scaled, (a, b), target=[1, 3], method=method, **how)
     same((for_a, for_b), (expected.values[0], expected.values[1].float()), rtol=1e-6, atol=1e-7)  # b is in float32
     same(delta, torch.zeros_like(delta), rtol=0, atol=1e-9)

@@ -143,7 +143,7 @@ def test_every_argument_changes_the_result(net: Bent) -> None:
     assert deletion(target=1) != usual
     assert deletion(protocol=replace(TINY, fill=1.0)) != usual
     assert deletion(groups=samp.Patches(3)) != usual
-    assert deletion(forward_args=(torch.tensor([0.1, 0.2, 0.3]),)) != usual
+    assert deletion(forward_args=samp.PerSample([0.1, 0.2, 0.3])) != usual
     assert deletion(batch_size=1) == pytest.approx(usual, rel=1e-5)
     maps = [compare(net, images(), ["random"], 0, TINY, seed=seed)["random"].attribution.values for seed in (0, 1)]
     assert not torch.equal(*maps)

@@ -327,7 +327,7 @@ def test_several_inputs_and_forward_arguments() -> None:
 
     a, b, scale = torch.ones(2, 2), torch.ones(2, 1), torch.tensor([1.0, 10.0])
     maps = (torch.tensor([[1.0, 0], [0, 1]]), torch.tensor([[2.0], [2.0]]))
-    curves = deletion_insertion(Two().eval(), (a, b), maps, 0, LINEAR, forward_args=(scale,))
+    curves = deletion_insertion(Two().eval(), (a, b), maps, 0, LINEAR, forward_args=samp.PerSample(scale))
     assert curves.deletion_curve.tolist() == [[4, 2, 1, 0], [40, 20, 10, 0]]
 
 

@@ -70,11 +70,17 @@ def test_per_sample_masks_tuples_and_extra_arguments_stay_with_their_samples(siz
     masks[1] = masks[1].flatten(1).repeat(1, 2)[:, :5]
     method = samp.SAMPPlusPlus(1, baseline=["uniform", "gaussian"])
     question: Any = {"method": method, "seed": 5}
-    result = samp.explain(model, (x, y), groups=masks, forward_args=(scale, 2.0), batch_size=size, **question)
+    result = samp.explain(
+        model, (x, y), groups=masks, forward_args=(samp.PerSample(scale), 2.0), batch_size=size, **question
+    )
     for i in range(4):
         one = slice(i, i + 1)
         alone = samp.explain(
-            model, (x[one], y[one]), groups=[m[one] for m in masks], forward_args=(scale[one], 2.0), **question
+            model,
+            (x[one], y[one]),
+            groups=[m[one] for m in masks],
+            forward_args=(samp.PerSample(scale[one]), 2.0),
+            **question,
         )
         width = alone.group_values.shape[1]  # alone, a sample has no groups that only its neighbours use
         assert not result.group_values[i, width:].any()

@@ -123,7 +123,9 @@ def test_every_argument_changes_the_result() -> None:
         assert not any(torch.allclose(found, one) for one in seen), other
         seen.append(found)
     scale = torch.tensor([1.0, -1.0], dtype=torch.float64)
-    scaled = infidelity(lambda x, s: PIXELS(x * s.view(-1, 1, 1, 1)), x, maps, **asked, forward_args=(scale,))
+    scaled = infidelity(
+        lambda x, s: PIXELS(x * s.view(-1, 1, 1, 1)), x, maps, **asked, forward_args=samp.PerSample(scale)
+    )
     torch.testing.assert_close(scaled.infidelity[0], plain[0], **CLOSE)
     assert scaled.infidelity[1] != plain[1]
 

@@ -167,7 +167,9 @@ def test_every_argument_changes_the_result() -> None:
         own.correlation, mu_fidelity(PIXELS, x, maps, **asked, correlation="pearson").correlation
     )
     scale = torch.tensor([1.0, -1.0], dtype=torch.float64)
-    scaled = mu_fidelity(lambda x, s: PIXELS(x * s.view(-1, 1, 1, 1)), x, maps, **asked, forward_args=(scale,))
+    scaled = mu_fidelity(
+        lambda x, s: PIXELS(x * s.view(-1, 1, 1, 1)), x, maps, **asked, forward_args=samp.PerSample(scale)
+    )
     torch.testing.assert_close(scaled.correlation[0], plain[0])
     assert scaled.correlation[1] != plain[1]
 

@@ -105,12 +105,14 @@ def test_extra_arguments_reach_the_model_and_per_sample_ones_are_split() -> None
         return inner(x) * gate
 
     x[0, 1:] = 0  # one walk is short: later steps hold fewer samples
-    args = (gate, "name", torch.zeros(7, 2))
+    args = (samp.PerSample(gate), "name", torch.zeros(7, 2))
     result = samp.explain(model, x, target=0, forward_args=args, method=samp.SAMP(1))
     assert set(seen) == {(True, "name", (7, 2))}
     plain = samp.explain(inner, x, target=0, method=samp.SAMP(1))
     torch.testing.assert_close(result.values, plain.values * gate, **CLOSE)
-    bare = samp.explain(lambda x, gate: inner(x) * gate, x, target=0, forward_args=gate, method=samp.SAMP(1))
+    bare = samp.explain(
+        lambda x, gate: inner(x) * gate, x, target=0, forward_args=samp.PerSample(gate), method=samp.SAMP(1)
+    )
     assert_same(bare, result, **CLOSE)
 
 

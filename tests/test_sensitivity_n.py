@@ -138,7 +138,9 @@ def test_every_argument_changes_the_result() -> None:
     for other in others:
         assert not torch.allclose(sensitivity_n(PIXELS, x, maps, **{**asked, **other}).correlation, plain), other
     scale = torch.tensor([1.0, -1.0], dtype=torch.float64)
-    scaled = sensitivity_n(lambda x, s: PIXELS(x * s.view(-1, 1, 1, 1)), x, maps, **asked, forward_args=(scale,))
+    scaled = sensitivity_n(
+        lambda x, s: PIXELS(x * s.view(-1, 1, 1, 1)), x, maps, **asked, forward_args=samp.PerSample(scale)
+    )
     assert not torch.allclose(scaled.correlation[1], plain[1])
     torch.testing.assert_close(scaled.correlation[0], plain[0], **CLOSE)
 

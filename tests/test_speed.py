@@ -92,8 +92,8 @@ def test_several_inputs_and_further_arguments_are_fed_in_their_shapes() -> None:
             return out
 
     model, inputs, weight = Two().eval(), (images(), torch.rand(3, 4)), torch.tensor([1.0, 2.0, 3.0])
-    exact = samp.explain(model, inputs, target=1, forward_args=weight)
-    quick = samp.explain(model, inputs, target=1, forward_args=weight, speed="fast")
+    exact = samp.explain(model, inputs, target=1, forward_args=samp.PerSample(weight))
+    quick = samp.explain(model, inputs, target=1, forward_args=samp.PerSample(weight), speed="fast")
     for a, b in zip(quick.values, exact.values, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
     assert quick.details["speed"] == "fast: channels last"

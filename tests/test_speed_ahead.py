@@ -62,7 +62,7 @@ def test_every_point_has_its_own_samples_target_and_arguments() -> None:
         return torch.stack([(x**2).sum(1), (x**3).sum(1)], 1) * weight[:, None]
 
     x, weight = images(1, 3, 4), torch.tensor([1.0, 10.0, 100.0], dtype=torch.float64)
-    ask = partial(samp.explain, model, x, target=[0, 1, 0], forward_args=weight, method=STRAIGHT)
+    ask = partial(samp.explain, model, x, target=[0, 1, 0], forward_args=samp.PerSample(weight), method=STRAIGHT)
     assert_same(ask(batch_size=12), ask(batch_size=1))
 
 

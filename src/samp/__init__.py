@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from samp.arguments import ForAll, PerSample
     from samp.attribution import Attribution, Tape
     from samp.comparison import Compared, compare
     from samp.door import explain
@@ -32,6 +33,8 @@ _HOME = {
     "NonFiniteError": "samp.follow",
     "Elements": "samp.groups",
     "Patches": "samp.groups",
+    "PerSample": "samp.arguments",
+    "ForAll": "samp.arguments",
     "Pixels": "samp.groups",
     "run": "samp.runs.door",
     "Coupled": "samp.methods",
@@ -62,8 +65,10 @@ __all__ = [
     "Compared",
     "Coupled",
     "Elements",
+    "ForAll",
     "NonFiniteError",
     "Patches",
+    "PerSample",
     "Pixels",
     "SAMPPlusPlus",
     "Tape",

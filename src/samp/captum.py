@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, ParamSpec, TypeVar
 from torch import Tensor
 
 from samp import methods
+from samp.arguments import per_sample_tensors
 from samp.attribution import Direction
 from samp.credit import Credit
 from samp.door import explain
@@ -81,7 +82,7 @@ class _DropIn:
             target=target,
             method=method,
             groups=feature_mask,
-            forward_args=_as_tuple(forward_args),
+            forward_args=_read(forward_args, inputs),
             batch_size="auto" if batch_size is None else batch_size,
             progress=progress,
             seed=seed,
@@ -132,7 +133,8 @@ class SAMP(_DropIn):
           (`NoiseTunnel` turns an explicit `baselines=None` into 0: there, leave it out.)
         - `target`: as in Captum. `None` is the one score of outputs `(b,)` or `(b, 1)`; where there are several
           classes, each sample's predicted one, so name the class if noise could change it.
-        - `additional_forward_args`: one further argument of the model, or a tuple of them.
+        - `additional_forward_args`: one further argument of the model, or a tuple of them. As in Captum axis 0 of a
+          tensor is the batch; what all samples share is passed as `samp.ForAll(tensor)`.
         - `n_steps`: moves s = ⌈groups / n_steps⌉ groups per step; `None` leaves s as in `samp.SAMP`. The constraint
           of `eta` adds up to ⌈1 / eta⌉ steps.
         - `internal_batch_size`: how many walks the model is given at once; `None` finds a size that fits.
@@ -240,11 +242,13 @@ class Coupled(_DropIn):
         )
 
 
-def _as_tuple(forward_args: Any) -> tuple[Any, ...]:
-    """Captum's reading: only a tuple is several arguments; a list is one."""
+def _read(forward_args: Any, inputs: Inputs) -> tuple[Any, ...]:
+    """Captum's reading: only a tuple is several arguments, a list is one; axis 0 of a tensor is the batch."""
     if forward_args is None:
         return ()
-    return forward_args if isinstance(forward_args, tuple) else (forward_args,)
+    several = forward_args if isinstance(forward_args, tuple) else (forward_args,)
+    first = inputs[0] if isinstance(inputs, tuple | list) and inputs else inputs
+    return per_sample_tensors(several, len(first)) if isinstance(first, Tensor) and first.ndim else several
 
 
 def _in_dtype_of(inputs: Inputs, values: Inputs) -> Inputs:

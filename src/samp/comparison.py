@@ -37,7 +37,7 @@ def compare(
     protocol: GivenProtocol = None,
     *,
     groups: Groups | None = None,
-    forward_args: Sequence[Any] = (),
+    forward_args: Any = (),
     batch_size: BatchSize = "auto",
     progress: bool = False,
     seed: int = 0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral
@@ -33,7 +33,7 @@ def explain(
     target: Target = None,
     method: str | Method = "coupled",
     groups: Groups | None = None,
-    forward_args: Sequence[Any] = (),
+    forward_args: Any = (),
     batch_size: BatchSize = "auto",
     record: bool | int = False,
     progress: bool = False,
@@ -50,7 +50,9 @@ def explain(
       our own method; "samp++" is the paper's.
     - `groups`: what a feature is: `samp.Pixels()` (default for `b c h w`), `samp.Elements()` (default for all else),
       `samp.Patches(k)`, or an integer mask (superpixels, tokens, columns).
-    - `forward_args`: further arguments of the model; a tensor with one entry per sample is split with the batch.
+    - `forward_args`: further arguments of the model, one or a tuple. What has one entry per sample is marked
+      `samp.PerSample(tensor)` and split with the batch; all else goes whole to every call. A bare tensor that is as
+      long as the batch is refused: say `samp.PerSample` or `samp.ForAll`.
     - `batch_size`: how many walks the model is given at once. "auto" finds a size that fits and halves it when
       memory runs out; the result does not depend on it.
     - `record`: keep points of each walk (`result.tapes`), thinned to 256 MiB in all, or to as many bytes as given.

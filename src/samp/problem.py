@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from samp import __version__
 from samp import groups as grouping
+from samp.arguments import Argument, argument_for, read_arguments
 from samp.batches import Batches
 from samp.objectives import Function, Index, Objective, Target, objective, predicted
 from samp.walk import Fuse, as_it_is
@@ -37,7 +38,7 @@ class Problem:
     one_input: bool
     objective: Objective | None
     features: grouping.Grouping
-    forward_args: tuple[Any, ...]
+    forward_args: tuple[Argument, ...]
     paper_settings: bool
     """One `b c h w` input in pixels: the case the paper's settings are for."""
     fast: Fast | None = None
@@ -78,7 +79,7 @@ class Problem:
 
     def arguments(self, samples: Tensor) -> list[Any]:
         """The model's further arguments for these samples."""
-        return [_rows(arg, samples, self.batch) for arg in self.forward_args]
+        return [argument_for(arg, samples) for arg in self.forward_args]
 
     def value_and_gradient(self, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]:
         """Score (r) and its gradient (r n) at points x. Gradients of parameters are never computed."""
@@ -149,6 +150,7 @@ class Problem:
             "device": str(self.x.device),
             "dtype": ", ".join(sorted({str(t.dtype) for t in self.inputs})),
             "speed": "exact" if self.fast is None else self.fast.label,
+            **({"forward_args": [repr(arg) for arg in self.forward_args]} if self.forward_args else {}),
             "versions": {"samp": __version__, "torch": torch.__version__},
         }
 
@@ -158,7 +160,7 @@ def pose(
     inputs: Inputs,
     target: Target = None,
     groups: grouping.Groups | None = None,
-    forward_args: Sequence[Any] = (),
+    forward_args: Any = (),
 ) -> Problem:
     """The `Problem` of these arguments, or one sentence on what is wrong with them.
 
@@ -185,7 +187,7 @@ def pose(
         one_input=one_input,
         objective=objective(target, batch, device),
         features=features,
-        forward_args=tuple(map(_usable, _several(forward_args))),
+        forward_args=read_arguments(forward_args, batch),
         paper_settings=len(tensors) == 1 and tensors[0].ndim == 4 and features.label == repr(grouping.Pixels()),
     )
 
@@ -231,20 +233,6 @@ def _layout(tensor: Tensor) -> torch.memory_format:
     """The memory format to feed the model in: the user's own, since channels last is often faster."""
     last = tensor.ndim == 4 and not tensor.is_contiguous() and tensor.is_contiguous(memory_format=torch.channels_last)
     return torch.channels_last if last else torch.contiguous_format
-
-
-def _several(args: Any) -> Sequence[Any]:
-    """Further arguments of the model: one alone, several, or none."""
-    return () if args is None else args if isinstance(args, tuple | list) else (args,)
-
-
-def _rows(arg: Any, samples: Tensor, batch: int) -> Any:
-    """An extra argument for these samples: of tensors with one entry per sample, theirs; of other tensors a copy, which
-    the model may change; all else goes as it is.
-    """
-    if not isinstance(arg, Tensor):
-        return arg
-    return arg[samples.to(arg.device)] if arg.ndim and len(arg) == batch else arg.clone()
 
 
 def _no_gradient() -> ValueError:

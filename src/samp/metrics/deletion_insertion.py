@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -67,7 +67,7 @@ def deletion_insertion(
     target: Target = None,
     protocol: GivenProtocol = None,
     *,
-    forward_args: Sequence[Any] = (),
+    forward_args: Any = (),
     batch_size: BatchSize = "auto",
     progress: bool = False,
     seed: int = 0,

@@ -5,7 +5,7 @@ A perturbation I says what is drawn: `Hidden` features, for maps of credit, or `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import islice
@@ -178,7 +178,7 @@ def infidelity(
     normalise: bool = False,
     groups: Groups | None = None,
     score: str | Space = "logit",
-    forward_args: Sequence[Any] = (),
+    forward_args: Any = (),
     batch_size: BatchSize = "auto",
     progress: bool = False,
     seed: int = 0,

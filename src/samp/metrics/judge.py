@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -33,7 +33,7 @@ class Imputer(Protocol):
 class Settings:
     """What a metric hands on to the model, and how it goes about it; the batch size never changes its result."""
 
-    forward_args: Sequence[Any] = ()
+    forward_args: Any = ()
     batch_size: BatchSize = "auto"
     progress: bool = False
     seed: int = 0

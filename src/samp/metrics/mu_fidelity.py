@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -72,7 +72,7 @@ def mu_fidelity(
     fill: Any = black,
     groups: Groups | None = None,
     score: str | Space = "logit",
-    forward_args: Sequence[Any] = (),
+    forward_args: Any = (),
     batch_size: BatchSize = "auto",
     progress: bool = False,
     seed: int = 0,

@@ -80,7 +80,7 @@ def sensitivity_n(
     fill: Any = black,
     groups: Groups | None = None,
     score: str | Space = "logit",
-    forward_args: Sequence[Any] = (),
+    forward_args: Any = (),
     batch_size: BatchSize = "auto",
     progress: bool = False,
     seed: int = 0,
