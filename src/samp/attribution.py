@@ -19,6 +19,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from samp.files import whole
+from samp.layout import check_map_layout
 
 Direction = Literal["to_baseline", "to_image"]
 DIRECTIONS: tuple[Direction, ...] = ("to_baseline", "to_image")
@@ -84,10 +85,13 @@ class Attribution:
     def map(self) -> Tensor:
         """b h w for images, summed over channels; `values` as they are for any other single input.
 
-        For the credit of tokens, columns or superpixels, see `group_values`.
+        For the credit of tokens, columns or superpixels, see `group_values`. Raises ValueError where values of four
+        axes look like b h w c.
         """
         if isinstance(self.values, tuple):
             raise ValueError(f"there are {len(self.values)} inputs and so no single map: use values or group_values.")
+        if "Pixels()" not in str(self.details.get("groups")):  # as the caller said, or as nobody could doubt
+            check_map_layout(self.values.shape)
         return self.values.sum(1) if self.values.ndim == 4 else self.values
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -14,7 +14,8 @@ from samp.attribution import Attribution
 from samp.batches import BatchSize
 from samp.columns import COLUMNS, Column
 from samp.door import explain
-from samp.groups import Groups
+from samp.groups import Groups, Pixels
+from samp.layout import looks_channels_last
 from samp.methods import Method, named
 from samp.metrics import protocols
 from samp.metrics.completeness import completeness_of
@@ -214,7 +215,10 @@ def pose_task(
 ) -> Task:
     """The task, with the protocol chosen and the class known, before any method starts."""
     tensors = inputs if isinstance(inputs, tuple | list) else [inputs]
-    chosen = protocols.protocol(protocol, [getattr(tensor, "shape", ()) for tensor in tensors])
+    shapes = [getattr(tensor, "shape", ()) for tensor in tensors]
+    chosen = protocols.protocol(protocol, shapes)
+    if isinstance(groups, Pixels) and any(map(looks_channels_last, shapes)):
+        chosen = replace(chosen, unit=chosen.unit or groups)  # the caller's word for b c h w holds for the metric too
     if target is None:
         with judging(model, inputs, None, groups, "logit", settings) as judge:
             target = judge.problem.objective.index.squeeze(1)  # type: ignore[union-attr]  # predicted, so an index

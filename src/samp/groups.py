@@ -18,6 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from samp.layout import check_input_layout
+
 
 @dataclass(frozen=True)
 class Pixels:
@@ -176,6 +178,8 @@ Grouping = Channels | Segments
 def bind(groups: Groups | None, inputs: Sequence[Tensor]) -> Grouping:
     """The `Grouping` of these inputs: as asked, else pixels for `b c h w` images and elements for all else.
 
+    Raises ValueError where an input looks like `b h w c` and nobody said what a feature of it is.
+
     A mask has the shape of one input without its batch (or anything that broadcasts to it, as `h w` does to
     `c h w`), or with its batch where each sample has groups of its own. Masks of several inputs name joint
     groups: the same number in two of them is one feature.
@@ -188,6 +192,9 @@ def bind(groups: Groups | None, inputs: Sequence[Tensor]) -> Grouping:
     [2.0, 1.0]
     """
     kinds = _one_per_input(groups, inputs)
+    for kind, x in zip(kinds, inputs, strict=True):
+        if groups is None or isinstance(kind, Patches):
+            check_input_layout(x.shape)
     if len(inputs) == 1 and isinstance(kinds[0], Pixels | Elements):
         shape = tuple(inputs[0].shape[1:])
         channels = _image(shape, kinds[0])[0] if isinstance(kinds[0], Pixels) else 1

@@ -20,6 +20,7 @@ from samp import __version__
 from samp import groups as grouping
 from samp.arguments import Argument, argument_for, read_arguments
 from samp.batches import Batches
+from samp.layout import check_input_layout
 from samp.objectives import Function, Index, Objective, Target, objective, predicted
 from samp.walk import Fuse, as_it_is
 
@@ -138,6 +139,11 @@ class Problem:
             if isinstance(self.objective, Function):
                 self.score(output(0, 1), everyone[:1])
         return replace(self, batches=batches)
+
+    def check_layout(self) -> None:
+        """Raise ValueError where an input looks like b h w c and was not said to be in pixels of b c h w."""
+        for tensor in self.inputs:
+            check_input_layout(tensor.shape, said=repr(grouping.Pixels()) in self.features.label)
 
     def describe(self) -> dict[str, object]:
         """What travels with every result: target, features, device, dtypes, versions."""

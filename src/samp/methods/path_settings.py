@@ -56,9 +56,16 @@ def placed(method: Walking, problem: Problem, run: Run) -> tuple[dict[Direction,
     """Where the baseline of each direction lies (b n), and the method's repr with its baselines named."""
     pair = baseline_pair(method.baseline, problem)
     chosen = directions(method.direction)
+    if any(isinstance(named(one), Blurred) for d in chosen for one in _each(pair[d])):
+        problem.check_layout()  # a blur goes along axes 2 and 3
     shown = [labelled(pair[d]) for d in chosen]
     named_method = replace(method, baseline=tuple(shown) if len(shown) > 1 else shown[0])  # type: ignore[type-var]  # every method is a dataclass
     return {d: problem.flatten(make(pair[d], problem.inputs, run.seed)) for d in chosen}, repr(named_method)
+
+
+def _each(baseline: Any) -> list[Any]:
+    """The baselines of all inputs."""
+    return list(baseline) if isinstance(baseline, list) else [baseline]
 
 
 def directions(direction: str) -> tuple[Direction, ...]:

@@ -73,4 +73,5 @@ def only_images(problem: Problem, method: object) -> Tensor:
     if len(problem.inputs) != 1 or problem.inputs[0].ndim != 4:
         shapes = ", ".join(str(tuple(x.shape)) for x in problem.inputs)
         raise ValueError(f"{type(method).__name__} explains one b c h w image input, not {shapes}: use a path method.")
+    problem.check_layout()
     return problem.inputs[0]

@@ -24,6 +24,7 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
+from samp.layout import check_map_layout
 from samp.metrics.checks import check_share
 from samp.metrics.maps import Maps, finite, numbers
 
@@ -96,6 +97,7 @@ def features(maps: Maps) -> Tensor:
     (torch.Size([2, 16]), torch.Size([2, 5]))
     """
     values = numbers(maps.group_values if isinstance(maps, Attribution) else maps)
+    check_map_layout(values.shape)
     values = values.sum(1) if values.ndim == 4 else values
     if values.ndim < 2 or not values.numel():
         raise ValueError(f"maps have shape b h w, b c h w or b d, not {tuple(values.shape)}: add the batch axis.")

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from samp.baselines import make
+from samp.baselines import Blurred, make
 from samp.batches import Batches, BatchSize
 from samp.door import undisturbed
 from samp.groups import Channels, Groups
@@ -27,6 +27,10 @@ class Imputer(Protocol):
     def impute(self, images: Tensor, missing: Tensor) -> Tensor:
         """r c h w images with the missing pixels (r h w) made up."""
         ...
+
+
+class ImageFill:
+    """Marks a fill that tells the channels of an image from its pixels, as `ChannelMeans` does."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,8 @@ class Judge:
     def hiding(self, fill: Any) -> Hide:
         """The way from (which groups are missing: r g, samples: r) to points (r n) that show this fill there."""
         problem = self.problem
+        if isinstance(fill, Imputer | ImageFill | Blurred):
+            problem.check_layout()
         if isinstance(fill, Imputer):
             return _imputing(problem, fill)
         filled = problem.flatten(make(fill, problem.inputs, self.seed))  # b n

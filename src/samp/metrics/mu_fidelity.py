@@ -12,6 +12,7 @@ from torch import Tensor
 from samp.baselines import black
 from samp.batches import BatchSize
 from samp.groups import Groups
+from samp.layout import looks_channels_last
 from samp.metrics import correlations
 from samp.metrics.checks import check_count, check_share
 from samp.metrics.details import shown, told
@@ -127,11 +128,12 @@ def grid(height: int, width: int, cells: int = CELLS) -> Tensor:
 
 
 def _cells(inputs: Any) -> Tensor | None:
-    """The grid, for one b c h w image input."""
+    """The grid, for one b c h w image input; for what is not, or may be b h w c, `pose` has the word."""
     given = list(inputs) if isinstance(inputs, tuple | list) else [inputs]
-    if len(given) == 1 and isinstance(given[0], Tensor) and given[0].ndim == 4 and given[0].numel():
-        return grid(*given[0].shape[2:])
-    return None
+    shape = tuple(getattr(given[0], "shape", ())) if len(given) == 1 else ()
+    if len(shape) != 4 or 0 in shape or looks_channels_last(shape):
+        return None
+    return grid(*shape[2:])
 
 
 def _sizes(problem: Problem, share: float, size: int | None) -> Tensor:

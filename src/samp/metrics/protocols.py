@@ -24,7 +24,7 @@ from torch import Tensor
 from samp.baselines import Blurred, Given, black
 from samp.groups import Elements, Groups
 from samp.methods.path_settings import labelled, wrapped
-from samp.metrics.judge import Imputer
+from samp.metrics.judge import ImageFill, Imputer
 from samp.metrics.score_spaces import Space
 from samp.metrics.score_spaces import named as space_named
 from samp.names import look_up
@@ -151,7 +151,7 @@ def _check_step(step: Any) -> None:
 
 
 @dataclass(frozen=True)
-class ChannelMeans:
+class ChannelMeans(ImageFill):
     """Each channel's mean over the image, as a fill.
 
     >>> ChannelMeans()(torch.tensor([[[[0.0, 2.0]]]])).flatten().tolist()
@@ -166,7 +166,7 @@ class ChannelMeans:
 
 
 @dataclass(frozen=True)
-class RISEBlur:
+class RISEBlur(ImageFill):
     """The blur that RISE's published code starts Insertion from: no plain Gaussian of kernel 11 and σ 5.
 
     That code filters a single bright point *inside an 11 × 11 window*, which reflects what would leave it back inside,

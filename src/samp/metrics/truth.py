@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
+from samp.layout import check_map_layout
 from samp.metrics.boxes import Annotation, Box, Size, as_mask, clipped, tight
 from samp.metrics.maps import Maps, finite, numbers
 
@@ -27,6 +28,7 @@ def pixel_maps(given: Maps) -> Tensor:
     (torch.Size([2, 4, 5]), torch.float64)
     """
     maps = numbers(given.map if isinstance(given, Attribution) else given)
+    check_map_layout(maps.shape)
     maps = maps.sum(1) if maps.ndim == 4 else maps
     if maps.ndim != 3 or not maps.numel():
         raise ValueError(f"maps have shape b h w or b c h w, not {tuple(maps.shape)}: give a single map a batch axis.")

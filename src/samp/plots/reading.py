@@ -11,6 +11,7 @@ from PIL import Image
 from torch import Tensor
 
 from samp.attribution import Attribution
+from samp.layout import check_map_layout
 
 Array = np.ndarray[Any, np.dtype[Any]]
 CreditMap = Attribution | Tensor | Array
@@ -34,6 +35,7 @@ def credit_of(given: CreditMap, sample: int = 0) -> Array:
     ((4, 5), (6, 7))
     """
     credit = numbers(given.map if isinstance(given, Attribution) else given)
+    check_map_layout(credit.shape)
     credit = credit.sum(1) if credit.ndim == 4 else credit
     if credit.ndim == 2 and not isinstance(given, Attribution):
         credit = credit[None]
