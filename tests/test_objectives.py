@@ -129,7 +129,7 @@ def test_a_module_may_be_the_target_function() -> None:
         (
             (1, 2),
             ValueError,
-            r"output has shape \(4,\), so a target needs 1 numbers, but it has 2: pass a class number",
+            r"output has shape \(4,\), so a target needs 1 number, but it has 2: pass a class number",
         ),
         (lambda y: y, ValueError, r"gave shape \(\d, 4\) for \d samples: return one score for each, shape \(b,\)"),
         (lambda y: y.sum(), ValueError, r"the target function gave shape \(\) for"),

@@ -18,9 +18,9 @@ from samp.arguments import per_sample_tensors
 from samp.attribution import Direction
 from samp.credit import Credit
 from samp.door import explain
+from samp.inputs import Inputs
 from samp.methods.coupled import Quality
 from samp.objectives import Target
-from samp.problem import Inputs
 
 __all__ = ["SAMP", "Coupled", "SAMPPlusPlus"]
 
@@ -251,7 +251,9 @@ def _read(forward_args: Any, inputs: Inputs) -> tuple[Any, ...]:
     return per_sample_tensors(several, len(first)) if isinstance(first, Tensor) and first.ndim else several
 
 
-def _in_dtype_of(inputs: Inputs, values: Inputs) -> Inputs:
+def _in_dtype_of(inputs: Any, values: Tensor | tuple[Tensor, ...]) -> Inputs:
+    """The credit in the dtype of its input; an array's is left as it is."""
     if isinstance(values, Tensor):
-        return values.to(inputs[0].dtype)
-    return tuple(value.to(x.dtype) for value, x in zip(values, inputs, strict=True))
+        return values.to(inputs.dtype) if isinstance(inputs, Tensor) else values
+    pairs = zip(values, inputs, strict=True)
+    return tuple(value.to(x.dtype) if isinstance(x, Tensor) else value for value, x in pairs)

@@ -15,6 +15,7 @@ from samp.batches import BatchSize
 from samp.columns import COLUMNS, Column
 from samp.door import explain
 from samp.groups import Groups, Pixels
+from samp.inputs import Inputs, as_tensors
 from samp.layout import looks_channels_last
 from samp.methods import Method, named
 from samp.metrics import protocols
@@ -25,7 +26,6 @@ from samp.metrics.judge import Settings, judging
 from samp.metrics.protocols import Protocol
 from samp.names import look_up
 from samp.objectives import Target
-from samp.problem import Inputs
 
 Methods = Sequence[str | Method] | Mapping[str, str | Method]
 
@@ -214,6 +214,7 @@ def pose_task(
     settings: Settings,
 ) -> Task:
     """The task, with the protocol chosen and the class known, before any method starts."""
+    model, inputs = as_tensors(model, inputs)
     tensors = inputs if isinstance(inputs, tuple | list) else [inputs]
     shapes = [getattr(tensor, "shape", ()) for tensor in tensors]
     chosen = protocols.protocol(protocol, shapes)

@@ -17,10 +17,11 @@ from samp.attribution import Attribution
 from samp.batches import BatchSize
 from samp.follow import Run
 from samp.groups import Groups
+from samp.inputs import Inputs
 from samp.methods import Method, named
 from samp.names import look_up
 from samp.objectives import Target
-from samp.problem import Inputs, pose
+from samp.problem import pose
 from samp.speed import Fast, Speed
 
 TAPE_BYTES = 2**28  # what record=True may hold: 256 MiB
@@ -83,7 +84,7 @@ def explain(
         problem = pose(model, inputs, target, groups, forward_args)
         if look_up(speed, {"exact": False, "fast": True}, "speed"):
             problem = replace(problem, fast=Fast(problem.model, problem.inputs))
-        with undisturbed(model, problem.x.device, run.seed):
+        with undisturbed(problem.model, problem.x.device, run.seed):
             return chosen.attribute(problem, run)
 
 

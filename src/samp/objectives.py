@@ -38,9 +38,10 @@ class Index:
     def _check(self, sizes: tuple[int, ...]) -> None:
         if len(sizes) != len(self.most):
             wanted = "a class number" if len(sizes) == 1 else "a tuple such as (class, row, column)"
+            need = f"{len(sizes)} number{'s' * (len(sizes) != 1)}"
             raise ValueError(
-                f"a sample's output has shape {sizes}, so a target needs {len(sizes)} numbers, but it has "
-                f"{len(self.most)}: pass {wanted}, or a callable output -> b."
+                f"a sample's output has shape {sizes}, so a target needs {need}, but it has {len(self.most)}: pass "
+                f"{wanted}, a list (not a tuple) with one for each sample, or a callable output -> b."
             )
         if any(number >= size for number, size in zip(self.most, sizes, strict=True)):
             last = tuple(size - 1 for size in sizes)

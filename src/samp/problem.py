@@ -1,6 +1,6 @@
 """The question, checked once: which score of which model, for which inputs, in which features.
 
-All checks of what the user handed in live here and in the modules it calls; behind this door nothing is checked
+All checks of what the user handed in live in the modules that `pose` calls; behind this door nothing is checked
 again. Inputs are flattened to `b n` and kept in float32 or wider; the model gets them back in their own shape,
 dtype and memory format.
 """
@@ -14,20 +14,20 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from samp import __version__
 from samp import groups as grouping
 from samp.arguments import Argument, argument_for, read_arguments
 from samp.batches import Batches
+from samp.inputs import Inputs, read_inputs
 from samp.layout import check_input_layout
+from samp.model_errors import call
 from samp.objectives import Function, Index, Objective, Target, objective, predicted
 from samp.walk import Fuse, as_it_is
 
 if TYPE_CHECKING:
     from samp.speed import Fast
-
-Inputs = Tensor | tuple[Tensor, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ class Problem:
         """
         parts = zip(self.unflatten(x), self.inputs, strict=True)
         inputs = [part.to(t.dtype, copy=not give_away, memory_format=_layout(t)) for part, t in parts]
-        return self.model(*inputs, *self.arguments(samples))
+        return call(self.model, inputs, self.arguments(samples), self.inputs)
 
     def arguments(self, samples: Tensor) -> list[Any]:
         """The model's further arguments for these samples."""
@@ -137,8 +137,31 @@ class Problem:
                 classes = batches.over(self.batch, lambda first, last: predicted(output(first, last), last - first))
                 return replace(self, objective=Index(torch.cat(list(classes))[:, None], (0,)), batches=batches)
             if isinstance(self.objective, Function):
-                self.score(output(0, 1), everyone[:1])
+                self._try_on_one(output, batches)
         return replace(self, batches=batches)
+
+    def _try_on_one(self, output: Callable[[int, int], Any], batches: Batches) -> None:
+        """Raise what the target function raises for one sample alone; a ValueError where it works for all together."""
+        everyone = torch.arange(self.batch, device=self.x.device)
+        first = output(0, 1)
+        try:
+            self.score(first, everyone[:1])
+        except Exception as error:
+            if self.batch == 1 or not self._scores_all(list(batches.over(self.batch, output))):
+                raise
+            raise ValueError(
+                f"the target function works for all {self.batch} samples together but not for one alone, so it holds "
+                "data of each sample, and walks show it some at a time: let it take a second argument, samples, and "
+                "pick by it, as in lambda output, samples: output[range(len(samples)), labels[samples]]."
+            ) from error
+
+    def _scores_all(self, outputs: list[Any]) -> bool:
+        """Whether the target function takes the outputs of all samples at once."""
+        try:
+            self.score(torch.cat(outputs), torch.arange(self.batch, device=self.x.device))
+        except Exception:  # whatever it is, the function does not work
+            return False
+        return True
 
     def check_layout(self) -> None:
         """Raise ValueError where an input looks like b h w c and was not said to be in pixels of b c h w."""
@@ -174,65 +197,19 @@ def pose(
     >>> problem.batch, problem.features.count
     (4, 3)
     """
-    if not callable(model):
-        raise TypeError(f"a model is a module or a function, not {type(model).__name__}.")
-    one_input = not isinstance(inputs, tuple | list)
-    tensors: tuple[Tensor, ...] = tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,)
-    for number, tensor in enumerate(tensors):
-        _check_input(tensor, "the input" if one_input else f"input {number}")
-    sizes = {len(tensor) for tensor in tensors}
-    if len(sizes) != 1 or 0 in sizes:
-        raise ValueError(f"inputs need one common batch size of at least 1, but have {sorted(sizes)}.")
-    _check_device(model, tensors)
-    tensors = tuple(map(_usable, tensors))
+    read = read_inputs(model, inputs)
+    tensors = read.tensors
     batch, device = len(tensors[0]), tensors[0].device
     features = grouping.bind(groups, tensors)
     return Problem(
-        model=model,
+        model=read.model,
         inputs=tensors,
-        one_input=one_input,
+        one_input=read.one_input,
         objective=objective(target, batch, device),
         features=features,
         forward_args=read_arguments(forward_args, batch),
         paper_settings=len(tensors) == 1 and tensors[0].ndim == 4 and features.label == repr(grouping.Pixels()),
     )
-
-
-def _check_input(tensor: Any, name: str) -> None:
-    if not isinstance(tensor, Tensor):
-        raise TypeError(
-            f"{name} is {type(tensor).__name__}, not a torch tensor: convert it with torch.as_tensor first."
-        )
-    if not tensor.is_floating_point():
-        raise TypeError(
-            f"{name} has dtype {tensor.dtype}, which has no gradient: pass floats (for tokens, their embeddings)."
-        )
-    if tensor.ndim < 2:
-        raise ValueError(f"{name} has shape {tuple(tensor.shape)}: give it a batch axis and at least one feature axis.")
-    if tensor.numel() == 0:
-        raise ValueError(
-            f"{name} is empty, with shape {tuple(tensor.shape)}: give at least one sample with one feature."
-        )
-    if not torch.isfinite(tensor).all():
-        sample = int((~torch.isfinite(tensor)).flatten(1).any(1).nonzero()[0])
-        raise ValueError(f"{name} holds NaN or Inf in sample {sample}: replace or leave out such values first.")
-
-
-def _check_device(model: Any, tensors: Sequence[Tensor]) -> None:
-    if {tensor.device for tensor in tensors} != {tensors[0].device}:
-        raise ValueError("the inputs lie on different devices: move them to one.")
-    if isinstance(model, nn.Module):
-        homes = {parameter.device for parameter in model.parameters()}
-        if homes and tensors[0].device not in homes:
-            home = next(iter(homes))
-            raise ValueError(
-                f"the model is on {home} but the input on {tensors[0].device}: move one with .to({str(home)!r})."
-            )
-
-
-def _usable(arg: Any) -> Any:
-    """An argument that autograd may save: tensors made under `torch.inference_mode` must be copied for that."""
-    return arg.clone() if isinstance(arg, Tensor) and arg.is_inference() else arg
 
 
 def _layout(tensor: Tensor) -> torch.memory_format:

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from samp.batches import BatchSize
+from samp.inputs import Inputs, as_tensors
 from samp.metrics import protocols
 from samp.metrics.judge import Judge, Settings, judging
 from samp.metrics.maps import Maps, explained, group_values, ranks
 from samp.metrics.protocols import Protocol
 from samp.metrics.subsets import own_counts
 from samp.objectives import Target
-from samp.problem import Inputs
 
 GivenProtocol = str | Protocol | None
 
@@ -86,6 +86,7 @@ def deletion_insertion(
     >>> curves.deletion_curve.tolist(), curves.deletion.item()
     ([[1.0, 0.5, 0.25, 0.0]], 0.4375)
     """
+    model, inputs = as_tensors(model, inputs)
     chosen = _chosen(protocol, inputs)
     settings = Settings(forward_args, batch_size, progress, seed)
     with judging(model, inputs, explained(maps, target), chosen.unit, chosen.score, settings) as judge:

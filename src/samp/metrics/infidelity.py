@@ -18,6 +18,7 @@ from torch import Tensor
 from samp.baselines import black, make
 from samp.batches import BatchSize
 from samp.groups import Elements, Groups
+from samp.inputs import Inputs
 from samp.methods.path_settings import wrapped
 from samp.metrics.checks import check_count, check_share, is_number
 from samp.metrics.details import told
@@ -26,7 +27,6 @@ from samp.metrics.maps import Maps, explained, group_values
 from samp.metrics.score_spaces import Space
 from samp.metrics.subsets import Subsets, shares_of
 from samp.objectives import Target
-from samp.problem import Inputs
 
 
 @dataclass(frozen=True, eq=False)

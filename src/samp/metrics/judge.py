@@ -15,9 +15,10 @@ from samp.baselines import Blurred, make
 from samp.batches import Batches, BatchSize
 from samp.door import undisturbed
 from samp.groups import Channels, Groups
+from samp.inputs import Inputs
 from samp.metrics.score_spaces import Space, named
 from samp.objectives import Target
-from samp.problem import Inputs, Problem, pose
+from samp.problem import Problem, pose
 
 
 @runtime_checkable
@@ -135,7 +136,7 @@ def judging(
     """A judge of these samples; the model and the caller's random state are left as they were found."""
     with torch.inference_mode(False):
         problem = pose(model, inputs, target, groups, settings.forward_args)
-        with undisturbed(model, problem.x.device, settings.seed):
+        with undisturbed(problem.model, problem.x.device, settings.seed):
             judge = Judge(problem, named(score), settings)
             with judge.bar:
                 yield judge

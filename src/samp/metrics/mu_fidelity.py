@@ -12,6 +12,7 @@ from torch import Tensor
 from samp.baselines import black
 from samp.batches import BatchSize
 from samp.groups import Groups
+from samp.inputs import Inputs, as_tensors
 from samp.layout import looks_channels_last
 from samp.metrics import correlations
 from samp.metrics.checks import check_count, check_share
@@ -21,7 +22,7 @@ from samp.metrics.maps import Maps, explained, group_values
 from samp.metrics.score_spaces import Space
 from samp.metrics.subsets import losses, shares_of, sizes_of
 from samp.objectives import Target
-from samp.problem import Inputs, Problem
+from samp.problem import Problem
 
 CELLS = 9
 
@@ -102,6 +103,7 @@ def mu_fidelity(
     count, part = check_count("subsets", subsets, 2), check_share(share)
     correlate = correlations.named(correlation)
     settings = Settings(forward_args, batch_size, progress, seed)
+    model, inputs = as_tensors(model, inputs)
     cells = _cells(inputs) if groups is None else groups
     with judging(model, inputs, explained(maps, target), cells, score, settings) as judge:
         values = group_values(judge.problem, maps)

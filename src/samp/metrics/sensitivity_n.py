@@ -19,6 +19,7 @@ from samp.baselines import black
 from samp.batches import BatchSize
 from samp.door import explain
 from samp.groups import Groups
+from samp.inputs import Inputs
 from samp.methods import Method, named
 from samp.metrics.checks import check_count, check_list, is_number
 from samp.metrics.correlations import pearson
@@ -28,7 +29,7 @@ from samp.metrics.maps import Maps, explained, group_values
 from samp.metrics.score_spaces import Space
 from samp.metrics.subsets import losses, own_counts, sizes_of
 from samp.objectives import Target
-from samp.problem import Inputs, Problem
+from samp.problem import Problem
 
 MOST_SIZES = 15
 LARGEST_SHARE = 0.8

@@ -1,0 +1,171 @@
+"""The inputs of a model, read from what the caller has: tensors, arrays, tables, and photos for a `Classifier`.
+
+Tensors are taken as they are, bit for bit. Arrays and tables go to the model's own device and dtype, since NumPy makes
+float64 of everything. Whatever could mean two things is refused with what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor, nn
+
+from samp.dense import check_dense
+
+Inputs = Tensor | tuple[Tensor, ...] | NDArray[Any]
+TOKENS = (
+    "is {kind}, a mapping, and only floats can be explained, not tokens: pass their embeddings, "
+    "model.get_input_embeddings()(batch['input_ids']), and as the model a function of them, such as "
+    "lambda e, mask: model(inputs_embeds=e, attention_mask=mask).logits with "
+    "forward_args=samp.PerSample(batch['attention_mask'])."
+)
+PHOTO = (
+    "is a photo (PIL), and how it becomes an input is known of a samp.models.Classifier only: pass one as the model, "
+    "or what your own preprocessing makes of the photo, preprocess(photo)[None]."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ModelInputs:
+    """A model, and tensors with one common batch axis that it can be called with."""
+
+    model: Callable[..., Any]
+    tensors: tuple[Tensor, ...]
+    one_input: bool
+    """Whether the caller gave one input, and not a tuple of them."""
+
+
+def read_inputs(model: Any, inputs: Any) -> ModelInputs:
+    """The model (of a `Classifier`, its net) and its inputs as float tensors; a list or tuple holds several inputs.
+
+    Raises TypeError or ValueError with what to do.
+
+    >>> read_inputs(nn.Linear(3, 2), np.ones((4, 3))).tensors[0].dtype
+    torch.float32
+    """
+    net = _check_model(model)
+    photos = _photos(model, inputs)
+    if photos is not None:
+        return ModelInputs(net, (photos,), True)
+    one_input = not isinstance(inputs, tuple | list)
+    names = ["the input"] if one_input else [f"input {number}" for number in range(len(inputs))]
+    given = [inputs] if one_input else list(inputs)
+    tensors = tuple(_read(one, net, name) for one, name in zip(given, names, strict=True))
+    sizes = {len(tensor) for tensor in tensors}
+    if len(sizes) != 1:
+        raise ValueError(f"inputs need one common batch size of at least 1, but have {sorted(sizes)}.")
+    check_device(net, tensors)
+    return ModelInputs(net, tuple(map(_usable, tensors)), one_input)
+
+
+def as_tensors(model: Any, inputs: Any) -> tuple[Any, Any]:
+    """The model and its inputs: as given where these are tensors, and read where they are not.
+
+    For callers that look at the inputs' shape before anything is asked.
+
+    >>> as_tensors(nn.Linear(3, 2), np.ones((4, 3)))[1].shape
+    torch.Size([4, 3])
+    """
+    if all(isinstance(one, Tensor) for one in (inputs if isinstance(inputs, tuple | list) else [inputs])):
+        return model, inputs
+    read = read_inputs(model, inputs)
+    return read.model, read.tensors[0] if read.one_input else read.tensors
+
+
+def check_device(model: Any, tensors: Sequence[Tensor]) -> None:
+    """Raise ValueError unless the inputs lie on one device, and that is the model's."""
+    if {tensor.device for tensor in tensors} != {tensors[0].device}:
+        raise ValueError("the inputs lie on different devices: move them to one.")
+    if isinstance(model, nn.Module):
+        homes = {parameter.device for parameter in model.parameters()}
+        if homes and tensors[0].device not in homes:
+            home = next(iter(homes))
+            raise ValueError(
+                f"the model is on {home} but the input on {tensors[0].device}: move one with .to({str(home)!r})."
+            )
+
+
+def _check_model(model: Any) -> Callable[..., Any]:
+    if isinstance(model, type):
+        raise TypeError(f"the model is the class {model.__name__}: pass an object of it, such as {model.__name__}().")
+    if callable(model):
+        return model  # type: ignore[no-any-return]  # of the caller's
+    if _is_classifier(model):
+        return model.net  # type: ignore[no-any-return]  # a module
+    raise TypeError(f"a model is a module or a function, not {type(model).__name__}.")
+
+
+def _is_classifier(model: Any) -> bool:
+    if callable(model):
+        return False
+    from samp.models.classifier import Classifier  # needed for what is no module alone
+
+    return isinstance(model, Classifier)
+
+
+def _photos(model: Any, inputs: Any) -> Tensor | None:
+    """b c h w of one photo or a list of them, for a classifier; None where there is no photo."""
+    photos = inputs if isinstance(inputs, list | tuple) else [inputs]
+    if not photos or not all(isinstance(photo, Image.Image) for photo in photos):
+        return None
+    if not _is_classifier(model):
+        raise TypeError(f"the input {PHOTO}")
+    prepared = torch.cat([model.prepare(photo) for photo in photos])
+    return _moved(prepared, model.net)
+
+
+def _read(given: Any, model: Any, name: str) -> Tensor:
+    tensor = given if isinstance(given, Tensor) else _moved(_as_tensor(given, name), model)
+    _check_input(tensor, name)
+    return tensor
+
+
+def _as_tensor(given: Any, name: str) -> Tensor:
+    """An array or a table as a tensor; raises TypeError for anything else."""
+    kind = type(given).__name__
+    if isinstance(given, Mapping):
+        raise TypeError(f"{name} {TOKENS.format(kind=kind)}")
+    if isinstance(given, Image.Image):
+        raise TypeError(f"{name} {PHOTO}")
+    array = given.to_numpy() if hasattr(given, "to_numpy") else given  # pandas' tables, without importing pandas
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"{name} is {kind}, not a tensor or an array: convert it with torch.tensor first.")
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} is {kind} of dtype {array.dtype}: pass numbers, as with .astype('float32').")
+    # a copy, as torch takes none that is reversed or of foreign byte order, and warns of read-only ones
+    return torch.from_numpy(np.array(array, dtype=array.dtype.newbyteorder("="), order="C"))
+
+
+def _moved(tensor: Tensor, model: Any) -> Tensor:
+    """Floats on the device and in the dtype of the model's weights, where it has any."""
+    weights = [p for p in model.parameters() if p.is_floating_point()] if isinstance(model, nn.Module) else []
+    return tensor.to(weights[0].device, weights[0].dtype) if weights and tensor.is_floating_point() else tensor
+
+
+def _check_input(tensor: Tensor, name: str) -> None:
+    check_dense(tensor, name)
+    if not tensor.is_floating_point():
+        why = "which cannot be explained" if tensor.is_complex() else "which has no gradient"
+        raise TypeError(f"{name} has dtype {tensor.dtype}, {why}: pass floats (for tokens, their embeddings).")
+    if tensor.element_size() < 2:
+        raise TypeError(f"{name} has dtype {tensor.dtype}, in which torch computes little: pass tensor.float().")
+    if tensor.ndim < 2:
+        raise ValueError(f"{name} has shape {tuple(tensor.shape)}: give it a batch axis and at least one feature axis.")
+    if tensor.numel() == 0:
+        raise ValueError(
+            f"{name} is empty, with shape {tuple(tensor.shape)}: give at least one sample with one feature."
+        )
+    if not torch.isfinite(tensor).all():
+        sample = int((~torch.isfinite(tensor)).flatten(1).any(1).nonzero()[0])
+        raise ValueError(f"{name} holds NaN or Inf in sample {sample}: replace or leave out such values first.")
+
+
+def _usable(tensor: Tensor) -> Tensor:
+    """A tensor that autograd may save: those made under `torch.inference_mode` must be copied for that."""
+    return tensor.clone() if tensor.is_inference() else tensor

@@ -1,0 +1,104 @@
+"""What a model raised, in terms of what the caller passed.
+
+Only what is known for sure is translated: the arguments do not fit the signature, another dtype or a batch axis makes
+the very same call work. Anything else is the model's own error and goes its way untouched.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
+DTYPE_WORDS = ("dtype", "scalar type", "should be the same", "not implemented for")
+
+
+def call(model: Callable[..., Any], inputs: Sequence[Tensor], args: Sequence[Any], given: Sequence[Tensor]) -> Any:
+    """The model's output for these inputs and further arguments; `given` are the inputs of the caller, all samples.
+
+    An error of the model's is raised as it is or, where the caller's arguments are to blame, as a TypeError or
+    ValueError that says so, with the model's own as its cause.
+
+    >>> call(nn.Linear(3, 2), [torch.ones(1, 3).double()], [], [torch.ones(1, 3).double()])
+    Traceback (most recent call last):
+    TypeError: the input has dtype torch.float64, which the model does not take: pass it as torch.float32, \
+x.to(torch.float32), or convert the model.
+    """
+    try:
+        return model(*inputs, *args)
+    except (TypeError, RuntimeError, ValueError, IndexError) as error:
+        clearer = advice(error, model, inputs, args, given)
+        if clearer is None:
+            raise
+        raise clearer from error
+
+
+def advice(
+    error: Exception, model: Callable[..., Any], inputs: Sequence[Tensor], args: Sequence[Any], given: Sequence[Tensor]
+) -> Exception | None:
+    """The error that says what the caller can do about this one of a call of the model; None where it is its own.
+
+    >>> advice(TypeError("missing argument"), lambda x, y: x, [torch.ones(1, 2)], [], [torch.ones(1, 2)])
+    TypeError('the model takes (x, y) but was given 1 input and 0 forward_args: pass the rest as forward_args.')
+    """
+    if isinstance(error, TypeError):
+        return _about_arguments(model, inputs, args)
+    about_dtype = any(word in str(error) for word in DTYPE_WORDS)
+    return (_about_dtype(model, inputs, args) if about_dtype else None) or _about_batch_axis(model, args, given)
+
+
+def _about_arguments(model: Callable[..., Any], inputs: Sequence[Tensor], args: Sequence[Any]) -> TypeError | None:
+    try:
+        signature = inspect.signature(model.forward if isinstance(model, nn.Module) else model)
+    except (TypeError, ValueError):  # some built-in callables have no signature
+        return None
+    try:
+        signature.bind(*inputs, *args)
+    except TypeError:
+        several = len(inputs) > 1
+        takes = f"({', '.join(signature.parameters)})"
+        came = f"{len(inputs)} input{'s' * several} and {len(args)} forward_args"
+        least = sum(p.default is p.empty and p.kind is not p.VAR_POSITIONAL for p in signature.parameters.values())
+        if len(inputs) + len(args) < least:
+            do = "pass the rest as forward_args."
+        elif several:
+            do = "a list or tuple holds several inputs; to explain several samples join them, as with torch.stack."
+        else:
+            do = "leave out what it does not take."
+        return TypeError(f"the model takes {takes} but was given {came}: {do}")
+    return None
+
+
+def _about_dtype(model: Callable[..., Any], inputs: Sequence[Tensor], args: Sequence[Any]) -> TypeError | None:
+    came = ", ".join(sorted({str(x.dtype) for x in inputs}))
+    for dtype in DTYPES:
+        if any(x.dtype != dtype for x in inputs) and _works(model, [x.to(dtype) for x in inputs], args):
+            return TypeError(
+                f"the input has dtype {came}, which the model does not take: pass it as {dtype}, x.to({dtype}), or "
+                "convert the model."
+            )
+    return None
+
+
+def _about_batch_axis(model: Callable[..., Any], args: Sequence[Any], given: Sequence[Tensor]) -> ValueError | None:
+    """Whether the one input works as a single sample; images have three axes."""
+    if len(given) != 1 or given[0].ndim != 3 or not _works(model, [given[0][None]], args, rows=1):
+        return None
+    return ValueError(
+        f"the input has shape {tuple(given[0].shape)}, so axis 0 was taken for the batch, and the model fails; as one "
+        "sample it works: give it its batch axis, x[None]."
+    )
+
+
+def _works(model: Callable[..., Any], inputs: Sequence[Tensor], args: Sequence[Any], rows: int | None = None) -> bool:
+    """Whether this call works, and gives a tensor of so many rows where that is asked."""
+    try:
+        with torch.no_grad():
+            output = model(*(x.detach().clone() for x in inputs), *args)
+    except Exception:  # whatever it is, the call does not work
+        return False
+    return rows is None or (isinstance(output, Tensor) and output.ndim > 0 and len(output) == rows)
