@@ -26,7 +26,9 @@ from samp.metrics.judge import Settings, judging
 from samp.metrics.protocols import Protocol
 from samp.names import look_up
 from samp.objectives import Target
+from samp.progress import JointBar
 
+EXPLAINING = 0.5  # of a method's part of the bar; the rest are its curves
 Methods = Sequence[str | Method] | Mapping[str, str | Method]
 
 
@@ -62,8 +64,10 @@ def compare(
     """
     chosen = labelled(methods)
     settings = Settings(forward_args, batch_size, progress, seed)
-    task = pose_task(model, inputs, target, protocol, groups=groups, settings=settings)
-    return Compared(tuple(task.measure(name, method) for name, method in chosen.items()))
+    with JointBar(len(chosen), "method", bool(progress)) as bar:
+        with bar.piece("predicting", size=0):
+            task = pose_task(model, inputs, target, protocol, groups=groups, settings=settings)
+        return Compared(tuple(task.measure(name, method, bar) for name, method in chosen.items()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,20 +183,22 @@ class Task:
     groups: Groups | None
     settings: Settings
 
-    def measure(self, name: str, method: Method) -> Row:
+    def measure(self, name: str, method: Method, bar: JointBar | None = None) -> Row:
         """The method's row, under this name; an error says in a note which method it is of."""
         try:
-            return self._measured(name, method)
+            return self._measured(name, method, bar or JointBar(1, "method", show=False))
         except Exception as error:
             error.add_note(f"while comparing, in {name}")
             raise
 
-    def _measured(self, name: str, method: Method) -> Row:
+    def _measured(self, name: str, method: Method, bar: JointBar) -> Row:
         how = vars(self.settings)
         started = self._now()
-        result = explain(self.model, self.inputs, target=self.target, method=method, groups=self.groups, **how)
+        with bar.piece(name, size=EXPLAINING):
+            result = explain(self.model, self.inputs, target=self.target, method=method, groups=self.groups, **how)
         seconds = self._now() - started
-        curves = deletion_insertion(self.model, self.inputs, result, self.target, self.protocol, **how)
+        with bar.piece(f"{name}, its curves", size=1 - EXPLAINING):
+            curves = deletion_insertion(self.model, self.inputs, result, self.target, self.protocol, **how)
         missed = completeness_of(result)["both"].relative if result.residual_by_direction else None
         return Row(name, result, curves, missed, concentration(result), seconds)
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
 from samp.baselines import make
 from samp.batches import Batches
 from samp.follow import Run
 from samp.groups import Grouping, Patches, Segments, bind
 from samp.problem import Problem
+from samp.progress import open_bar
 
 MOST_PIXELS = 1024  # images of more pixels are explained in patches
 PATCHES_PER_SIDE = 14
@@ -36,7 +36,7 @@ class Asked:
         self.baseline = problem.flatten(make(baseline, problem.inputs, run.seed))
         self.everyone = torch.arange(problem.batch, device=problem.x.device)
         self.seed, self.rows = run.seed, 0
-        self.bar = tqdm(total=problem.batch * expected, unit="forward", disable=not run.progress)
+        self.bar = open_bar(problem.batch * expected, "forward", run.progress)
 
     @property
     def forwards(self) -> int:

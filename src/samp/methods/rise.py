@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Literal
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from tqdm import tqdm
 
 from samp.attribution import Attribution
 from samp.baselines import black, make, named
@@ -21,6 +20,7 @@ from samp.methods.path_settings import wrapped
 from samp.methods.result import About, only_images, over_channels, result
 from samp.objectives import Index
 from samp.problem import Problem
+from samp.progress import open_bar
 
 PIXELS_AT_ONCE = 2**24  # of masks that are held together: 334 masks at 224 pixels
 
@@ -69,7 +69,7 @@ class RISE:
         problem = problem.settled(batches)
         baseline = problem.flatten(make(self.baseline, problem.inputs, run.seed))
         total = problem.x.new_zeros(problem.batch, math.prod(image.shape[2:]))  # b hw
-        with torch.no_grad(), tqdm(total=problem.batch * self.masks, unit="mask", disable=not run.progress) as bar:
+        with torch.no_grad(), open_bar(problem.batch * self.masks, "mask", run.progress) as bar:
             for masks in draw_masks(self, image.shape[2], image.shape[3], run.seed, problem.x):
                 total += self._scores(problem, baseline, masks, batches) @ masks.flatten(1)
                 bar.update(problem.batch * len(masks))

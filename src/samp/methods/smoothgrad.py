@@ -8,7 +8,6 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
 from samp.attribution import Attribution
 from samp.batches import Batches
@@ -16,6 +15,7 @@ from samp.follow import Run
 from samp.methods.checks import check_counts, check_numbers
 from samp.methods.result import About, result
 from samp.problem import Problem
+from samp.progress import open_bar
 
 NOISES_AT_ONCE = 16  # held together
 
@@ -52,7 +52,7 @@ class SmoothGrad:
         problem = problem.settled(batches)
         sigma = self.noise * (problem.x.amax(1, keepdim=True) - problem.x.amin(1, keepdim=True))  # b 1
         total = torch.zeros_like(problem.x)
-        with tqdm(total=problem.batch * self.samples, unit="gradient", disable=not run.progress) as bar:
+        with open_bar(problem.batch * self.samples, "gradient", run.progress) as bar:
             for noise in self._draws(problem.x, run.seed):
                 done = 0
                 for gradient in _gradients(problem, noise, sigma, batches):

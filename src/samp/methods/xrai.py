@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from tqdm import tqdm
 
 from samp.attribution import Attribution
 from samp.batches import Batches
@@ -23,6 +22,7 @@ from samp.methods.integrated_gradients import IG
 from samp.methods.path_settings import wrapped
 from samp.methods.result import About, only_images, over_channels, result
 from samp.problem import Problem
+from samp.progress import open_bar
 
 Floats = NDArray[np.float64]
 Masks = NDArray[np.bool_]
@@ -90,10 +90,11 @@ class XRAI:
         ]
         ig = torch.stack([torch.as_tensor(r.values) for r in runs]).mean(0)  # b c h w
         density = ig.amax(1).cpu().double().numpy()  # b h w
-        maps = [
-            grow(attribution, segments(self, one), self)
-            for attribution, one in zip(density, tqdm(pixels, unit="image", disable=not run.progress), strict=True)
-        ]
+        maps = []
+        with open_bar(len(pixels), "image", run.progress) as bar:
+            for attribution, one in zip(density, pixels, strict=True):
+                maps.append(grow(attribution, segments(self, one), self))
+                bar.update()
         stacked = torch.from_numpy(np.stack(maps)).to(problem.x)
         return result(problem, over_channels(problem, stacked), self, run, gradients=len(runs) * (self.steps + 1))
 

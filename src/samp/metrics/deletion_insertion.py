@@ -110,6 +110,7 @@ def _judged(judge: Judge, chosen: Protocol, places: Tensor) -> Curves:
     def not_inserted(samples: Tensor, numbers: Tensor) -> Tensor:
         return places[samples] >= asked[samples, numbers][:, None]
 
+    judge.expect(2 * asked.shape[1])
     down = judge.scores(judge.hiding(chosen.fill), asked.shape[1], deleted)
     up = judge.scores(judge.hiding(chosen.start), asked.shape[1], not_inserted)
     deletion = _normalised(down, down[:, :1], down[:, -1:], chosen)

@@ -215,6 +215,7 @@ def _by_captum(judge: Judge, drawing: Drawing, values: Tensor, number: int, norm
     """b: Captum's infidelity of these values (b g); it asks for as many perturbations at a time as make a batch."""
     batch, x = judge.problem.batch, judge.problem.x
     wide = torch.float32 if x.device.type == "mps" else torch.float64  # Apple's GPUs have no float64
+    judge.expect(number + 1)
     own = judge.scores(lambda _, samples: x[samples], 1, lambda samples, _: samples).flatten().to(wide)
     numbers = iter(range(number))
 

@@ -9,7 +9,6 @@ from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
 from samp.baselines import Blurred, make
 from samp.batches import Batches, BatchSize
@@ -19,6 +18,7 @@ from samp.inputs import Inputs
 from samp.metrics.score_spaces import Space, named
 from samp.objectives import Target
 from samp.problem import Problem, pose
+from samp.progress import open_bar
 
 
 @runtime_checkable
@@ -57,7 +57,11 @@ class Judge:
         self.batches = Batches(settings.batch_size, problem.x.shape[1], problem.x.device)
         self.problem = problem.settled(self.batches)
         self.space, self.seed, self.forwards = space, settings.seed, 0
-        self.bar = tqdm(unit="forward", disable=not settings.progress, total=0)
+        self.bar = open_bar(0, "forward", settings.progress)
+
+    def expect(self, points: int) -> None:
+        """Tell the bar how many points of each sample will be scored in all, so that it need not start anew."""
+        self.bar.total = self.problem.batch * points
 
     def hiding(self, fill: Any) -> Hide:
         """The way from (which groups are missing: r g, samples: r) to points (r n) that show this fill there."""
@@ -90,7 +94,7 @@ class Judge:
             return scores
 
         count = self.problem.batch * points
-        self.bar.total += count
+        self.bar.total = max(self.bar.total or 0, self.bar.n + count)
         with torch.no_grad():
             scores = torch.cat(list(self.batches.over(count, work)))
         self.forwards += points

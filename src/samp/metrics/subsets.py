@@ -66,6 +66,7 @@ def losses(judge: Judge, hide: Hide, values: Tensor, sizes: Tensor, count: int) 
     problem = judge.problem
     whole = _whole_numbers(problem, values)
     credit, scores = [], []
+    judge.expect(count * sizes.shape[1])
     for some in _chunks(problem, sizes, count, judge.seed):
         credit.append(_credit(whole, some))
         scores.append(judge.scores(hide, some.points, some.chosen))
