@@ -91,7 +91,7 @@ def test_the_class_is_predicted_once_for_all_methods(net: Bent) -> None:
         assert row.curves.details["target"] == expected
     net.calls = 0
     compare(net, images(), ["random"], protocol=TINY, batch_size=1000)
-    assert net.calls == 3  # the prediction, one deletion and one insertion
+    assert net.calls == 4  # the prediction, whether there is a score, one deletion and one insertion
 
 
 def test_only_credit_that_is_meant_to_sum_has_a_completeness_error(net: Bent) -> None:

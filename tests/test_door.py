@@ -241,7 +241,7 @@ def test_a_large_batch_and_a_single_image_agree_on_a_convolutional_net() -> None
 
 @pytest.mark.parametrize("seed", [None, 1.5, "a", True, 2**70])
 def test_a_seed_that_is_none_gets_a_sentence(seed: Any) -> None:
-    with pytest.raises(ValueError, match=r"^seed is a whole number from -2\*\*63 to 2\*\*64 - 1, not "):
+    with pytest.raises(ValueError, match=r"^seed is a whole number from -2\*\*63 to 2\*\*63 - 1, not "):
         samp.explain(net(0), images(0, 1, 12), target=0, seed=seed)
 
 

@@ -22,6 +22,7 @@ from samp.methods.captum_adapters import LIME
 from samp.methods.coupled import QUALITIES
 from samp.methods.guided_ig import GuidedIG
 from samp.methods.propagation.lrp import LRP
+from samp.methods.result import result as result_of
 from samp.methods.rise import RISE
 from samp.methods.xrai import XRAI
 from samp.problem import pose
@@ -183,7 +184,17 @@ def test_a_method_is_a_name_or_an_object(method: Any) -> None:
 def test_any_object_with_attribute_is_a_method() -> None:
     class Nothing:
         def attribute(self, problem: Any, run: Any) -> Any:
-            return problem.batch, run.seed
+            return result_of(problem, torch.zeros_like(problem.x), "nothing", run)
 
-    assert samp.explain(net(0), images(0, 3, 12), method=Nothing(), seed=9) == (3, 9)
+    found = samp.explain(net(0), images(0, 3, 12), target=0, method=Nothing(), seed=9)
+    assert (found.method, found.details["seed"]) == ("'nothing'", 9)
     assert pose(net(0), images(0, 3, 12)).batch == 3
+
+
+def test_what_a_method_returns_is_an_attribution() -> None:
+    class Odd:
+        def attribute(self, problem: Any, run: Any) -> Any:
+            return problem.x
+
+    with pytest.raises(TypeError, match=r"the method .*Odd.* returned Tensor, not an Attribution"):
+        samp.explain(net(0), images(0, 3, 12), target=0, method=Odd())  # type: ignore[arg-type]  # the point

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from samp.attribution import Attribution, Tape
     from samp.comparison import Compared, compare
     from samp.door import explain
-    from samp.follow import NonFiniteError
+    from samp.finite import NonFiniteError
     from samp.groups import Elements, Patches, Pixels
     from samp.methods import IG, SAMP, Coupled, SAMPPlusPlus
     from samp.runs.door import run
@@ -30,7 +30,7 @@ _HOME = {
     "Compared": "samp.comparison",
     "Attribution": "samp.attribution",
     "Tape": "samp.attribution",
-    "NonFiniteError": "samp.follow",
+    "NonFiniteError": "samp.finite",
     "Elements": "samp.groups",
     "Patches": "samp.groups",
     "PerSample": "samp.arguments",

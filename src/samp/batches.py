@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from numbers import Integral
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import torch
+
+from samp.checks import is_whole
 
 BatchSize = int | Literal["auto"]
 Result = TypeVar("Result")
@@ -27,10 +28,9 @@ class Batches:
     """
 
     def __init__(self, batch_size: BatchSize, elements: int, device: torch.device, walks_per_row: int = 1) -> None:
-        if batch_size != "auto" and not (isinstance(batch_size, Integral) and batch_size >= 1):
-            raise ValueError(f"batch_size is 'auto' or a whole number of at least 1, not {batch_size!r}.")
-        self.auto = batch_size == "auto"
-        walks = _first_guess(elements, device) if batch_size == "auto" else int(batch_size)
+        check_batch_size(batch_size)
+        self.auto = isinstance(batch_size, str)
+        walks = _first_guess(elements, device) if isinstance(batch_size, str) else int(batch_size)
         self.size = max(walks // walks_per_row, 1)
 
     def over(self, count: int, work: Callable[[int, int], Result]) -> Iterator[Result]:
@@ -64,6 +64,18 @@ class Batches:
                     "memory ran out with a single sample: use smaller inputs, a smaller model or another device."
                 ) from error
             return None
+
+
+def check_batch_size(batch_size: Any) -> None:
+    """Raise ValueError unless this is "auto" or a whole number of at least 1.
+
+    >>> check_batch_size(True)
+    Traceback (most recent call last):
+    ValueError: batch_size is 'auto' or a whole number of at least 1, not True.
+    """
+    auto = isinstance(batch_size, str) and batch_size == "auto"
+    if not auto and not (is_whole(batch_size) and batch_size >= 1):
+        raise ValueError(f"batch_size is 'auto' or a whole number of at least 1, not {batch_size!r}.")
 
 
 def out_of_memory(error: BaseException) -> bool:

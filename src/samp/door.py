@@ -15,6 +15,8 @@ from torch import nn
 
 from samp.attribution import Attribution
 from samp.batches import BatchSize
+from samp.checks import check_flag
+from samp.finite import check_finite
 from samp.follow import Run
 from samp.groups import Groups
 from samp.inputs import Inputs
@@ -68,7 +70,8 @@ def explain(
 
     The model is left as it was found, and no gradient of a parameter is computed. The default's credit sums to the
     change of the score; of other methods look at `result.residual`: the paper's credit ranks well but rarely sums to it
-    (`samp.credit` has some that do).
+    (`samp.credit` has some that do). Raises `samp.NonFiniteError`, whatever the method, where the model's score or the
+    credit turns NaN or Inf; the other samples are in its `.result`.
 
     >>> import samp
     >>> model = nn.Sequential(nn.Flatten(), nn.Linear(48, 5)).eval()
@@ -79,13 +82,17 @@ def explain(
     chosen = named(method)
     if not isinstance(record, Integral) or record < 0:
         raise ValueError(f"record is True, False or a number of bytes, not {record!r}.")
+    check_flag("progress", progress)
     run = Run(batch_size, TAPE_BYTES if record is True else int(record), progress, seed)
     with torch.inference_mode(False):  # autograd cannot use what is made in there
         problem = pose(model, inputs, target, groups, forward_args)
         if look_up(speed, {"exact": False, "fast": True}, "speed"):
             problem = replace(problem, fast=Fast(problem.model, problem.inputs))
         with undisturbed(problem.model, problem.x.device, run.seed):
-            return chosen.attribute(problem, run)
+            result = chosen.attribute(problem, run)
+        if not isinstance(result, Attribution):
+            raise TypeError(f"the method {chosen!r} returned {type(result).__name__}, not an Attribution.")
+        return check_finite(result, problem.failures)
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import ClassVar, Protocol
 
 import torch
@@ -13,8 +12,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from samp.attribution import Attribution, Direction, Tape, total
-from samp.batches import Batches, BatchSize
+from samp.batches import Batches, BatchSize, check_batch_size
+from samp.checks import check_seed
 from samp.credit import Credit, by_guide_alone
+from samp.finite import NonFiniteError
 from samp.paths import Salient
 from samp.problem import Problem
 from samp.progress import Meter
@@ -80,29 +81,8 @@ class Run:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        whole = isinstance(self.seed, Integral) and not isinstance(self.seed, bool)
-        if not whole or not -(2**63) <= self.seed < 2**64:
-            raise ValueError(f"seed is a whole number from -2**63 to 2**64 - 1, not {self.seed!r}.")
-        object.__setattr__(self, "seed", int(self.seed))
-
-
-class NonFiniteError(ValueError):
-    """A score or gradient turned NaN or Inf on the way. `result` holds all samples, with NaN for those that failed.
-
-    >>> import samp
-    >>> try:
-    ...     samp.explain(lambda x: x.log().sum(1), torch.tensor([[1.0], [-1.0]]), method=samp.IG(baseline=2.0))
-    ... except NonFiniteError as error:
-    ...     print(error.result.values.isnan().tolist())
-    [[False], [True]]
-    """
-
-    def __init__(self, message: str, result: Attribution) -> None:
-        super().__init__(message)
-        self.result = result
-
-    def __reduce__(self) -> tuple[type[NonFiniteError], tuple[str, Attribution]]:
-        return type(self), (str(self), self.result)  # so that it travels whole from a worker
+        check_batch_size(self.batch_size)
+        object.__setattr__(self, "seed", check_seed(self.seed))
 
 
 def follow(problem: Problem, plan: Planned, run: Run) -> Attribution:

@@ -46,10 +46,14 @@ class Problem:
     """How gradients are had fast, where exact ones are not asked for."""
     batches: Batches | None = None
     """How many rows a call of the model may have."""
+    failures: Tensor = None  # type: ignore[assignment]  # made below, and shared by all that is replaced from this
+    """b: how many of each sample's scores were NaN or Inf, as far as `watch` saw them."""
     x: Tensor = field(init=False)  # b n
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "x", self.flatten(self.inputs))
+        if self.failures is None:
+            object.__setattr__(self, "failures", torch.zeros(self.batch, dtype=torch.int32, device=self.x.device))
 
     @property
     def batch(self) -> int:
@@ -121,6 +125,11 @@ class Problem:
             raise RuntimeError("the target is not known yet: call settled() first.")
         return self.objective(output, samples)
 
+    def watch(self, score: Tensor, samples: Tensor) -> Tensor:
+        """The same scores (r); those that are NaN or Inf are counted, without waiting for the device."""
+        self.failures.index_add_(0, samples, (~score.detach().isfinite()).to(self.failures))
+        return score
+
     def settled(self, batches: Batches) -> Problem:
         """This problem with its target known: one forward pass for every sample if it is to be predicted.
 
@@ -134,11 +143,18 @@ class Problem:
 
         with torch.no_grad():
             if self.objective is None:
-                classes = batches.over(self.batch, lambda first, last: predicted(output(first, last), last - first))
+                classes = batches.over(self.batch, lambda first, last: self._predict(output(first, last), first, last))
                 return replace(self, objective=Index(torch.cat(list(classes))[:, None], (0,)), batches=batches)
             if isinstance(self.objective, Function):
                 self._try_on_one(output, batches)
         return replace(self, batches=batches)
+
+    def _predict(self, output: Any, first: int, last: int) -> Tensor:
+        """The predicted classes of these samples, whose scores are watched."""
+        rows = torch.arange(last - first, device=self.x.device)
+        classes = predicted(output, last - first)
+        self.watch(Index(classes[:, None], (0,))(output, rows), first + rows)
+        return classes
 
     def _try_on_one(self, output: Callable[[int, int], Any], batches: Batches) -> None:
         """Raise what the target function raises for one sample alone; a ValueError where it works for all together."""

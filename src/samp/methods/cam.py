@@ -152,7 +152,7 @@ def features_and_gradient(problem: Problem, place: Place, samples: Tensor, scale
         return kept[-1].clone()
 
     with torch.inference_mode(False), torch.enable_grad(), _replaced(place, keep):
-        score = problem.score(problem.output(problem.x[samples], samples), samples)
+        score = problem.watch(problem.score(problem.output(problem.x[samples], samples), samples), samples)
         (gradient,) = torch.autograd.grad(score.sum(), kept, allow_unused=True) if score.requires_grad else (None,)
     if gradient is None:
         raise ValueError(f"the score does not depend on the output of layer {place.name!r}: pass another layer.")

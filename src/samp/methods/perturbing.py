@@ -53,7 +53,8 @@ class Asked:
         def work(first: int, last: int) -> Tensor:
             whose = samples[torch.arange(first, last, device=samples.device) % len(samples)]
             x = points(slice(first, last), whose)
-            return self.problem.score(self.problem.output(x, whose), whose).to(x.dtype)
+            score = self.problem.watch(self.problem.score(self.problem.output(x, whose), whose), whose)
+            return torch.where(score.isfinite(), score, 0).to(x.dtype)  # Captum's fits refuse what is not finite
 
         with torch.no_grad():
             scores = torch.cat(list(self.batches.over(count, work)))

@@ -21,7 +21,8 @@ class RandomMap:
     """Every group gets a number drawn uniformly from 0 to 1, which its elements share in equal parts.
 
     What is drawn depends on the seed and on the sample itself: two images get two maps, and an image gets the same one
-    alone, in any batch and at any place in it. The model is asked for its predicted class only.
+    alone, in any batch and at any place in it. The model is asked for the score of each sample, to see that there is
+    one, and nothing of it goes into the map.
 
     >>> import samp
     >>> x = torch.rand(2, 3, 4, 4)
@@ -35,11 +36,27 @@ class RandomMap:
 
     def attribute(self, problem: Problem, run: Run) -> Attribution:
         """Draw a number for every group of every sample."""
-        problem = problem.settled(Batches(run.batch_size, problem.x.shape[1], problem.x.device))
+        batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device)
+        known = problem.objective is not None
+        problem = problem.settled(batches)
+        if known:
+            _ask(problem, batches)
         groups = problem.features
         drawn = torch.stack([_draw(x, groups.count, run.seed) for x in problem.x.cpu()]).to(problem.x)  # b g
         sizes = groups.pool(torch.ones_like(problem.x)).clamp(min=1)  # b g
         return result(problem, groups.spread(drawn / sizes), self, run)
+
+
+def _ask(problem: Problem, batches: Batches) -> None:
+    """Score every sample once: a target or a model that no other method would take is not to get a map either."""
+    everyone = torch.arange(problem.batch, device=problem.x.device)
+
+    def work(first: int, last: int) -> Tensor:
+        samples = everyone[first:last]
+        return problem.watch(problem.score(problem.output(problem.x[samples], samples), samples), samples)
+
+    with torch.no_grad():
+        list(batches.over(problem.batch, work))
 
 
 def _draw(x: Tensor, count: int, seed: int) -> Tensor:

@@ -98,7 +98,7 @@ class RISE:
                     "pass method=RISE(score='logit') to take the score as it is."
                 )
             output = output.to(x.dtype).softmax(1)
-        return problem.score(output, samples).to(x.dtype)
+        return problem.watch(problem.score(output, samples), samples).to(x.dtype)
 
 
 METHODS = {"rise": RISE()}

@@ -77,7 +77,9 @@ def _gradients(problem: Problem, noise: Tensor, sigma: Tensor, batches: Batches)
         rows = torch.arange(first, last, device=problem.x.device)
         samples = rows // len(noise)
         x = problem.x[samples] + sigma[samples] * noise[rows % len(noise)]
-        return problem.value_and_gradient(x, samples)[1]
+        score, gradient = problem.value_and_gradient(x, samples)
+        problem.watch(score, samples)
+        return gradient
 
     return batches.over(problem.batch * len(noise), work)
 

@@ -115,7 +115,7 @@ def _judged(judge: Judge, chosen: Protocol, places: Tensor) -> Curves:
     up = judge.scores(judge.hiding(chosen.start), asked.shape[1], not_inserted)
     deletion = _normalised(down, down[:, :1], down[:, -1:], chosen)
     insertion = _normalised(up, up[:, -1:], up[:, :1], chosen)
-    failed = (deletion.isnan() & ~down.isnan()) | (insertion.isnan() & ~up.isnan())
+    failed = deletion.isnan() | insertion.isnan()
     if asked.shape[1] > len(shown):  # the ends were asked for to normalise by, not to be shown
         deletion, insertion = deletion[:, 1:-1], insertion[:, 1:-1]
     return Curves(

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from samp.baselines import Blurred, make
-from samp.batches import Batches, BatchSize
+from samp.batches import Batches, BatchSize, check_batch_size
+from samp.checks import check_flag, check_seed
 from samp.door import undisturbed
 from samp.groups import Channels, Groups
 from samp.inputs import Inputs
@@ -42,6 +43,11 @@ class Settings:
     batch_size: BatchSize = "auto"
     progress: bool = False
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_batch_size(self.batch_size)
+        check_flag("progress", self.progress)
+        object.__setattr__(self, "seed", check_seed(self.seed))
 
 
 class Judge:
@@ -98,7 +104,7 @@ class Judge:
         with torch.no_grad():
             scores = torch.cat(list(self.batches.over(count, work)))
         self.forwards += points
-        return scores.view(self.problem.batch, points)
+        return _finite(scores.view(self.problem.batch, points))
 
     def _score(self, x: Tensor, samples: Tensor) -> Tensor:
         output = self.problem.output(x, samples, give_away=True)  # points are made for one call each
@@ -122,6 +128,17 @@ class Room:
         if samples.device.type == "cpu" and bool((samples == samples[0]).all()):
             return x[int(samples[0])].expand(len(samples), -1)
         return torch.index_select(x, 0, samples, out=self.rows(len(samples), which))
+
+
+def _finite(scores: Tensor) -> Tensor:
+    """The scores (b × points) as they are; raises ValueError if a sample has one that is NaN or Inf."""
+    failed = (~scores.isfinite()).any(1)
+    if bool(failed.any()):
+        raise ValueError(
+            f"the model's score is NaN or Inf in samples {failed.nonzero().squeeze(1).tolist()} with features hidden: "
+            "leave them out, or take float32 inputs or another fill."
+        )
+    return scores
 
 
 Hide = Callable[[Tensor, Tensor], Tensor]

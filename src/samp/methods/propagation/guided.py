@@ -33,7 +33,9 @@ class GradientXInput:
 
         def work(settled: Problem, samples: Tensor) -> tuple[Rows, None]:
             x = settled.x[samples]
-            return {"values": x * settled.value_and_gradient(x, samples)[1]}, None
+            score, gradient = settled.value_and_gradient(x, samples)
+            settled.watch(score, samples)
+            return {"values": x * gradient}, None
 
         return explained(problem, run, self, work)
 

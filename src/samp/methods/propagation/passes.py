@@ -11,7 +11,7 @@ from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.batches import Batches
-from samp.follow import NonFiniteError, Run
+from samp.follow import Run
 from samp.methods.propagation.mode import Propagation
 from samp.methods.result import result
 from samp.problem import Problem
@@ -28,6 +28,7 @@ def forward(mode: Propagation, problem: Problem, x: Tensor, samples: Tensor) -> 
         with mode:
             score = problem.score(problem.output(carried, samples), samples)
         mode.check(score)
+        problem.watch(score, samples)
         return score, leaf
 
 
@@ -70,16 +71,4 @@ def explained(
     change = rows.pop("change", None)
     found = result(settled, rows.pop("values"), method, run, gradients=gradients, forwards=forwards, change=change)
     numbers = {name: numbers.tolist() for name, numbers in rows.items()}
-    found = replace(found, details={**found.details, **details, **numbers})
-    _raise_if_failed(found)
-    return found
-
-
-def _raise_if_failed(found: Attribution) -> None:
-    failed = (~torch.isfinite(found.group_values)).any(1).nonzero().squeeze(1).tolist()
-    if failed:
-        raise NonFiniteError(
-            f"score or credit turned NaN or Inf in samples {failed}: try float32 or float64 inputs, or another method; "
-            "all other samples are in this error's .result.",
-            found,
-        )
+    return replace(found, details={**found.details, **details, **numbers})

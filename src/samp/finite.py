@@ -1,0 +1,65 @@
+"""One rule for all methods: a score, gradient or credit that is NaN or Inf raises `NonFiniteError`, never a map."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from samp.attribution import Attribution
+
+
+class NonFiniteError(ValueError):
+    """A score or gradient turned NaN or Inf on the way. `result` holds all samples, with NaN for those that failed.
+
+    >>> import samp
+    >>> try:
+    ...     samp.explain(lambda x: x.log().sum(1), torch.tensor([[1.0], [-1.0]]), method=samp.IG(baseline=2.0))
+    ... except NonFiniteError as error:
+    ...     print(error.result.values.isnan().tolist())
+    [[False], [True]]
+    """
+
+    def __init__(self, message: str, result: Attribution) -> None:
+        super().__init__(message)
+        self.result = result
+
+    def __reduce__(self) -> tuple[type[NonFiniteError], tuple[str, Attribution]]:
+        return type(self), (str(self), self.result)  # so that it travels whole from a worker
+
+
+def check_finite(result: Attribution, failures: Tensor) -> Attribution:
+    """The result, or NonFiniteError where a sample's credit is not finite or any of its scores was not.
+
+    `failures` counts each sample's scores that were NaN or Inf (b): a rectified or clipped map may not show them.
+
+    >>> import samp
+    >>> result = samp.explain(torch.nn.Linear(2, 1).eval(), torch.ones(2, 2), method="random")
+    >>> check_finite(result, torch.zeros(2)) is result
+    True
+    """
+    failed = (failures > 0) | ~result.group_values.isfinite().all(1)
+    if not bool(failed.any()):
+        return result
+    numbers = failed.nonzero().squeeze(1).tolist()
+    raise NonFiniteError(
+        f"score or credit turned NaN or Inf in samples {numbers} ({result.method}): try float32 or float64 inputs, "
+        "another baseline or another method; all other samples are in this error's .result.",
+        _without(result, failed),
+    )
+
+
+def _without(result: Attribution, failed: Tensor) -> Attribution:
+    """The result with NaN for all credit of the samples that failed."""
+
+    def cut(values: Tensor) -> Tensor:
+        rows = failed.to(values.device).view(-1, *[1] * (values.ndim - 1))
+        return values.masked_fill(rows, torch.nan)
+
+    values = result.values
+    return replace(
+        result,
+        values=cut(values) if isinstance(values, Tensor) else tuple(map(cut, values)),
+        group_values=cut(result.group_values),
+    )
