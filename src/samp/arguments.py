@@ -120,7 +120,7 @@ def _marked(arg: Any, batch: int, name: str) -> Argument:
         return PerSample(_usable(arg.values))
     if isinstance(arg, ForAll):
         return ForAll(_usable(arg.value))
-    if isinstance(arg, Tensor | np.ndarray) and arg.ndim and len(arg) == batch:
+    if isinstance(arg, Tensor | np.ndarray) and not getattr(arg, "is_nested", False) and arg.ndim and len(arg) == batch:
         raise ValueError(
             f"{name} has shape {tuple(arg.shape)} and there are {batch} samples: it could be one entry per sample or "
             "something that all of them share. Say which: samp.PerSample(…) or samp.ForAll(…)."

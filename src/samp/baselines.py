@@ -21,6 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from samp.dense import check_real
 from samp.names import look_up
 
 
@@ -121,6 +122,9 @@ class Given:
 
     tensor: Tensor
 
+    def __post_init__(self) -> None:
+        check_real(self.tensor, "the baseline")
+
     def __repr__(self) -> str:
         return f"tensor of shape {tuple(self.tensor.shape)}"
 
@@ -180,6 +184,8 @@ def named(baseline: Any) -> Callable[..., Tensor]:
         return Given(baseline)
     if isinstance(baseline, Real):
         return Constant(float(baseline))
+    if isinstance(baseline, type):
+        raise TypeError(f"the baseline is the class {baseline.__name__}: pass an object of it, or a function.")
     if callable(baseline):
         return baseline  # type: ignore[no-any-return]  # a callable of the user's; its result is checked in `make`
     raise TypeError(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from numbers import Integral
 from typing import Any
 
 import numpy as np
+
+MOST = 2**31  # of anything that is counted
 
 
 def check_seed(seed: Any, name: str = "seed") -> int:
@@ -24,16 +27,39 @@ def check_seed(seed: Any, name: str = "seed") -> int:
     return int(seed)
 
 
+def check_whole(name: str, value: Any, least: int) -> int:
+    """This whole number, NumPy's too, as an int; raises ValueError below `least`, and from `MOST` on.
+
+    >>> check_whole("subsets", 1, 2)
+    Traceback (most recent call last):
+    ValueError: subsets is a whole number of at least 2, not 1.
+    """
+    if not is_whole(value) or value < least:
+        raise ValueError(f"{name} is a whole number of at least {least}, not {value!r}.")
+    if value >= MOST:
+        raise ValueError(f"{name} is a whole number below 2**31, which nobody would wait for, not {value!r}.")
+    return int(value)
+
+
 def check_flag(name: str, value: Any) -> bool:
-    """True or False, NumPy's too; raises TypeError for anything else: "no" would be taken for yes.
+    """True or False, NumPy's too; raises ValueError for anything else: "no" would be taken for yes.
 
     >>> check_flag("progress", "no")
     Traceback (most recent call last):
-    TypeError: progress is True or False, not 'no'.
+    ValueError: progress is True or False, not 'no'.
     """
     if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} is True or False, not {value!r}.")
+        raise ValueError(f"{name} is True or False, not {value!r}.")
     return bool(value)
+
+
+def is_one_of(value: Any, words: Collection[str]) -> bool:
+    """Whether this is one of the words; an array is none, whatever its comparison would give.
+
+    >>> is_one_of("mean", ("mean", "sum")), is_one_of(np.array(["mean", "sum"]), ("mean", "sum"))
+    (True, False)
+    """
+    return isinstance(value, str) and value in words
 
 
 def is_whole(value: Any) -> bool:

@@ -240,6 +240,10 @@ def labelled(methods: Methods) -> dict[str, Method]:
     """
     if isinstance(methods, str):
         raise TypeError(f"methods are several, such as [{methods!r}, 'random'], not one string.")
+    if not isinstance(methods, Mapping | list | tuple):
+        raise TypeError(f"methods are a list such as ['coupled', 'random'] or {{label: method}}, not {methods!r}.")
+    if isinstance(methods, Mapping) and not all(isinstance(label, str) for label in methods):
+        raise TypeError(f"the labels of methods are strings, not {list(methods)}.")
     given = (
         methods
         if isinstance(methods, Mapping)

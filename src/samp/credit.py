@@ -22,6 +22,7 @@ can earn, all of a segment earn with one sign, and neither weight × difference 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -148,6 +149,17 @@ NAMED: dict[str, Credit] = {
 }
 
 
+def _takes_two(credit: Credit) -> bool:
+    """Whether this can be called with two arguments, as far as its signature tells."""
+    try:
+        inspect.signature(getattr(credit, "forward", credit)).bind(None, None)
+    except TypeError:
+        return False
+    except ValueError:  # some built-in callables have no signature
+        pass
+    return True
+
+
 def named(credit: str | Credit) -> Credit:
     """The credit of this name; a function of two Steps stands for itself.
 
@@ -156,6 +168,6 @@ def named(credit: str | Credit) -> Credit:
     """
     if isinstance(credit, str):
         return look_up(credit, NAMED, "credit")
-    if not callable(credit):
+    if not callable(credit) or isinstance(credit, type) or not _takes_two(credit):
         raise TypeError(f"a credit is a name or a function of two Steps, not {credit!r}.")
     return credit

@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def check_dense(tensor: Tensor, name: str) -> None:
-    """Raise TypeError for a nested, sparse, quantised or meta tensor: most of torch's functions fail on these.
+    """Raise TypeError for a nested, sparse, quantised, float8 or meta tensor: most of torch's functions fail on these.
 
     >>> check_dense(torch.eye(2).to_sparse(), "the input")
     Traceback (most recent call last):
@@ -19,6 +19,8 @@ def check_dense(tensor: Tensor, name: str) -> None:
         raise TypeError(f"{name} is quantised ({tensor.dtype}): pass tensor.dequantize().")
     if tensor.layout != torch.strided:
         raise TypeError(f"{name} is a sparse tensor ({tensor.layout}): pass tensor.to_dense().")
+    if tensor.is_floating_point() and tensor.element_size() < 2:
+        raise TypeError(f"{name} has dtype {tensor.dtype}, in which torch computes little: pass tensor.float().")
     if tensor.is_meta:
         raise TypeError(f"{name} is a tensor on the meta device, which holds no numbers: make it on a real device.")
 

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from samp.dense import check_dense
 from samp.layout import check_input_layout
 
 
@@ -249,6 +250,7 @@ def _joined(kinds: Sequence[Kind | Tensor], inputs: Sequence[Tensor]) -> tuple[T
 
 def _mask(mask: Tensor, x: Tensor) -> Tensor:
     """The mask as 1 n or b n, or a sentence on why it cannot be one."""
+    check_dense(mask, "the group mask")
     if mask.is_floating_point() or mask.is_complex() or mask.dtype == torch.bool:
         raise TypeError(f"a group mask holds integers, one number per group, not {mask.dtype}: cast it with .long().")
     mask = mask.long()

@@ -72,7 +72,8 @@ def as_tensors(model: Any, inputs: Any) -> tuple[Any, Any]:
     >>> as_tensors(nn.Linear(3, 2), np.ones((4, 3)))[1].shape
     torch.Size([4, 3])
     """
-    if all(isinstance(one, Tensor) for one in (inputs if isinstance(inputs, tuple | list) else [inputs])):
+    given = inputs if isinstance(inputs, tuple | list) else [inputs]
+    if given and all(isinstance(one, Tensor) and not one.is_nested for one in given):
         return model, inputs
     read = read_inputs(model, inputs)
     return read.model, read.tensors[0] if read.one_input else read.tensors
@@ -153,8 +154,6 @@ def _check_input(tensor: Tensor, name: str) -> None:
     if not tensor.is_floating_point():
         why = "which cannot be explained" if tensor.is_complex() else "which has no gradient"
         raise TypeError(f"{name} has dtype {tensor.dtype}, {why}: pass floats (for tokens, their embeddings).")
-    if tensor.element_size() < 2:
-        raise TypeError(f"{name} has dtype {tensor.dtype}, in which torch computes little: pass tensor.float().")
     if tensor.ndim < 2:
         raise ValueError(f"{name} has shape {tuple(tensor.shape)}: give it a batch axis and at least one feature axis.")
     if tensor.numel() == 0:

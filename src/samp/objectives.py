@@ -15,6 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from samp.dense import check_real
+
 Target = int | Tensor | Sequence[int] | Sequence[tuple[int, ...]] | tuple[int, ...] | Callable[..., Tensor] | None
 
 
@@ -90,6 +92,8 @@ def objective(target: Target, batch: int, device: torch.device | str = "cpu") ->
     """
     if target is None:
         return None
+    if isinstance(target, type):
+        raise TypeError(f"the target is the class {target.__name__}: pass a class number or a function output -> b.")
     if callable(target):
         return Function(target, _positional(target) > 1)
     index = _as_index(target, batch)
@@ -110,6 +114,8 @@ def predicted(output: Any, samples: int) -> Tensor:
             f"the model's output has shape {tuple(scores.shape)}, which has no single predicted class: "
             "pass target=(class, row, column) or a callable output -> b."
         )
+    if not scores.numel():
+        raise ValueError(f"the model's output has shape {tuple(scores.shape)}: there is no class to predict.")
     return scores.argmax(1) if scores.ndim == 2 else scores.new_zeros(samples, dtype=torch.long)
 
 
@@ -117,6 +123,7 @@ def _batched(output: Any, samples: int) -> Tensor:
     """The output, if it is a tensor with one entry per sample."""
     if not isinstance(output, Tensor):
         raise TypeError(f"the model returns {type(output).__name__}, not a tensor: pass a target function output -> b.")
+    check_real(output, "the model's output")
     if output.ndim == 0 or len(output) != samples:
         raise ValueError(
             f"the model gave shape {tuple(output.shape)} for {samples} samples: axis 0 must be the batch, "
@@ -128,6 +135,7 @@ def _batched(output: Any, samples: int) -> Tensor:
 def _as_index(target: Any, batch: int) -> Tensor:
     """b × k, on the CPU: looked at once here, so that nothing waits for a device later."""
     if isinstance(target, Tensor):
+        check_real(target, "the target")
         index = target.detach().cpu()
         index = index.reshape(1).expand(batch) if index.numel() == 1 else index
     else:

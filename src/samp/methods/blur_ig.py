@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import ClassVar
 
 import torch
@@ -14,7 +13,7 @@ from samp import credit as credits
 from samp.attribution import Attribution
 from samp.credit import Credit
 from samp.follow import Plan, Run, follow
-from samp.methods.checks import check_numbers
+from samp.methods.checks import check_counts, check_numbers
 from samp.methods.result import About, only_images
 from samp.paths import Curve
 from samp.problem import Problem
@@ -53,8 +52,7 @@ class BlurIG:
     )
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.steps, Integral) and self.steps >= 1):
-            raise ValueError(f"steps is a whole number of at least 1, not {self.steps!r}.")
+        check_counts(steps=self.steps)
         check_numbers(max_sigma=1 if self.max_sigma is None else self.max_sigma)
         if self.max_sigma is not None and not 0 < self.max_sigma < math.inf:
             raise ValueError(f"max_sigma is a width above 0, in pixels, not {self.max_sigma!r}.")

@@ -8,6 +8,7 @@ in equal parts.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, ClassVar
@@ -19,7 +20,7 @@ from torch import Tensor
 from samp.attribution import Attribution
 from samp.baselines import black, named
 from samp.follow import Run
-from samp.methods.checks import check_counts, check_numbers
+from samp.methods.checks import check_counts, check_numbers, check_open_counts
 from samp.methods.path_settings import wrapped
 from samp.methods.perturbing import Asked, Score, in_patches, patch_side, superpixels
 from samp.methods.result import About, only_images, over_channels, result
@@ -55,7 +56,8 @@ class Shapley:
     baseline: Any = black
 
     def __post_init__(self) -> None:
-        check_counts(samples=self.samples, patch=self.patch)
+        check_counts(samples=self.samples)
+        check_open_counts(patch=self.patch)
         object.__setattr__(self, "baseline", named(wrapped(self.baseline)))
 
     def attribute(self, problem: Problem, run: Run) -> Attribution:
@@ -91,7 +93,7 @@ class Ablation:
     baseline: Any = black
 
     def __post_init__(self) -> None:
-        check_counts(patch=self.patch)
+        check_open_counts(patch=self.patch)
         object.__setattr__(self, "baseline", named(wrapped(self.baseline)))
 
     def attribute(self, problem: Problem, run: Run) -> Attribution:
@@ -138,8 +140,8 @@ class LIME:
     def __post_init__(self) -> None:
         check_counts(samples=self.samples, superpixels=self.superpixels)
         check_numbers(alpha=self.alpha, kernel_width=self.kernel_width)
-        if not self.alpha >= 0 or not self.kernel_width > 0:
-            raise ValueError("alpha is at least 0 and kernel_width above 0.")
+        if not 0 <= self.alpha < math.inf or not 0 < self.kernel_width < math.inf:
+            raise ValueError("alpha is at least 0 and kernel_width above 0, both finite.")
         object.__setattr__(self, "baseline", named(wrapped(self.baseline)))
 
     def attribute(self, problem: Problem, run: Run) -> Attribution:
@@ -147,7 +149,9 @@ class LIME:
         groups = superpixels(problem.inputs[0], self.superpixels) if problem.paper_settings else problem.features
 
         def explain(score: Score, at_once: int, switches: Tensor) -> Tensor:
-            peer = _captum().Lime(score, interpretable_model=ScaledLasso(self.alpha), similarity_func=self._similarity)
+            peer = _captum().Lime(
+                score, interpretable_model=ScaledLasso(float(self.alpha)), similarity_func=self._similarity
+            )
             values: Tensor = peer.attribute(switches, n_samples=self.samples, perturbations_per_eval=at_once)
             return values
 
@@ -181,7 +185,7 @@ class Occlusion:
     baseline: Any = black
 
     def __post_init__(self) -> None:
-        check_counts(window=self.window, stride=self.stride)
+        check_open_counts(window=self.window, stride=self.stride)
         object.__setattr__(self, "baseline", named(wrapped(self.baseline)))
 
     def attribute(self, problem: Problem, run: Run) -> Attribution:

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
+import numpy as np
 from torch import Tensor
+
+from samp.checks import check_whole
 
 
 def check_counts(**counts: Any) -> None:
-    """A sentence for the first of these that is neither a whole number of at least 1 nor left open (None).
+    """Raise ValueError for the first of these that is no whole number of at least 1.
 
     >>> check_counts(masks=0)
     Traceback (most recent call last):
     ValueError: masks is a whole number of at least 1, not 0.
     """
     for name, value in counts.items():
-        whole = isinstance(value, Integral) and not isinstance(value, bool)
-        if value is not None and not (whole and value >= 1):
-            raise ValueError(f"{name} is a whole number of at least 1, not {value!r}.")
+        check_whole(name, value, 1)
+
+
+def check_open_counts(**counts: Any) -> None:
+    """The same, but None, a setting left open, passes.
+
+    >>> check_open_counts(patch=None)
+    """
+    check_counts(**{name: value for name, value in counts.items() if value is not None})
 
 
 def check_numbers(**numbers: Any) -> None:
@@ -29,5 +38,6 @@ def check_numbers(**numbers: Any) -> None:
     TypeError: noise is a number, not 'loud'.
     """
     for name, value in numbers.items():
-        if not isinstance(value, Real) and not (isinstance(value, Tensor) and value.numel() == 1):
+        one = isinstance(value, Tensor) and not value.is_nested and value.numel() == 1
+        if isinstance(value, bool | np.bool_) or not (one or isinstance(value, Real)):
             raise TypeError(f"{name} is a number, not {value!r}.")

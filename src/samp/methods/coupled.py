@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, fields, replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -13,6 +13,7 @@ from torch import Tensor
 from samp.attribution import Attribution, Direction
 from samp.coupling import CoupledPlan
 from samp.follow import Run, follow
+from samp.methods.checks import check_open_counts
 from samp.methods.path_settings import directions, placed, wrapped
 from samp.methods.result import About
 from samp.names import look_up
@@ -92,9 +93,7 @@ class Coupled:
 
     def __post_init__(self) -> None:
         look_up(self.quality, QUALITIES, "quality")
-        for name, value in (("pixels_per_step", self.pixels_per_step), ("steps", self.steps)):
-            if value is not None and not (isinstance(value, Integral) and value >= 1):
-                raise ValueError(f"{name} is a whole number of at least 1, not {value!r}.")
+        check_open_counts(pixels_per_step=self.pixels_per_step, steps=self.steps)
         if self.pixels_per_step and self.steps:
             raise ValueError("give pixels_per_step or steps, not both: each follows from the other.")
         for name in ("eta", "momentum", "growth", "weight"):
@@ -139,10 +138,16 @@ class Coupled:
 
 def _number(name: str, value: Any) -> float | None:
     """A setting as a number of Python's, whatever kind it was given as."""
-    plain = value.item() if isinstance(value, Tensor | np.ndarray) and math.prod(value.shape) == 1 else value
+    plain = value.item() if isinstance(value, Tensor | np.ndarray) and _single(value) else value
     if not isinstance(plain, Real | None):
         raise TypeError(f"{name} is a number, or None for the quality's, not {value!r}.")
+    if isinstance(plain, int) and abs(plain) >= 2**53:
+        return float(plain)  # torch takes no such int
     return plain if isinstance(plain, int | float | None) else float(plain)
+
+
+def _single(value: Any) -> bool:
+    return not getattr(value, "is_nested", False) and math.prod(value.shape) == 1
 
 
 METHODS = {"coupled": Coupled()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -14,7 +13,7 @@ from samp.attribution import Attribution, Direction
 from samp.baselines import black
 from samp.credit import Credit
 from samp.follow import Run
-from samp.methods.checks import check_numbers
+from samp.methods.checks import check_counts, check_numbers
 from samp.methods.path_settings import check_path_settings, walk_along, wrapped
 from samp.methods.result import About
 from samp.problem import Problem
@@ -55,8 +54,7 @@ class GuidedIG:
     )
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.steps, Integral) and self.steps >= 1):
-            raise ValueError(f"steps is a whole number of at least 1, not {self.steps!r}.")
+        check_counts(steps=self.steps)
         check_numbers(fraction=self.fraction, max_dist=self.max_dist)
         if not 0 < self.fraction <= 1:
             raise ValueError(f"fraction is a share of the features above 0 and up to 1, not {self.fraction!r}.")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 from samp.attribution import Attribution, Direction
 from samp.baselines import black
 from samp.credit import Credit
 from samp.follow import Run
+from samp.methods.checks import check_counts
 from samp.methods.path_settings import check_path_settings, walk_along, wrapped
 from samp.methods.result import About
 from samp.paths import Straight
@@ -42,8 +42,7 @@ class IG:
     baseline: Any = black
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.steps, Integral) and self.steps >= 1):
-            raise ValueError(f"steps is a whole number of at least 1, not {self.steps!r}.")
+        check_counts(steps=self.steps)
         check_path_settings(self.eta, self.credit, self.direction)
         object.__setattr__(self, "baseline", wrapped(self.baseline))
 

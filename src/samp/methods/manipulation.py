@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 from samp.attribution import Attribution, Direction
 from samp.credit import Credit
 from samp.follow import Run
-from samp.methods.checks import check_numbers
+from samp.methods.checks import check_numbers, check_open_counts
 from samp.methods.path_settings import check_path_settings, walk_along, wrapped
 from samp.methods.result import About
 from samp.paths import Salient
@@ -53,9 +52,7 @@ class SAMP:
     steps: int | None = None
 
     def __post_init__(self) -> None:
-        for name, value in (("pixels_per_step", self.pixels_per_step), ("steps", self.steps)):
-            if value is not None and not (isinstance(value, Integral) and value >= 1):
-                raise ValueError(f"{name} is a whole number of at least 1, not {value!r}.")
+        check_open_counts(pixels_per_step=self.pixels_per_step, steps=self.steps)
         if self.pixels_per_step and self.steps:
             raise ValueError("give pixels_per_step or steps, not both: each follows from the other.")
         check_numbers(momentum=self.momentum)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -43,14 +44,14 @@ class SmoothGrad:
     def __post_init__(self) -> None:
         check_counts(samples=self.samples)
         check_numbers(noise=self.noise)
-        if not self.noise >= 0:
+        if not 0 <= self.noise < math.inf:
             raise ValueError(f"noise is a part of the input's range, at least 0, not {self.noise}.")
 
     def attribute(self, problem: Problem, run: Run) -> Attribution:
         """Average the gradients of every sample's noisy copies."""
         batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device)
         problem = problem.settled(batches)
-        sigma = self.noise * (problem.x.amax(1, keepdim=True) - problem.x.amin(1, keepdim=True))  # b 1
+        sigma = float(self.noise) * (problem.x.amax(1, keepdim=True) - problem.x.amin(1, keepdim=True))  # b 1
         total = torch.zeros_like(problem.x)
         with open_bar(problem.batch * self.samples, "gradient", run.progress) as bar:
             for noise in self._draws(problem.x, run.seed):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from torch import Tensor
+
+from samp.checks import check_whole
+from samp.dense import check_dense
 
 
 def is_number(value: Any) -> bool:
@@ -27,9 +30,7 @@ def check_count(name: str, value: Any, least: int) -> int:
     Traceback (most recent call last):
     ValueError: subsets is a whole number of at least 2, not 1.
     """
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ValueError(f"{name} is a whole number of at least {least}, not {value!r}.")
-    return int(value)
+    return check_whole(name, value, least)
 
 
 def check_share(share: Any, of: str = "features") -> float:
@@ -51,6 +52,8 @@ def check_list(name: str, given: Any) -> list[Any]:
     Traceback (most recent call last):
     TypeError: sizes is a list of numbers, such as [1, 2], not 5.
     """
+    if isinstance(given, Tensor):
+        check_dense(given, name)
     entries = given.tolist() if isinstance(given, Tensor | np.ndarray) else given
     if isinstance(entries, str | bytes) or not isinstance(entries, Iterable):
         raise TypeError(f"{name} is a list of numbers, such as [1, 2], not {given!r}.")

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from samp.baselines import black, make
 from samp.batches import BatchSize
+from samp.checks import check_flag
 from samp.groups import Elements, Groups
 from samp.inputs import Inputs
 from samp.methods.path_settings import wrapped
@@ -200,6 +201,7 @@ def infidelity(
     True
     """
     number = check_count("perturbations", perturbations, 1)
+    check_flag("normalise", normalise)
     chosen = Hidden() if perturbation is None else perturbation
     if not callable(getattr(chosen, "drawing", None)) or isinstance(chosen, type):
         raise TypeError(f"a perturbation is an object such as Hidden() or Noise(), not {chosen!r}.")

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
+from samp.dense import check_dense
 from samp.groups import Segments
 from samp.objectives import Target
 from samp.problem import Problem
@@ -74,6 +75,7 @@ def numbers(given: object) -> Tensor:
         tensor = torch.stack([numbers(one) for one in given]) if stacked else _tensor(given)  # type: ignore[attr-defined]  # a list
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(f"a map is a tensor, an array or an Attribution, not {type(given).__name__}.") from error
+    check_dense(tensor, "a map")
     if tensor.is_complex():
         raise TypeError("a map holds real numbers, but this one is complex: take .real or .abs() of it.")
     return tensor.detach().to(torch.promote_types(tensor.dtype, torch.float32))

@@ -123,7 +123,8 @@ def grid(height: int, width: int, cells: int = CELLS) -> Tensor:
     >>> grid(2, 5, cells=2).tolist()
     [[0, 0, 0, 1, 1], [2, 2, 2, 3, 3]]
     """
-    check_count("cells", cells, 1)
+    height, width = check_count("height", height, 1), check_count("width", width, 1)
+    cells = check_count("cells", cells, 1)
     rows, columns = min(cells, height), min(cells, width)
     row, column = torch.arange(height) * rows // height, torch.arange(width) * columns // width
     return row[:, None] * columns + column

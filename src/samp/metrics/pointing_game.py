@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from samp.dense import check_dense
 from samp.metrics.boxes import Annotation
 from samp.metrics.checks import is_number
 from samp.metrics.maps import Maps
@@ -178,7 +179,7 @@ def _near(points: Tensor, masks: Tensor, tolerance: float) -> Tensor:
     """b h w: the pixels at most `tolerance` away from each sample's point."""
     rows, columns = (torch.arange(count, device=points.device) for count in masks.shape[1:])
     down, across = (rows - points[:, :1]) ** 2, (columns - points[:, 1:]) ** 2  # b h, b w
-    return down[:, :, None] + across[:, None] <= tolerance**2
+    return down[:, :, None] + across[:, None] <= float(tolerance) ** 2
 
 
 def _playable(aim: Aim) -> bool:
@@ -192,7 +193,12 @@ def _flags(found: Sequence[Aim]) -> Tensor | None:
 
 
 def _given(difficult: Sequence[bool] | Tensor, batch: int) -> Tensor:
-    flags = torch.as_tensor(difficult).bool().cpu()
+    try:
+        flags = torch.as_tensor(difficult)
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        raise TypeError(f"`difficult` is a list of True and False, not {type(difficult).__name__}.") from error
+    check_dense(flags, "`difficult`")
+    flags = flags.bool().cpu()
     if flags.shape != (batch,):
         raise ValueError(f"there are {batch} maps but `difficult` has shape {tuple(flags.shape)}: give one for each.")
     return flags

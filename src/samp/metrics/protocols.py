@@ -22,6 +22,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from samp.baselines import Blurred, Given, black
+from samp.checks import check_flag, is_one_of
 from samp.groups import Elements, Groups
 from samp.methods.path_settings import labelled, wrapped
 from samp.metrics.judge import ImageFill, Imputer
@@ -69,11 +70,10 @@ class Protocol:
         space_named(self.score)
         for name in ("fill", "start"):
             object.__setattr__(self, name, _fill(getattr(self, name)))
-        if self.absolute not in (True, False):
-            raise ValueError(f"absolute is True or False, not {self.absolute!r}.")
-        if self.normalise not in ("image", "change", None):
+        check_flag("absolute", self.absolute)
+        if self.normalise is not None and not is_one_of(self.normalise, ("image", "change")):
             raise ValueError(f"normalise is 'image', 'change' or None, not {self.normalise!r}.")
-        if self.auc not in ("mean", "trapezoid") and not callable(self.auc):
+        if not is_one_of(self.auc, ("mean", "trapezoid")) and not callable(self.auc):
             raise ValueError(f"auc is 'mean', 'trapezoid' or a callable b k → b, not {self.auc!r}.")
 
     def counts(self, groups: int) -> Tensor:

@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
+from samp.dense import check_real
 from samp.names import look_up
 
 Space = Callable[[Any], Any]
@@ -75,6 +76,8 @@ def named(score: str | Space) -> Space:
 
 def _classes(output: Any) -> Tensor:
     """Logits of several classes, wide enough to exponentiate."""
+    if isinstance(output, Tensor):
+        check_real(output, "the model's output")
     if not isinstance(output, Tensor) or output.ndim < 2 or output.shape[1] < 2:
         came = f"shape {tuple(output.shape)}" if isinstance(output, Tensor) else type(output).__name__
         raise ValueError(

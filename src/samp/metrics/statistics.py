@@ -9,6 +9,7 @@ Intervals are bootstrap BCa intervals of the mean (`samp.metrics.intervals`).
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -17,12 +18,15 @@ from typing import Any, Literal
 import numpy as np
 from torch import Tensor
 
+from samp.checks import is_one_of
+from samp.dense import check_real
 from samp.metrics.intervals import Bootstrap, Floats, mean_and_sd, mean_interval
 
 __all__ = ["Bootstrap", "Comparison", "Summary", "holm", "paired", "summarise", "table"]
 
 Better = Literal["higher", "lower"]
 EXACT_UP_TO = 50  # pairs, as scipy's
+LARGEST = 1e100  # of a score: its cube, for the skew, must stay finite
 ROUNDING = 1e-12  # of a pair's scores: differences up to this are none
 
 
@@ -99,7 +103,7 @@ def summarise(scores: Any, bootstrap: Bootstrap | None = None) -> Summary:
     >>> found.count, found.left_out, found.mean, found.sd
     (3, 1, 2.0, 1.0)
     """
-    bootstrap = bootstrap or Bootstrap()
+    bootstrap = _bootstrap(bootstrap)
     given = _numbers(scores)
     known = given[~np.isnan(given)]
     mean, sd = mean_and_sd(known)
@@ -118,7 +122,7 @@ def paired(a: Any, b: Any, better: Better, bootstrap: Bootstrap | None = None) -
     >>> paired([0.1, 0.2, 0.3], [0.2, 0.4, 0.6], better="lower").wins
     3
     """
-    bootstrap, sign = bootstrap or Bootstrap(), _sign(better)
+    bootstrap, sign = _bootstrap(bootstrap), _sign(better)
     first, second = _numbers(a), _numbers(b)
     _check_lengths({"a": first, "b": second})
     known = ~(np.isnan(first) | np.isnan(second))
@@ -156,7 +160,7 @@ def table(
     | ours | 3 | 0.200 ± 0.100 | [0.100, 0.300] |
     | theirs | 3 | 0.600 ± 0.265 | [0.433, 0.900] |
     """
-    bootstrap = bootstrap or Bootstrap()
+    bootstrap = _bootstrap(bootstrap)
     _sign(better)
     _check_methods(scores, against)
     arrow = "↑" if better == "higher" else "↓"
@@ -179,7 +183,9 @@ def holm(ps: Any) -> list[float]:
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
-    given = np.asarray(ps, float)
+    given = _numbers(ps, "p-values")
+    if ((given < 0) | (given > 1)).any():
+        raise ValueError(f"p-values lie from 0 to 1, but these go from {np.nanmin(given):g} to {np.nanmax(given):g}.")
     corrected, order = given.copy(), np.argsort(given)[: int((~np.isnan(given)).sum())]  # NaN sorts last
     factors = np.arange(len(order), 0, -1)
     corrected[order] = np.minimum(np.maximum.accumulate(given[order] * factors), 1)
@@ -208,13 +214,35 @@ def _scipy_stats() -> Any:
         raise ImportError("Wilcoxon's test is scipy's, which is not installed: pip install 'samp[metrics]'.") from error
 
 
-def _numbers(scores: Any) -> Floats:
-    numbers = np.asarray(scores.detach().cpu().double() if isinstance(scores, Tensor) else scores, dtype=np.float64)
+def _numbers(scores: Any, what: str = "scores") -> Floats:
+    """One number per sample; raises TypeError for words and the like, ValueError for other shapes and for Inf."""
+    numbers = _array(scores, what)
     if numbers.ndim != 1:
-        raise ValueError(f"scores are one number per sample, not of shape {numbers.shape}.")
+        raise ValueError(f"{what} are one number per sample, not of shape {numbers.shape}.")
     if np.isinf(numbers).any():
-        raise ValueError("the scores hold Inf, which has no mean: pass NaN for what could not be measured.")
+        raise ValueError(f"the {what} hold Inf, which has no mean: pass NaN for what could not be measured.")
+    if (np.abs(numbers[~np.isnan(numbers)]) > LARGEST).any():
+        raise ValueError(f"the {what} reach beyond ±{LARGEST:g}, where sums overflow: scale them down first.")
     return numbers
+
+
+def _array(values: Any, what: str) -> Floats:
+    if isinstance(values, Tensor):
+        check_real(values, f"the {what}")
+        values = values.detach().cpu().double().numpy()
+    try:
+        given = np.asarray(values)
+    except ValueError:  # of ragged lists
+        given = np.array(None)
+    if given.dtype.kind not in "biuf":
+        raise TypeError(f"{what} are numbers in a list, an array or a tensor, not {reprlib.repr(values)}.")
+    return given.astype(np.float64)
+
+
+def _bootstrap(given: Any) -> Bootstrap:
+    if given is not None and not isinstance(given, Bootstrap):
+        raise TypeError(f"bootstrap is a samp.metrics.Bootstrap or None, not {reprlib.repr(given)}.")
+    return given or Bootstrap()
 
 
 def _differences(first: Floats, second: Floats) -> Floats:
@@ -226,12 +254,14 @@ def _differences(first: Floats, second: Floats) -> Floats:
 
 
 def _check_methods(scores: Mapping[str, Any], against: str | None) -> None:
+    if not isinstance(scores, Mapping):
+        raise TypeError(f"scores is {{method: its scores}}, not {reprlib.repr(scores)}.")
     for name in scores:
         if not isinstance(name, str):
             raise TypeError(f"a table's methods are named by strings, not by {name!r}.")
     if against is None:
         return
-    if against not in scores:
+    if not isinstance(against, str) or against not in scores:
         raise ValueError(f"against is {against!r}, but the methods are {', '.join(scores) or 'none'}.")
     for name, values in scores.items():
         _check_lengths({name: _numbers(values), against: _numbers(scores[against])})
@@ -246,7 +276,7 @@ def _check_lengths(scores: Mapping[str, Floats]) -> None:
 
 
 def _sign(better: Better) -> int:
-    if better not in ("higher", "lower"):
+    if not is_one_of(better, ("higher", "lower")):
         raise ValueError(f"better is 'higher' or 'lower', not {better!r}.")
     return 1 if better == "higher" else -1
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
+from samp.dense import check_dense
 from samp.layout import check_map_layout
 from samp.metrics.boxes import Annotation, Box, Size, as_mask, clipped, tight
 from samp.metrics.maps import Maps, finite, numbers
@@ -67,6 +68,8 @@ def aims(truth: Truth, maps: Tensor, labels: Labels = None) -> list[Aim]:
         raise TypeError(
             f"the truth is a list with one mask, Annotation or list of boxes per sample, not {type(truth).__name__}."
         )
+    if isinstance(truth, Tensor):
+        check_dense(truth, "the truth")
     if len(truth) != len(maps):
         raise ValueError(f"there are {len(maps)} maps but the truth of {len(truth)} samples: give one for each.")
     names = _names(labels, len(maps))
@@ -87,6 +90,8 @@ def masks_of(found: Sequence[Aim], maps: Tensor) -> Tensor:
 def _names(labels: Labels, batch: int) -> list[Hashable]:
     if labels is None:
         return [None] * batch
+    if isinstance(labels, Tensor):
+        check_dense(labels, "labels")
     names = labels.tolist() if isinstance(labels, Tensor | np.ndarray) else labels
     if not isinstance(names, Sequence) or isinstance(names, str) or not all(isinstance(n, Hashable) for n in names):
         raise TypeError(f"labels is {labels!r}: give a list with one label for each of the {batch} maps.")

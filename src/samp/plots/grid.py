@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
 from samp.attribution import Attribution
+from samp.dense import check_real
 from samp.plots.page import GAP, LINE, MARGIN, SIZE, WIDTH, Panel, fitted, frame, page, wrapped
 from samp.plots.reading import Array, CreditMap, Photo, Picture, cost_words, credit_of, number, photo_of, samples_of
 from samp.plots.shades import Grey, Shade
@@ -42,7 +45,7 @@ def method_grid(
     photos: Sequence[Photo] | Tensor,
     results: Mapping[str, CreditMap],
     *,
-    labels: Sequence[str] = (),
+    labels: Sequence[str] | None = None,
     shade: Shade = GREY_MAPS,
     title: str = "",
 ) -> Figure:
@@ -57,6 +60,10 @@ def method_grid(
     >>> len(figure.axes)
     6
     """
+    labels = [] if labels is None else labels
+    _check_kinds(photos, results, labels, shade)
+    if not isinstance(title, str):
+        raise TypeError(f"title is a string, not {type(title).__name__}.")
     pictures = [photo_of(photos[i]) for i in range(len(photos))]
     _check(len(pictures), results, labels)
     beside = ["\n".join(wrapped(label, LOWEST, SIZE)) for label in labels] or [""] * len(pictures)
@@ -89,6 +96,22 @@ def _summary(result: Attribution) -> str:
     residual = result.residual.abs().max()
     misses = "no residual" if residual.isnan() else f"residual up to {number(float(residual))}"
     return f"{result.method}; {misses}; up to {cost_words(result, int(result.gradients.argmax()))}."
+
+
+def _check_kinds(photos: Any, results: Any, labels: Any, shade: Any) -> None:
+    """Raise TypeError for what is no list of photos, no mapping of results, no list of labels, no shade."""
+    if not isinstance(photos, Sequence | Tensor | np.ndarray) or isinstance(photos, str | bytes | range):
+        raise TypeError(f"photos are a list of photos or a batch b c h w, not {type(photos).__name__}.")
+    if isinstance(photos, Tensor):
+        check_real(photos, "the batch of photos")
+    if isinstance(photos, Tensor | np.ndarray) and not photos.ndim:
+        raise ValueError("photos are a list of photos or a batch b c h w, but these have no axis.")
+    if not isinstance(results, Mapping) or not all(isinstance(name, str) for name in results):
+        raise TypeError("results is {heading: maps}, with strings as headings, and these are not.")
+    if not isinstance(labels, Sequence) or isinstance(labels, str) or not all(isinstance(one, str) for one in labels):
+        raise TypeError(f"labels is a list of strings, one for each photo, not {type(labels).__name__}.")
+    if isinstance(shade, type) or not callable(getattr(shade, "rule", None)):
+        raise TypeError(f"shade is Grey(), Signed() or Glow(), not {shade!r}.")
 
 
 def _check(count: int, results: Mapping[str, CreditMap], labels: Sequence[str]) -> None:

@@ -11,6 +11,7 @@ from PIL import Image
 from torch import Tensor
 
 from samp.attribution import Attribution
+from samp.dense import check_real
 from samp.layout import check_map_layout
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -119,6 +120,7 @@ def stretched(values: Array) -> tuple[Array, str]:
 def numbers(values: object) -> Array:
     """A tensor of any kind, device and precision, or anything like an array, in float64."""
     if isinstance(values, Tensor):
+        check_real(values, "the tensor")
         return values.detach().cpu().double().numpy()
     try:
         return np.asarray(values, dtype=np.float64)
