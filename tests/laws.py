@@ -235,3 +235,18 @@ def tapes(result: Attribution) -> Iterator[tuple[str, int, Any]]:
     for direction, each in result.tapes.items():
         for i, tape in enumerate(each):
             yield direction, i, tape
+
+
+def majorant(t: list[float], curve: list[float]) -> list[float]:
+    """The least concave majorant of a curve by its definition: nowhere below a chord between points on either side."""
+
+    def at(k: int) -> float:
+        chords = [
+            curve[a] + (curve[b] - curve[a]) * (t[k] - t[a]) / (t[b] - t[a])
+            for a in range(k + 1)
+            for b in range(k, len(t))
+            if t[b] > t[a]
+        ]
+        return max([curve[k], *chords])
+
+    return [at(k) for k in range(len(t))]
