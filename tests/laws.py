@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -89,6 +89,8 @@ class Counted(nn.Module):
 @dataclass(frozen=True)
 class Ordered:
     """Groups go to their end one by one, in index order, whatever the gradient says."""
+
+    may_pause: ClassVar[bool] = False
 
     def propose(self, step: Step, route: Route) -> Tensor:
         first = step.moving & (step.moving.cumsum(1) == 1)

@@ -148,6 +148,15 @@ def test_residual_shrinks_at_the_promised_order_on_the_straight_path(credit: str
     assert slope(missed, [1 / k for k in parts]) == pytest.approx(order, abs=0.1)
 
 
+def test_the_trapezoid_is_of_first_order_where_the_gradient_jumps() -> None:
+    """f = relu(x − c) from 0 to 1: the part with the kink at θ of its length is off by abs(θ − 1/2) of it, in x."""
+    x, kink = torch.ones(1, 1, dtype=torch.float64), 2**0.5 / 2
+    for parts in (25, 50, 100, 200, 400):
+        result = samp.explain(lambda z: (z - kink).relu().sum(1), x, method=samp.IG(parts))
+        theta = parts * kink % 1
+        assert float(result.residual.abs()) == pytest.approx(abs(theta - 0.5) / parts, abs=1e-12)
+
+
 @pytest.mark.parametrize(("credit", "order"), [("left", 1), ("momentum", 1), ("right", 1), ("trapezoid", 2)])
 def test_residual_shrinks_at_the_promised_order_on_the_salient_path(credit: str, order: int) -> None:
     model, x, etas = net(5, activation=nn.Softplus), images(5, 6, 12), [1 / 32, 1 / 64, 1 / 128, 1 / 256]

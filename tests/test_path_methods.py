@@ -17,7 +17,7 @@ from samp import models, photos
 from samp.methods.blur_ig import BlurIG, gaussian_blur
 from samp.methods.guided_ig import GuidedIG
 from samp.methods.ig2 import IG2, Descent
-from samp.methods.spectral_ig import SpectralIG, windows
+from samp.methods.spectral_ig import SpectralIG
 from samp.problem import pose
 from samp.walk import Route, Step
 
@@ -101,7 +101,7 @@ CHANGES: list[tuple[Any, dict[str, Any]]] = [
     (BlurIG(12), {"steps": 3, "max_sigma": 0.7, "sqrt": True, "credit": "left"}),
     (GuidedIG(12), {"steps": 3, "fraction": 0.7, "max_dist": 0.3, "eta": 0.01, "credit": "trapezoid", "baseline": 1}),
     (GuidedIG(12), {"direction": "to_baseline"}),
-    (SpectralIG(12), {"steps": 3, "width": 0.7, "credit": "left", "baseline": "white"}),
+    (SpectralIG(12), {"steps": 3, "width": 0.7, "credit": "trapezoid", "baseline": "white"}),
     (IG2(12), {"steps": 3, "step": 0.01, "reference": "white", "credit": "trapezoid"}),
 ]
 
@@ -213,30 +213,6 @@ def test_guided_takes_any_inputs_any_direction_and_a_step_rule() -> None:
     assert [tuple(v.shape) for v in result.values] == [(2, 4), (2, 3)]
     assert all((steps > 100).all() for steps in result.steps.values())
     assert (result.residual.abs() < 0.1 * sum(c.abs() for c in result.score_change.values())).all()
-
-
-def test_spectral_components_enter_from_large_to_small() -> None:
-    """Two orthogonal rank-one parts of size 4 and 1: in windows of half the path, one after the other."""
-    u, v = torch.eye(4, dtype=torch.float64)[:2, :, None] * torch.ones(2, 1, 4, dtype=torch.float64) / 2
-    x = (4 * u + 1 * v * torch.tensor([1.0, -1, 1, -1]))[None, None]
-    result = explain(net(0, features=16), x, target=0, method=SpectralIG(4, width=0.5), record=True)
-    points = result.tapes["to_image"][0].points[:, 0]
-    torch.testing.assert_close(points[2], 4 * u, **CLOSE)
-    torch.testing.assert_close(points[1], 2 * u, **CLOSE)
-    assert torch.equal(points[4], x[0, 0])
-
-
-def test_spectral_with_full_windows_and_of_rank_one_is_integrated_gradients() -> None:
-    ig = explain(SMOOTH, X, target=0, method=samp.IG(10)).values
-    torch.testing.assert_close(explain(SMOOTH, X, target=0, method=SpectralIG(10, width=1.0)).values, ig, **CLOSE)
-    flat = X.mean((2, 3), keepdim=True).expand_as(X)
-    ig = explain(SMOOTH, flat, target=0, method=samp.IG(10)).values
-    torch.testing.assert_close(explain(SMOOTH, flat, target=0, method=SpectralIG(10, width=0.1)).values, ig, **CLOSE)
-
-
-def test_spectral_windows_leave_no_gap() -> None:
-    opens, width = windows(torch.rand(50, 7, dtype=torch.float64).sort(descending=True).values, 0.0)
-    torch.testing.assert_close(opens.diff(dim=-1), width.expand(-1, 6))
 
 
 def test_ig2_equals_its_ten_line_oracle() -> None:

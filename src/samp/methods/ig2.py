@@ -97,6 +97,7 @@ class IG2:
 class Descent:
     """`steps` moves of one length down the score of `towards`, within each row's own range of values at the start."""
 
+    may_pause: ClassVar[bool] = False
     steps: int
     step: float
     towards: Problem
