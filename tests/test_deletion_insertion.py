@@ -95,7 +95,7 @@ def test_a_constant_map_scores_the_same_whatever_the_constant_and_the_neighbours
     torch.testing.assert_close(alone.deletion, zeros.deletion[2:3])
 
 
-@pytest.mark.parametrize("name", ["mnist", "cifar10", "imagenet", "rise", "diffid"])
+@pytest.mark.parametrize("name", list(PROTOCOLS))
 def test_batch_size_and_neighbours_do_not_matter(name: str) -> None:
     net, images, maps = small_net(), torch.rand(5, 3, 16, 16), torch.randn(5, 3, 16, 16)
     settings = {"target": [0, 1, 2, 3, 0], "protocol": name}

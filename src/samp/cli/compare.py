@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 # those that sample, and the floor: 248 gradients, and 464 forwards for the curves, 30 seconds of one core in all.
 # guidedig alone would take almost as many gradients again.
 METHODS = "coupled,samp++,samp,ig,ig-blurred,gradcam,smoothgrad,random"
-PROTOCOLS = ("mnist", "cifar10", "imagenet", "rise", "diffid")  # known here, so that --help need not import torch
+# known here, so that --help need not import torch
+PROTOCOLS = ("mnist", "cifar10", "imagenet", "rise", "diffid", "diffid-channel-means")
 EPILOG = """Exit codes: 0 if every method was compared, 1 if some failed and are left out, 2 if none is left, 130 if
 interrupted. Whatever was written by then is whole."""
 

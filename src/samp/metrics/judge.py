@@ -29,6 +29,24 @@ class Imputer(Protocol):
         ...
 
 
+@runtime_checkable
+class ElementFill(Protocol):
+    """A fill that depends on which elements are left to see, such as `RemainingMean`."""
+
+    def fill_elements(self, x: Tensor, missing: Tensor) -> Tensor:
+        """r n points with their missing elements (r n, bool) filled."""
+        ...
+
+
+def depends_on_the_rest(fill: Any) -> bool:
+    """Whether a fill is made of what is left to see, and so is no baseline.
+
+    >>> depends_on_the_rest(0.0)
+    False
+    """
+    return isinstance(fill, Imputer | ElementFill)
+
+
 @dataclass(frozen=True)
 class Settings:
     """What a metric hands on to the model, and how it goes about it; the batch size never changes its result."""
@@ -59,6 +77,8 @@ class Judge:
         problem = self.problem
         if isinstance(fill, Imputer):
             return _imputing(problem, fill)
+        if isinstance(fill, ElementFill):
+            return _filling(problem, fill)
         filled = problem.flatten(make(fill, problem.inputs, self.seed))  # b n
         room = Room(problem.x)
 
@@ -133,6 +153,13 @@ def judging(
             judge = Judge(problem, named(score), settings)
             with judge.bar:
                 yield judge
+
+
+def _filling(problem: Problem, fill: ElementFill) -> Hide:
+    def hide(missing: Tensor, samples: Tensor) -> Tensor:
+        return fill.fill_elements(problem.x[samples], problem.features.select(samples).spread(missing))
+
+    return hide
 
 
 def _imputing(problem: Problem, fill: Imputer) -> Hide:
