@@ -21,6 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from samp.isolation import observe
 from samp.names import look_up
 
 
@@ -202,8 +203,9 @@ def make(baseline: Baseline | Sequence[Baseline], inputs: Sequence[Tensor], seed
 
 def _checked(baseline: Callable[..., Tensor], x: Tensor, seed: int) -> Tensor:
     ours = isinstance(baseline, (*ALWAYS_FINITE, Given))
-    shown = x if ours else x.clone()  # a function of the user's may write into what it is given
-    made = baseline(shown, seed) if _takes_seed(baseline) else baseline(shown)
+    further = (seed,) if _takes_seed(baseline) else ()
+    # a function of the user's may write into what it is given, and draw from the generators of the process
+    made = baseline(x, *further) if ours else observe(baseline, lambda: baseline(x.clone(), *further))
     if not isinstance(made, Tensor) or made.shape != x.shape:
         came = tuple(made.shape) if isinstance(made, Tensor) else type(made).__name__
         raise ValueError(

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
 import torch
-from torch import nn
 
 from samp.attribution import Attribution
 from samp.batches import BatchSize
 from samp.follow import Run
 from samp.groups import Groups
+from samp.isolation import isolate
 from samp.methods import Method, named
 from samp.names import look_up
 from samp.objectives import Target
@@ -81,45 +78,6 @@ def explain(
         problem = pose(model, inputs, target, groups, forward_args)
         if look_up(speed, {"exact": False, "fast": True}, "speed"):
             problem = replace(problem, fast=Fast(problem.model, problem.inputs))
-        with undisturbed(model, problem.x.device, run.seed):
-            return chosen.attribute(problem, run)
-
-
-@contextmanager
-def undisturbed(model: Any, device: torch.device, seed: int) -> Iterator[None]:
-    """Run with seeded randomness, then put back the random state and, in training mode, the model's running statistics.
-
-    >>> model = nn.Linear(1, 1).eval()
-    >>> before = torch.get_rng_state()
-    >>> with undisturbed(model, torch.device("cpu"), seed=1):
-    ...     noise = torch.rand(1)
-    >>> torch.equal(torch.get_rng_state(), before)
-    True
-    """
-    training = isinstance(model, nn.Module) and any(module.training for module in model.modules())
-    if training:
-        warnings.warn(
-            "the model is in training mode: dropout makes the walk random and batch statistics mix samples; "
-            "call model.eval() first.",
-            stacklevel=_callers_line(),
-        )
-    buffers = {name: buffer.clone() for name, buffer in model.named_buffers()} if training else {}
-    on_gpu = device.type == "cuda"
-    with torch.random.fork_rng([device] if on_gpu else []):
-        torch.default_generator.manual_seed(seed)
-        if on_gpu:
-            with torch.cuda.device(device):
-                torch.cuda.manual_seed(seed)
-        try:
-            yield
-        finally:
-            for name, buffer in buffers.items():
-                model.get_buffer(name).copy_(buffer)
-
-
-def _callers_line() -> int:
-    """The stack level, counted from the caller of this, of the first frame outside samp and its context managers."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("samp", "contextlib"):
-        frame, level = frame.f_back, level + 1
-    return level
+        ours = type(chosen).__module__.startswith("samp.")  # ours draw from generators of their own
+        with isolate(model, problem.x.device, run.seed, alone=not ours) as isolation:
+            return isolation.run(lambda: chosen.attribute(problem, run))

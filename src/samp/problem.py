@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from samp import __version__
 from samp import groups as grouping
 from samp.batches import Batches
+from samp.isolation import is_free, observe
 from samp.objectives import Function, Index, Objective, Target, objective, predicted
 from samp.walk import Fuse, as_it_is
 
@@ -72,9 +73,14 @@ class Problem:
 
         The model works on copies of its own, unless the points are given away: it may then change them in place.
         """
-        parts = zip(self.unflatten(x), self.inputs, strict=True)
-        inputs = [part.to(t.dtype, copy=not give_away, memory_format=_layout(t)) for part, t in parts]
-        return self.model(*inputs, *self.arguments(samples))
+
+        def call() -> Any:
+            copy = not give_away or not is_free(self.model)  # it may be called once more, with the same points
+            parts = zip(self.unflatten(x), self.inputs, strict=True)
+            inputs = [part.to(t.dtype, copy=copy, memory_format=_layout(t)) for part, t in parts]
+            return self.model(*inputs, *self.arguments(samples))
+
+        return observe(self.model, call)
 
     def arguments(self, samples: Tensor) -> list[Any]:
         """The model's further arguments for these samples."""

@@ -35,7 +35,7 @@ class Asked:
         self.problem = problem.settled(self.batches)
         self.baseline = problem.flatten(make(baseline, problem.inputs, run.seed))
         self.everyone = torch.arange(problem.batch, device=problem.x.device)
-        self.seed, self.rows = run.seed, 0
+        self.rows = 0
         self.bar = tqdm(total=problem.batch * expected, unit="forward", disable=not run.progress)
 
     @property
@@ -100,14 +100,10 @@ class Asked:
         return image - baseline
 
     def _of_all(self, some: Callable[[Tensor], Tensor], one_by_one: bool = False) -> Tensor:
-        """The explanations of all samples. Random numbers start from the seed, for each sample or once for all."""
-        values = []
+        """The explanations of all samples, one by one or all at once."""
         with self.bar:
-            for samples in torch.split(self.everyone, 1 if one_by_one else self.problem.batch):
-                with torch.random.fork_rng([]):
-                    torch.default_generator.manual_seed(self.seed)
-                    values.append(some(samples).detach())
-        return torch.cat(values)
+            parts = torch.split(self.everyone, 1 if one_by_one else self.problem.batch)
+            return torch.cat([some(samples).detach() for samples in parts])
 
 
 def superpixels(image: Tensor, count: int) -> Segments:

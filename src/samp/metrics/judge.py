@@ -13,8 +13,8 @@ from tqdm import tqdm
 
 from samp.baselines import make
 from samp.batches import Batches, BatchSize
-from samp.door import undisturbed
 from samp.groups import Channels, Groups
+from samp.isolation import isolate
 from samp.metrics.score_spaces import Space, named
 from samp.objectives import Target
 from samp.problem import Inputs, Problem, pose
@@ -149,7 +149,7 @@ def judging(
     """A judge of these samples; the model and the caller's random state are left as they were found."""
     with torch.inference_mode(False):
         problem = pose(model, inputs, target, groups, settings.forward_args)
-        with undisturbed(model, problem.x.device, settings.seed):
+        with isolate(model, problem.x.device, settings.seed):
             judge = Judge(problem, named(score), settings)
             with judge.bar:
                 yield judge
