@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -18,6 +19,7 @@ from PIL import Image
 from samp import __version__
 from samp.batches import Batches, BatchSize
 from samp.follow import Run
+from samp.isolation import isolate, observe
 from samp.methods import Method, named
 from samp.models import Classifier
 from samp.names import look_up
@@ -54,7 +56,8 @@ def run(
 
     - `data`: a folder of photos, a CSV or Parquet list (`path`, and if need be `id`, `target`), WebDataset tars, a
       folder that Hugging Face's `save_to_disk` wrote, or any map-style data set of images or tensors.
-    - `model`: a name for `samp.models.load`, a `Classifier`, or a `samp.runs.Model` that says where it runs.
+    - `model`: a name for `samp.models.load`, a `Classifier`, or a `samp.runs.Model` that says where it runs. Nets are
+      explained in evaluation mode: of one in training mode a copy, with a warning.
     - `target`: a class by name or number, or "predicted"; None takes what the data set says, else the predicted one.
     - `batch_size`, `seed`, `speed`: as `samp.explain` takes them.
     - `shard_size`: inputs of one file: what a stopped run does again at most, for each worker.
@@ -81,6 +84,7 @@ def run(
     Batches(batch_size, 1, torch.device("cpu"))  # likewise
     crew, known = Crew(crew) if isinstance(crew, int) else crew, model_of(model)
     crew.check_device(known.device)
+    _warn_of_training(known)
     source = source_of(data)
     entries, folder = checked(source), _made(out)
     with manifest.alone(folder):
@@ -142,8 +146,8 @@ def _tried(classifier: Classifier) -> tuple[Classifier, int]:
     like = next((p for p in classifier.net.parameters() if p.is_floating_point()), torch.empty(0))
     blank = classifier.prepare(Image.new("RGB", classifier.shape[::-1])).to(like)
     try:
-        with torch.no_grad():
-            scores = classifier.net(blank)
+        with torch.no_grad(), isolate(classifier.net, like.device, seed=0):
+            scores = observe(classifier.net, lambda: classifier.net(blank.clone()))
     except (RuntimeError, ValueError, TypeError) as error:
         said = (str(error).splitlines() or [type(error).__name__])[0]
         raise ValueError(
@@ -251,6 +255,15 @@ def _made(out: str | os.PathLike[str]) -> Path:
     except OSError as error:
         raise OSError(f"the folder {folder} cannot be made ({error.strerror}): choose another --out.") from error
     return folder.resolve()
+
+
+def _warn_of_training(model: Model) -> None:
+    if model.being_trained:
+        warnings.warn(
+            "the classifier's net is in training mode, in which a row would depend on chance and on its neighbours: a "
+            "copy of it in evaluation mode is explained; call net.eval() first to say so yourself.",
+            stacklevel=3,
+        )
 
 
 def _check(shard_size: Any, map_dtype: str, speed: str, crew: Any) -> None:

@@ -17,6 +17,7 @@ from torch import Tensor
 import samp
 from samp.attribution import Attribution, total
 from samp.batches import Batches, BatchSize, out_of_memory
+from samp.isolation import isolate, observe
 from samp.methods import Method
 from samp.metrics.concentration import concentration
 from samp.models import Classifier
@@ -102,8 +103,13 @@ class Explainer:
 
     def _outputs(self, x: Tensor) -> Tensor:
         batches = Batches(self.batch_size, max(x[0].numel(), 1), x.device)
-        with torch.no_grad():
-            outputs = torch.cat(list(batches.over(len(x), lambda first, last: self.classifier.net(x[first:last]))))
+        net, seed = self.classifier.net, self.how.get("seed", 0)
+
+        def work(first: int, last: int) -> Tensor:
+            return observe(net, lambda: net(x[first:last].clone()))  # which it may write to
+
+        with torch.no_grad(), isolate(net, x.device, seed):
+            outputs = torch.cat(list(batches.over(len(x), work)))
         if outputs.ndim < 2:
             raise ValueError(
                 f"the net gives outputs of shape {tuple(outputs.shape)}: it must give one row for each input."

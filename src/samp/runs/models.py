@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from samp import models
+from samp.model_modules import modules_being_trained
 from samp.models import Classifier
 
 
@@ -42,7 +43,7 @@ class Model:
         sys.path.extend(place for place in self.modules if place not in sys.path)
         if isinstance(self.model, Classifier):
             if self.device is None and self.dtype is None:
-                return self.model
+                return replace(self.model, net=deepcopy(self.model.net).eval()) if self.being_trained else self.model
             found = replace(self.model, net=deepcopy(self.model.net))
         else:
             found = models.load(self.model, self.weights, trust=self.trust, classes=self.classes, **self.given)
@@ -52,6 +53,16 @@ class Model:
             said = str(error).splitlines()[0].split(". ")[0]
             raise ValueError(f"device {self.device!r} cannot be used ({said}): try another --device.") from error
         return found
+
+    @property
+    def being_trained(self) -> bool:
+        """Whether this is a classifier whose net, in training mode, answers otherwise than in evaluation mode.
+
+        >>> tiny = Classifier(nn.Sequential(nn.Flatten(), nn.Dropout(0.5)), "tiny", 2, 0.5, 0.5, ())
+        >>> Model(tiny).being_trained, Model("squeezenet1_1").being_trained
+        (True, False)
+        """
+        return isinstance(self.model, Classifier) and bool(modules_being_trained(list(self.model.net.modules())))
 
     def travelling(self) -> Model:
         """The same with paths that hold from anywhere."""
