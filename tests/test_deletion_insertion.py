@@ -377,7 +377,9 @@ def test_model_inputs_and_random_state_are_left_as_found() -> None:
 
 def test_training_mode_is_warned_of_on_the_callers_line() -> None:
     with pytest.warns(UserWarning, match="training mode") as warned:
-        deletion_insertion(small_net().train(), torch.rand(1, 3, 4, 4), torch.rand(1, 4, 4), 0, LINEAR)
+        deletion_insertion(
+            nn.Sequential(nn.Dropout(0.1), small_net()), torch.rand(1, 3, 4, 4), torch.rand(1, 4, 4), 0, LINEAR
+        )
     assert warned[0].filename == __file__
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-import warnings
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -104,6 +102,23 @@ def test_a_script_is_left_as_it_was_found() -> None:
     assert all(torch.equal(buffer, before[name]) for name, buffer in script.named_buffers())
 
 
+class Rebinding(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.calls = self.calls + 1
+        return x.flatten(1) * self.calls
+
+
+def test_a_script_gets_the_place_of_its_buffer_back() -> None:
+    script = torch.jit.script(Rebinding().eval())
+    maps = [samp.explain(script, X, target=1, method="ig").map for _ in range(2)]
+    assert float(script.calls) == 0
+    assert torch.equal(maps[0], maps[1])
+
+
 def test_a_forward_that_writes_to_a_parameter_is_told_of() -> None:
     class Clipping(nn.Linear):
         def forward(self, x: Tensor) -> Tensor:
@@ -113,125 +128,6 @@ def test_a_forward_that_writes_to_a_parameter_is_told_of() -> None:
 
     with pytest.warns(UserWarning, match=r"Clipping\.weight of the model was written to .* cannot be put back"):
         samp.explain(Clipping(48, 2).eval(), X, target=0, method="ig")
-
-
-# ---- training mode ----
-
-NET = trained()
-
-
-class Wrapper(nn.Module):
-    def __init__(self, net: nn.Module) -> None:
-        super().__init__()
-        self.net = net
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.net(x)
-
-
-class CallableObject:
-    def __init__(self, net: nn.Module) -> None:
-        self.net = net
-
-    def __call__(self, x: Tensor) -> Tensor:
-        return self.net(x)
-
-
-def by_global_name(x: Tensor) -> Tensor:
-    return NET(x)
-
-
-def by_default(x: Tensor, net: nn.Module = NET) -> Tensor:
-    return net(x)
-
-
-def by_another_function(x: Tensor) -> Tensor:
-    return by_global_name(x)
-
-
-def by_closure(net: nn.Module) -> Callable[[Tensor], Tensor]:
-    return lambda x: net(x)
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        by_closure(NET),
-        by_global_name,
-        by_another_function,
-        by_default,
-        partial(by_closure(NET)),
-        partial(NET.forward),
-        NET.forward,
-        CallableObject(NET),
-        Wrapper(NET),
-    ],
-    ids=[
-        "closure",
-        "global",
-        "another function",
-        "default",
-        "partial",
-        "method in a partial",
-        "method",
-        "object",
-        "net",
-    ],
-)
-def test_a_net_in_training_mode_is_found_warned_of_and_left_as_it_was_however_it_is_reached(model: Any) -> None:
-    NET.train()
-    before = {name: value.clone() for name, value in NET.state_dict().items()}
-    with pytest.warns(UserWarning, match=r"training mode: .* \(in training mode: BatchNorm1d, Dropout\)"):
-        one = samp.explain(model, X, target=0, method="ig", seed=1)
-    with pytest.warns(UserWarning, match="training mode"):
-        same, other = (samp.explain(model, X, target=0, method="ig", seed=seed) for seed in (1, 2))
-    assert torch.equal(one.values, same.values)
-    assert not torch.equal(one.values, other.values)
-    assert all(torch.equal(value, before[name]) for name, value in NET.state_dict().items())
-
-
-class OwnDropout(nn.Module):
-    def forward(self, x: Tensor) -> Tensor:
-        return nn.functional.dropout(x.flatten(1), 0.5, self.training)
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        nn.DataParallel(trained().eval()),
-        Wrapper(trained().eval()),
-        nn.Sequential(nn.Flatten(), nn.Dropout(0.0), nn.Linear(48, 2), nn.ReLU()),
-        nn.Sequential(nn.InstanceNorm2d(3), nn.BatchNorm2d(3, track_running_stats=False), nn.Flatten()),
-        by_closure(nn.Sequential(nn.Flatten(), nn.Linear(48, 2))),
-        torch.jit.script(nn.Sequential(nn.Flatten(), nn.Linear(48, 2))),
-    ],
-    ids=["DataParallel", "wrapper", "nothing to train", "no running statistics", "function", "script"],
-)
-def test_modules_that_answer_alike_in_both_modes_are_not_warned_of(model: Any) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        samp.explain(model, X, target=0, method="gradientxinput")
-
-
-@pytest.mark.parametrize(
-    "layer",
-    [
-        OwnDropout(),
-        nn.Sequential(nn.InstanceNorm2d(3, track_running_stats=True), nn.Flatten()),
-        nn.Sequential(nn.Flatten(), nn.RReLU()),
-        nn.Sequential(nn.Flatten(), nn.utils.spectral_norm(nn.Linear(48, 2))),
-        nn.Sequential(nn.Flatten(), nn.utils.parametrizations.spectral_norm(nn.Linear(48, 2))),
-        nn.Sequential(nn.Flatten(1, 2), nn.Sequential(nn.LSTM(4, 3, 2, batch_first=True, dropout=0.5))),
-    ],
-    ids=["own dropout", "instance norm", "rrelu", "spectral norm", "parametrized", "lstm"],
-)
-def test_modules_that_answer_otherwise_in_training_mode_are_warned_of(layer: Any) -> None:
-    def first(output: Any) -> Tensor:
-        output = output[0] if isinstance(output, tuple) else output
-        return output.flatten(1)[:, 0]
-
-    with pytest.warns(UserWarning, match="training mode"):
-        samp.explain(layer, X, target=first, method="gradientxinput")
 
 
 # ---- random states ----

@@ -51,7 +51,8 @@ def explain(
     - `batch_size`: how many walks the model is given at once. "auto" finds a size that fits and halves it when
       memory runs out; the result does not depend on it.
     - `record`: keep points of each walk (`result.tapes`), thinned to 256 MiB in all, or to as many bytes as given.
-    - `seed`: of random baselines, and of a model's own randomness. The caller's random state is left as it was.
+    - `seed`: of random baselines, and of a model's own randomness. Torch's, NumPy's and Python's random states are left
+      as they were, also where several threads explain at once; each gets what it would get alone.
     - `speed`: "fast" takes gradients through a copy of the net in bfloat16 and channels last; on a GPU also compiled
       (the first call takes a minute longer) and captured. The copy is kept until the model goes. Single pixels of a map
       then differ, somewhat more than when an input changes by 1/1000; regions rank alike for SAMP++ and mostly for
@@ -60,12 +61,12 @@ def explain(
       `result.details["speed"]` says what was used, and why the rest was not. (Where a call is captured, torch's own
       peak of memory starts anew.)
 
-    The model is left as it was found, and no gradient of a parameter is computed. The default's credit sums to the
-    change of the score; of other methods look at `result.residual`: the paper's credit ranks well but rarely sums to it
-    (`samp.credit` has some that do).
+    The model is left as it was found, its buffers too, and no gradient of a parameter is computed. The default's credit
+    sums to the change of the score; of other methods look at `result.residual`: the paper's credit ranks well but
+    rarely sums to it (`samp.credit` has some that do).
 
     >>> import samp
-    >>> model = nn.Sequential(nn.Flatten(), nn.Linear(48, 5)).eval()
+    >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)).eval()
     >>> result = samp.explain(model, torch.rand(2, 3, 4, 4))
     >>> result.map.shape, result.residual.shape
     (torch.Size([2, 4, 4]), torch.Size([2]))

@@ -15,6 +15,8 @@ from torch import nn
 COMMON = frozenset(vars(nn.Module()))  # what every module holds, and no part of its own
 MOST_ENTRIES = 100  # of a list, tuple, set or dict that is looked into: more are data
 MOST_PARTS = 20_000  # looked at in all
+_ATOMS = frozenset((int, float, str, bool, type(None)))
+_HOLDERS = (nn.Module, dict, set, partial, MethodType, FunctionType)
 _LIBRARIES = ("torch", "numpy", "builtins")  # their functions hold no net of the user's
 
 
@@ -63,8 +65,10 @@ def _parts(part: Any) -> Iterable[Any]:
 
 
 def _may_hold(value: Any) -> bool:
-    """Whether an attribute of a module is worth a look: most are numbers."""
-    return isinstance(value, nn.Module | list | tuple | set | dict | partial | MethodType | FunctionType)
+    """Whether an attribute of a module is worth a look: most are numbers, or some of them in a tuple."""
+    if isinstance(value, tuple | list):
+        return len(value) <= MOST_ENTRIES and not all(type(entry) in _ATOMS for entry in value)
+    return isinstance(value, _HOLDERS)
 
 
 def _parts_of_function(function: FunctionType) -> Iterator[Any]:

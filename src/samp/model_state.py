@@ -51,15 +51,16 @@ class ModelState:
         self._held = [
             _Held(module, name, buffer)
             for module in modules
-            for name, buffer in module.named_buffers(recurse=False)
-            if _is_plain(buffer)
+            for name, buffer in module._buffers.items()
+            if buffer is not None and _is_plain(buffer)
         ]
         self._notes = {id(held.module): _notes(held.module) for held in self._held}
         self._bytes = self._read()
         self._parameters = [
-            (f"{type(module).__name__}.{name}", parameter, _writes(parameter))
+            (module, name, parameter, _writes(parameter))
             for module in modules
-            for name, parameter in module.named_parameters(recurse=False)
+            for name, parameter in module._parameters.items()
+            if parameter is not None
         ]
 
     def changed(self) -> bool:
@@ -89,7 +90,8 @@ class ModelState:
 
     def written_parameters(self) -> list[str]:
         """The parameters that were written to, by class and name; a write through `.data` is not seen."""
-        return [name for name, parameter, writes in self._parameters if _writes(parameter) != writes]
+        written = [entry[:2] for entry in self._parameters if _writes(entry[2]) != entry[3]]
+        return [f"{type(module).__name__}.{name}" for module, name in written]
 
     def _read(self) -> dict[torch.device, Tensor]:
         """The bytes of all buffers, one tensor per device: to compare these waits for a device once."""

@@ -106,7 +106,8 @@ class Explainer:
         net, seed = self.classifier.net, self.how.get("seed", 0)
 
         def work(first: int, last: int) -> Tensor:
-            return observe(net, lambda: net(x[first:last].clone()))  # which it may write to
+            made: Tensor = observe(net, lambda: net(x[first:last].clone()))  # which it may write to
+            return made
 
         with torch.no_grad(), isolate(net, x.device, seed):
             outputs = torch.cat(list(batches.over(len(x), work)))
