@@ -137,3 +137,11 @@ def test_modules_that_answer_otherwise_in_training_mode_are_warned_of(layer: Any
 
     with pytest.warns(UserWarning, match="training mode"):
         samp.explain(layer, X, target=first, method="gradientxinput")
+
+
+def test_a_wrapper_in_training_mode_alone_does_not_hinder_fast_calls() -> None:
+    model = Wrapper(nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(16, 3)).eval())
+    assert samp.explain(model, X, method="ig", speed="fast").details["speed"].startswith("fast")
+    model.net[1] = nn.Dropout(0.5)
+    with pytest.warns(UserWarning, match="training mode"):
+        assert "training mode" in samp.explain(model, X, method="ig", speed="fast").details["speed"]
