@@ -22,6 +22,7 @@ from samp.cli.compare_facts import MEANINGS, repeat
 from samp.cli.options import ModelOptions
 from samp.columns import COLUMNS
 from samp.comparison import labelled
+from samp.installing import install_command
 from samp.metrics import PROTOCOLS
 
 demo = pytest.mark.skipif(
@@ -152,7 +153,8 @@ def test_without_matplotlib_the_page_is_written_all_the_same(folder: Path, monke
     monkeypatch.setitem(sys.modules, "samp.cli.compare_figure", None)
     result = run("photo.png", "--methods", "ig", *TINY)
     assert result.exit_code == 0
-    assert result.stderr == "samp: the page has no figure beside it, which needs matplotlib: pip install 'samp[viz]'.\n"
+    said = f"the page has no figure beside it, which needs matplotlib: {install_command('viz')}."
+    assert result.stderr == f"samp: {said}\n"
     assert sorted(path.name for path in folder.iterdir()) == ["comparison.html", "photo.png"]
 
 

@@ -19,6 +19,7 @@ from safetensors import SafetensorError
 from cli_runs import TINY, a_photo, refused, started, tiny
 from samp import photos
 from samp.files import UnwritableError, whole
+from samp.installing import install_command
 
 
 @pytest.fixture(autouse=True)
@@ -141,7 +142,7 @@ def test_a_name_that_is_no_text_is_told_in_letters() -> None:
 
 def test_without_scikit_image_lime_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "skimage.segmentation", None)  # as if it were not installed
-    refused(tiny(a_photo(), "--method", "lime"), "pip install 'samp[compare]'")
+    refused(tiny(a_photo(), "--method", "lime"), install_command("compare"))
 
 
 def test_a_file_of_nearly_the_same_name_is_offered() -> None:

@@ -15,6 +15,7 @@ from click.testing import Result
 import small_runs
 from cli_runs import refused, run, started
 from samp.cli.run_progress import Progress, progress_words
+from samp.installing import install_command
 from samp.runs import load
 from samp.runs.sources import Folder
 from samp.runs.summary import Count
@@ -154,7 +155,7 @@ def test_wrong_options_get_one_line(words: tuple[str, ...], said: str) -> None:
 
 def test_workers_without_ray_get_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)  # as where it is not installed
-    refused(over("--workers", "1"), "pip install 'samp[scale]', or leave out --workers")
+    refused(over("--workers", "1"), f"{install_command('scale')}, or leave out --workers")
 
 
 def test_a_missing_data_set_leaves_nothing_behind() -> None:

@@ -21,6 +21,7 @@ from torch import Tensor
 from samp.attribution import Attribution
 from samp.baselines import black, named
 from samp.follow import Run
+from samp.installing import install_command
 from samp.methods.checks import check_counts, check_numbers
 from samp.methods.path_settings import wrapped
 from samp.methods.perturbing import Asked, Score, in_patches, patch_side, superpixels
@@ -269,4 +270,5 @@ def _captum() -> Any:
     try:
         return import_module("captum.attr")
     except ImportError as error:
-        raise ImportError("this method is Captum's: pip install 'samp[compare]'") from error
+        said = f"this method is Captum's, which is not installed: {install_command('compare')}."
+        raise ImportError(said) from error

@@ -15,6 +15,7 @@ from samp.baselines import make
 from samp.batches import Batches
 from samp.follow import Run
 from samp.groups import Grouping, Patches, Segments, bind
+from samp.installing import install_command
 from samp.problem import Problem
 
 MOST_PIXELS = 1024  # images of more pixels are explained in patches
@@ -111,7 +112,8 @@ def superpixels(image: Tensor, count: int) -> Segments:
     try:
         slic = import_module("skimage.segmentation").slic
     except ImportError as error:
-        raise ImportError("superpixels are scikit-image's, which is missing: pip install 'samp[compare]'") from error
+        said = f"superpixels are scikit-image's, which is not installed: {install_command('compare')}."
+        raise ImportError(said) from error
     pixels = image.detach().movedim(1, -1).cpu().double().numpy()
     stretched = [(one - one.min()) / (np.ptp(one) or 1.0) for one in pixels]
     labels = [slic(one, n_segments=count, start_label=0, channel_axis=-1) for one in stretched]

@@ -18,6 +18,7 @@ from torch import Tensor
 from samp.baselines import black, make
 from samp.batches import BatchSize
 from samp.groups import Elements, Groups
+from samp.installing import install_command
 from samp.methods.path_settings import wrapped
 from samp.metrics.checks import check_count, check_share, is_number
 from samp.metrics.details import told
@@ -246,4 +247,4 @@ def _captum() -> Any:
     try:
         return import_module("captum.metrics")
     except ImportError as error:
-        raise ImportError("infidelity is Captum's: pip install 'samp[compare]'") from error
+        raise ImportError(f"infidelity is Captum's, which is not installed: {install_command('compare')}.") from error

@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from torch import Tensor
 
+from samp.installing import install_command
 from samp.metrics.intervals import Bootstrap, Floats, mean_and_sd, mean_interval
 
 __all__ = ["Bootstrap", "Comparison", "Summary", "holm", "paired", "summarise", "table"]
@@ -205,7 +206,8 @@ def _scipy_stats() -> Any:
     try:
         return import_module("scipy.stats")
     except ImportError as error:
-        raise ImportError("Wilcoxon's test is scipy's, which is not installed: pip install 'samp[metrics]'.") from error
+        said = f"Wilcoxon's test is scipy's, which is not installed: {install_command('metrics')}."
+        raise ImportError(said) from error
 
 
 def _numbers(scores: Any) -> Floats:

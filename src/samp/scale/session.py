@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from samp.installing import install_command
 from samp.runs.crew import Crew
 
 QUIET = {
@@ -88,7 +89,7 @@ def imported(local: bool) -> Any:
         import ray.data
     except ImportError as error:
         raise ImportError(
-            "workers need Ray, which is not installed: pip install 'samp[scale]', or leave out --workers."
+            f"workers need Ray, which is not installed: {install_command('scale')}, or leave out --workers."
         ) from error
     if local:
         ray._private.ray_constants.ENABLE_RAY_CLUSTER = False
