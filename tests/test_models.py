@@ -84,6 +84,30 @@ def test_unknown_classes_get_the_closest_names(target: str, sentence: str) -> No
         classifier().index(target, outputs=4)
 
 
+@pytest.mark.parametrize(
+    ("target", "meant"),
+    [
+        ("cat", ["tiger cat", "Persian cat", "Siamese cat", "Egyptian cat", "Madagascar cat"]),
+        ("Cats", ["tiger cat", "Persian cat", "Siamese cat", "Egyptian cat", "Madagascar cat"]),
+        ("retriever golden", ["golden retriever"]),
+        ("egyptain", ["Egyptian cat"]),
+        ("siamese cta", ["Siamese cat"]),
+    ],
+)
+def test_a_word_of_a_name_leads_to_the_classes_that_have_it(target: str, meant: list[str]) -> None:
+    """By words first: by spelling alone "cat" is nearest to crate, oxcart and castle."""
+    names = models.imagenet_classes()
+    with pytest.raises(ValueError, match="has no class") as caught:
+        classifier(names).index(target, outputs=1000)
+    offered = [f"{name!r} ({names.index(name)})" for name in meant]
+    assert str(caught.value).partition("did you mean ")[2].replace(" or ", ", ") == f"{', '.join(offered)}?"
+
+
+def test_of_many_classes_with_a_word_some_are_named_and_the_others_counted() -> None:
+    with pytest.raises(ValueError, match=r"'Sealyham terrier' \(190\) or 6 others\?$"):
+        classifier(models.imagenet_classes()).index("terrier", outputs=1000)
+
+
 def test_outputs_get_their_names() -> None:
     assert classifier(()).with_outputs(1000).label(281) == "tabby"
     assert classifier(()).with_outputs(7).label(6) == "class 6"
