@@ -7,10 +7,11 @@ import click
 
 @click.command()
 def methods() -> None:
-    """List all methods: name, settings, source, cost and promises, as a Markdown table.
+    """List all methods: name, settings, source, cost and promises, as a Markdown table; then other names for them.
 
     Example: samp methods
     """
+    from samp.method_names import other_names
     from samp.methods import table
 
-    click.echo(table())
+    click.echo(f"{table()}\n\nOther names that are understood: {other_names()}.")
