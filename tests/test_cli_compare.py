@@ -126,7 +126,7 @@ def test_debug_shows_where_a_method_failed(folder: Path) -> None:
         (["nowhere.png"], "nowhere.png"),
         (["photo.png", "--out", "photo.html"], "the figure photo.png would overwrite the photo itself"),
         (["photo.png", "--out", "page.png"], "does not end in .html"),
-        (["photo.png", "--out", "no/such/folder.html"], "the folder no/such does not exist"),
+        (["photo.png", "--out", "photo.png/page.html"], "the folder photo.png cannot be made (photo.png is not"),
         (["photo.png", "--target", "dgo"], "did you mean 'dog'"),
     ],
 )

@@ -144,7 +144,7 @@ def test_options_reach_the_run() -> None:
         (("--workers", "2", "--device", "cuda"), "workers are given no GPU"),
         (("--device", "cuda:77"), "device 'cuda:77' cannot be used"),
         (("--model", "nowhere:net"), "there is no module 'nowhere'"),
-        (("--target", "be"), "did you mean 'bee'?"),
+        (("--target", "be"), "did you mean 'bee' ("),
         (("--out", "data/000.png"), "cannot be made (File exists): choose another --out"),
         (("--eta", "0.1", "--method", "ig2"), "takes no --eta"),
     ],

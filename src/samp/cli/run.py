@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import signal
 import sys
@@ -92,6 +93,12 @@ def run(
       samp run 'shards/*.tar' --out why --workers 8 --gpus-per-worker 1 --device cuda --address auto
       samp report why
     """
+    how.check()
+    model.check()
+    place = data.expanduser()
+    if not place.exists() and not glob.glob(str(place), recursive=True):
+        raise FileNotFoundError(f"{data} is not there: give a folder, a list (.csv, .parquet) or tars.")
+
     from samp.runs import BrokenRunError, Crew
     from samp.runs import run as explain_all
 
