@@ -11,6 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from samp.cli.options import PATH, ModelOptions, model_options, target_option
+from samp.cli.terminal import say, say_block
 from samp.method_names import METHODS as METHOD_NAMES
 from samp.method_names import method_name
 
@@ -92,14 +93,14 @@ def compare(
     again = repeat(photo, list(chosen), str(asked.targets[0]), protocol, model)
     found = told(asked, compared, left_out, shlex.join([*again, "--seed", str(seed)]))
     for note in missing(compared, found):
-        click.echo(f"samp: {note}", err=True)
+        say(f"samp: {note}", err=True)
     written = write(page, figure, asked, compared, found)
     if as_json:
-        click.echo(json.dumps({**found, "out": [click.format_filename(file) for file in written]}))
+        say(json.dumps({**found, "out": [click.format_filename(file) for file in written]}))
     else:
-        click.echo(f"{found['class']} ({found['index']}), {found['score_is']} {found['score']:.3f} ({found['model']})")
-        click.echo(text_table(compared))
-        click.echo(f"written: {', '.join(click.format_filename(file) for file in written)}")
+        say(f"{found['class']} ({found['index']}), {found['score_is']} {found['score']:.3f} ({found['model']})")
+        say_block(text_table(compared))
+        say(f"written: {', '.join(map(str, written))}")
     sys.exit(1 if left_out else 0)
 
 

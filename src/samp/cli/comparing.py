@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import click
 from torch import Tensor
 
 from samp.cli import debugging, sentence
 from samp.cli.asking import Asked
 from samp.cli.compare_page import page as page_of
 from samp.cli.progress import Progress, expected_rows
+from samp.cli.terminal import say
 from samp.comparison import Compared, Task, pose_task
 from samp.files import whole
 from samp.installing import install_command
@@ -49,7 +49,7 @@ def write(page: Path, figure: Path, asked: Asked, compared: Compared, told: dict
         from samp.cli.compare_figure import draw
     except ImportError:
         said = f"the page has no figure beside it, which needs matplotlib: {install_command('viz')}."
-        click.echo(f"samp: {said}", err=True)
+        say(f"samp: {said}", err=True)
         return [page]
     with whole(figure) as unfinished:
         notes = {"samp": json.dumps(told)}  # the numbers travel in the file, as with `samp explain`

@@ -19,6 +19,7 @@ from samp.cli.options import (
     speed_option,
     target_option,
 )
+from samp.cli.terminal import say, say_block
 
 if TYPE_CHECKING:
     from samp.speed import Speed
@@ -83,7 +84,7 @@ def explain(
     files, form = places(paths, out, form, several)
     check_room(files)
     if others := photos.left_out(photo):
-        click.echo(f"samp: {others}.", err=True)
+        say(f"samp: {others}.", err=True)
 
     from samp.cli.explaining import Explainer, explain_all
 
@@ -92,7 +93,7 @@ def explain(
     done = explain_all(explainer, list(zip(paths, files, strict=True)), form, _as_json if as_json else _in_words)
     if done < len(paths):
         if len(paths) > 1:  # of one, why has been said
-            click.echo(f"samp: {len(paths) - done} of {len(paths)} photos could not be explained.", err=True)
+            say(f"samp: {len(paths) - done} of {len(paths)} photos could not be explained.", err=True)
         sys.exit(1 if done else 2)
 
 
@@ -111,7 +112,7 @@ def _check_any_readable(paths: list[Path]) -> None:
 
 def _as_json(told: list[dict[str, Any]]) -> None:
     for one in told:
-        click.echo(json.dumps(one))
+        say(json.dumps(one))
 
 
 def _in_words(told: list[dict[str, Any]]) -> None:
@@ -120,4 +121,4 @@ def _in_words(told: list[dict[str, Any]]) -> None:
 
     for one in told:
         if "error" not in one:
-            click.echo(shown({"photo": one["photo"], **lines(one), "written": one["out"]}))
+            say_block(shown({"photo": one["photo"], **lines(one), "written": one["out"]}))

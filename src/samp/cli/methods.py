@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from samp.cli.terminal import say_block
+
 
 @click.command()
 def methods() -> None:
@@ -14,4 +16,4 @@ def methods() -> None:
     from samp.method_names import other_names
     from samp.methods import table
 
-    click.echo(f"{table()}\n\nOther names that are understood: {other_names()}.")
+    say_block(f"{table()}\n\nOther names that are understood: {other_names()}.")

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
+from samp.cli.terminal import say
 from samp.method_names import METHODS, method_name
 from samp.names import look_up
 
@@ -88,7 +89,7 @@ class ModelOptions:
         if classifier.assumed:
             taken = ", ".join(f"{name} {getattr(classifier, name)}" for name in classifier.assumed)
             options = ", ".join(f"--{name}" for name in classifier.assumed)
-            click.echo(
+            say(
                 f"samp: {classifier.name} does not say how it is fed; as for ImageNet: {taken} (set by {options}).",
                 err=True,
             )

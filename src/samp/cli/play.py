@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from samp.cli.options import ABOUT, PATH, MethodOptions, ModelOptions, method_options, model_options, target_option
+from samp.cli.terminal import say_block
 
 if TYPE_CHECKING:
     from samp.cli.asking import Asked
@@ -62,7 +63,7 @@ def play(
     make_room([file])
     page, lines = _played(asked, method, how.seed, frames)
     player.save(page, file)
-    click.echo(shown({**lines, "written": f"{click.format_filename(file)} ({len(page) / 1e6:.1f} MB)"}))
+    say_block(shown({**lines, "written": f"{file} ({len(page) / 1e6:.1f} MB)"}))
 
 
 def _walking(how: MethodOptions) -> Method:
