@@ -80,7 +80,7 @@ def test_plain_text_stays_in_pillows_own_font() -> None:
 def test_accents_are_letters_after_the_readmes_first_command(beside_matplotlibs: Path) -> None:
     text = "café crème Übergröße łódź Ωж − ×"
     chain = fonts_for(text)
-    assert [Path(file).name for file in chain] == ["DejaVuSans.ttf"]
+    assert [Path(file).name for file in chain[:-1]] == ["DejaVuSans.ttf"]
     assert legible(text, chain) == text
     assert missing(text, chain) == ""
     assert not np.array_equal(drawn("é"), drawn("e"))
@@ -116,7 +116,7 @@ def test_a_font_of_the_machine_is_found_and_used(alone: Path) -> None:
     (alone / "broken.ttf").write_text("no font")
     fonts._machines.cache_clear()
     chain = fonts_for(f"a {OURS}")
-    assert chain == (BUILT_IN, str(file))
+    assert chain == (str(file), BUILT_IN)
     assert legible(f"a {OURS}", chain) == f"a {OURS}"
     square = (drawn(OURS) == 0).all(2)
     assert square.sum() == 16 * 16  # 0.8 of 20 pixels, either way

@@ -32,21 +32,21 @@ def sheet(photo: Image.Image, result: Attribution, title: str, notes: Sequence[s
     """
     drawn = panels(photo, result, sample)
     width = len(drawn) * (PANEL + GAP) + GAP
-    fonts = fonts_for(" ".join([title, *notes]))
-    warn_of_missing(" ".join([title, *notes]), fonts)
-    head = _wrapped(title, width - 2 * GAP, fonts, TEXT + 4)
-    lines = [line for note in notes for line in _wrapped(note, width - 2 * GAP, fonts, TEXT - 2)]
+    large, small = (fonts_for(text) for text in (title, " ".join(notes)))
+    warn_of_missing(" ".join([title, *notes]), (*large, *small))
+    head = _wrapped(title, width - 2 * GAP, large, TEXT + 4)
+    lines = [line for note in notes for line in _wrapped(note, width - 2 * GAP, small, TEXT - 2)]
     top = GAP + len(head) * (TEXT + 8)
     page = Image.new("RGB", (width, top + PANEL + GAP + (2 + len(lines)) * (TEXT + 4)), PAPER)
     pen = ImageDraw.Draw(page)
     for number, line in enumerate(head):
-        draw_text(pen, (GAP, GAP // 2 + number * (TEXT + 8)), line, INK, fonts, TEXT + 4)
+        draw_text(pen, (GAP, GAP // 2 + number * (TEXT + 8)), line, INK, large, TEXT + 4)
     for number, (panel, caption) in enumerate(drawn):
         left = GAP + number * (PANEL + GAP)
         page.paste(panel, (left, top))
         pen.text((left, top + PANEL + 4), caption, INK, opened(BUILT_IN, TEXT))
     for number, line in enumerate(lines):
-        draw_text(pen, (GAP, top + PANEL + 8 + (number + 1) * (TEXT + 4)), line, FAINT, fonts, TEXT - 2)
+        draw_text(pen, (GAP, top + PANEL + 8 + (number + 1) * (TEXT + 4)), line, FAINT, small, TEXT - 2)
     return page
 
 

@@ -35,18 +35,14 @@ def fonts_for(text: str) -> tuple[str, ...]:
     >>> fonts_for("tabby (281)")
     ('',)
     """
-    wanted = set(_composed(text))
-    if not _lacking(BUILT_IN, wanted):
-        return (BUILT_IN,)
-    found: list[str] = []
-    for file in (*_matplotlibs(), BUILT_IN, *_machines()):
-        lacking = _lacking(file, wanted)
-        if lacking < wanted:
-            found.append(file)
-        wanted = lacking
-        if not wanted:
-            break
-    return tuple(found) or (BUILT_IN,)
+    lacking, found = _lacking(BUILT_IN, set(_composed(text))), []
+    for look in (_matplotlibs, _machines):  # the machine's are looked for only if need be
+        for file in look() if lacking else ():
+            left = _lacking(file, lacking)
+            if left < lacking:
+                found.append(file)
+            lacking = left
+    return (*found, BUILT_IN)  # last, so that a word is not in two fonts where one has all of it
 
 
 def legible(text: str, fonts: Iterable[str]) -> str:
