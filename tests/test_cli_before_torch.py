@@ -30,7 +30,7 @@ def without_torch(*words: str) -> subprocess.CompletedProcess[str]:
     [
         ("explain nope.jpg", "nope.jpg is not a file: check its name and folder."),
         ("explain nope/*.jpg", "no file matches nope/*.jpg"),
-        ("explain drawing.svg", "drawing.svg is a SVG file, which cannot be read (a drawing has no pixels"),
+        ("explain drawing.svg", "drawing.svg is in SVG format, which cannot be read here (a drawing has no pixels"),
         ("explain photo.png --method gradcan", "unknown method 'gradcan': did you mean 'gradcam'?"),
         ("explain photo.png --method Grad-CAM --eta 0.1", "Grad-CAM takes no --eta: it has none of these settings."),
         (

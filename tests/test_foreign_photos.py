@@ -33,12 +33,14 @@ def a_mixed_folder() -> Path:
 @pytest.mark.parametrize("name", ["photo.heic", "photo.HEIF", "photo.jpg"])
 def test_a_heic_file_alone_is_told_of_pillow_heif(name: str) -> None:
     Path(name).write_bytes(HEAD)
-    refused(tiny(name), f"{name} is a HEIC file, which cannot be read (`pip install pillow-heif` brings a reader).")
+    refused(
+        tiny(name), f"{name} is in HEIC format, which cannot be read here (`pip install pillow-heif` brings a reader)."
+    )
 
 
 def test_a_drawing_alone_is_told_to_become_pixels() -> None:
     Path("logo.svg").write_text("<svg/>")
-    refused(tiny("logo.svg"), "logo.svg is a SVG file, which cannot be read (a drawing has no pixels: export it as PNG")
+    refused(tiny("logo.svg"), "logo.svg is in SVG format, which cannot be read here (a drawing has no pixels")
 
 
 @no_reader

@@ -80,7 +80,7 @@ def check_readable(path: str | os.PathLike[str]) -> None:
         with Image.open(path):  # a name may be wrong, and some raw files are TIFF
             return
     except Exception as error:
-        raise UnreadableError(f"{path} is a {kind} file, which cannot be read ({ADVICE[kind]}).") from error
+        raise UnreadableError(f"{path} is in {kind} format, which cannot be read here ({ADVICE[kind]}).") from error
 
 
 def read(path: str | os.PathLike[str]) -> Image.Image:
