@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from samp import __version__
+from samp.cli.flags import name_flags
 from samp.cli.terminal import accept_any_encoding, printable, say, say_block, say_traceback
 
 # Each command, by its name: the function of that name in `samp.cli.NAME`, with its line in `samp --help`.
@@ -84,7 +85,7 @@ def show(message: Warning | str, category: type[Warning], filename: str, lineno:
     """A warning of ours as one line, without the place in the code; others as ever."""
     ours = category is UserWarning and Path(filename).is_relative_to(Path(__file__).parents[1])
     whole = warnings.formatwarning(message, category, filename, lineno).rstrip()
-    say(f"samp: {message}", err=True) if ours else say_block(whole, err=True)
+    say(f"samp: {name_flags(str(message))}", err=True) if ours else say_block(whole, err=True)
 
 
 def _with_printable_words(error: click.ClickException) -> click.ClickException:
@@ -99,7 +100,7 @@ def sentence(error: Exception) -> str:
     >>> sentence(ValueError("eta is above 0,\\nnot 0."))
     'eta is above 0, not 0.'
     """
-    said = plain(" ".join(str(error).split())) or type(error).__name__
+    said = name_flags(plain(" ".join(str(error).split()))) or type(error).__name__
     if isinstance(error, EXPECTED):
         return said
     return f"unexpected {type(error).__name__} ({said}): `samp --debug ...` shows where."

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from samp.cli.flags import name_flags
 from samp.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ OPTIONS = (
         "--data", type=click.Path(path_type=Path), envvar="SAMP_DATA", help="Folder of the data.  [env: SAMP_DATA]"
     ),
     click.option("--weights", type=click.Path(path_type=Path), help="Checkpoint of a net that comes without weights."),
+    click.option("--trust", is_flag=True, help="Open checkpoints that may run code: only if you trust their makers."),
     click.option(
         "--out", type=click.Path(path_type=Path), default="results", show_default=True, help="Where all is kept."
     ),
@@ -136,7 +138,7 @@ def close(out: Path, failed: Sequence[Failed]) -> None:
         reasons.setdefault(one.why, []).append(one.title)
     for why, titles in reasons.items():  # data that is not there fails every cell alike: said once
         more = f" and {len(titles) - 1} more" if len(titles) > 1 else ""
-        say(f"samp: {titles[0]}{more} failed: {why}", err=True)
+        say(f"samp: {titles[0]}{more} failed: {name_flags(why)}", err=True)
     say(f"report: {out / 'report.md'} and {out / 'report.html'}")
     if failed:
         sys.exit(1)

@@ -208,10 +208,14 @@ MODEL_OPTIONS = (
         show_default=True,
         help="efficientnet_lite0 (extra demo); mobilenet_v2, squeezenet1_1 or resnet50 with --weights; "
         "torchvision:NAME, timm:NAME or hf:NAME of those packages, which download weights unless --weights gives them; "
-        "package.module:factory, your code; or a TorchScript or torch.export (.pt2) file.",
+        "package.module:factory, your code; or, with --trust, a TorchScript, torch.export (.pt2) or pickled file.",
     ),
     click.option("--weights", type=PATH, help="Weights for it: a safetensors file or a checkpoint of torch."),
-    click.option("--trust", is_flag=True, help="Open pickles that may run code of their maker's."),
+    click.option(
+        "--trust",
+        is_flag=True,
+        help="Open files that are code (TorchScript, .pt2, pickles of more than tensors): only if you trust the maker.",
+    ),
     click.option("--size", type=numbers(int, 1, 2), metavar="N[,N]", help="Input in pixels: 224, or height,width."),
     click.option(
         "--mean",
