@@ -171,7 +171,7 @@ def _checksum(tensors: Mapping[str, Tensor], words: str) -> str:
     digest = hashlib.sha256(f"{FORMAT}\n{words}\n".encode())
     for name in sorted(tensors):
         digest.update(f"{name} {tensors[name].dtype} {tuple(tensors[name].shape)}\n".encode())
-        digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy())
+        digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
 
