@@ -77,11 +77,9 @@ def load(
 
 def _found(model: str, weights: str | os.PathLike[str] | None, trust: bool) -> Found | Classifier:
     place, colon, name = model.partition(":")
-    if model in OURS:  # before files: none that lies in the current folder by chance may take its place
-        return _ours(model, weights, trust)
     if place.endswith(".py"):
         raise _source_file(place, name)
-    if Path(model).is_file() or (Path(model).suffix in FILES and not colon):
+    if is_file(model) or (Path(model).suffix in FILES and not colon):
         if weights is not None:
             raise ValueError(f"{model} holds its own weights: leave out `weights`.")
         return read_file(Path(model), trust)
@@ -90,6 +88,15 @@ def _found(model: str, weights: str | os.PathLike[str] | None, trust: bool) -> F
     if colon:
         return _made(place, name, weights, trust)
     return _ours(model, weights, trust)
+
+
+def is_file(model: str) -> bool:
+    """Whether this is the path of a file; one that has the name of a net of ours is not meant, even if it is there.
+
+    >>> is_file("mnist_slim"), is_file(__file__)
+    (False, True)
+    """
+    return model not in OURS and Path(model).is_file()
 
 
 def _with(found: Found | Classifier, weights: str | os.PathLike[str] | None, trust: bool) -> Found | Classifier:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import pickle
 import sys
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -103,13 +103,13 @@ def load_pickle(path: str | os.PathLike[str], trust: bool) -> Any:
     try:
         with _current_folder_on_path(trust):
             return torch.load(path, map_location="cpu", weights_only=not trust)
-    except (ImportError, AttributeError) as error:  # a class of the pickle, with trust alone
-        raise ValueError(
-            f"{path} needs the code that it was saved with ({error}): run in the folder of that code, or give the net "
-            "as `model` (module:factory) and its state_dict() as `weights`."
-        ) from error
-    except (RuntimeError, EOFError, LookupError, ValueError, TypeError, pickle.UnpicklingError) as error:
-        if not trust and _names_code(error):
+    except Exception as error:  # torch raises whatever its readers meet, and a trusted pickle whatever it calls
+        if trust and isinstance(error, ImportError | AttributeError):
+            raise ValueError(
+                f"{path} needs the code that it was saved with ({error}): run in the folder of that code, or give the "
+                "net as `model` (module:factory) and its state_dict() as `weights`."
+            ) from error
+        if _names_code(error) and _is_intact(path):
             require_trust(path, "a pickle of more than tensors", trust)
         raise ValueError(f"{path} cannot be read as a file of torch ({_reason(error)}): get it again.") from error
 
@@ -124,6 +124,17 @@ def _names_code(error: Exception) -> bool:
     """Whether torch refused a pickle for what it asks for, and not because it is damaged."""
     said = str(error)
     return any(part in said for part in ("GLOBAL", "Unsupported class", "Can only", "reduce", "legacy .tar"))
+
+
+def _is_intact(path: str | os.PathLike[str]) -> bool:
+    """Whether the pickle in an archive is as it was written; damage can look like the name of a function."""
+    if not zipfile.is_zipfile(path):
+        return True  # a file of the older formats has no checksum
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return all(archive.read(name) for name in archive.namelist() if name.endswith("/data.pkl"))
+    except Exception:  # zipfile raises much else beside its own error for what it cannot read
+        return False
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from samp import models
 from samp.model_modules import modules_being_trained
 from samp.models import Classifier
+from samp.models.loading import is_file
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +70,7 @@ class Model:
         model = self.model
         return replace(
             self,
-            model=_absolute(model) if isinstance(model, str) and Path(model).is_file() else model,
+            model=_absolute(model) if isinstance(model, str) and is_file(model) else model,
             weights=None if self.weights is None else _absolute(self.weights),
             classes=None if self.classes is None else _absolute(self.classes),
             modules=(os.getcwd(), *filter(None, sys.path)),
