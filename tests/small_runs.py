@@ -43,6 +43,7 @@ class Net(nn.Module):
             self.layers = nn.Sequential(
                 nn.Conv2d(3, 4, 3, stride=2, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(4 * 36, len(CLASSES))
             )
+        self.load_state_dict(self.state_dict())  # as from a checkpoint, else a model of this name seems untrained
         self.pause = pause
 
     def forward(self, x: Tensor) -> Tensor:
