@@ -27,6 +27,7 @@ from samp.runs import manifest, tables
 from samp.runs.crew import Crew
 from samp.runs.explainer import PREDICTED
 from samp.runs.feeding import without_net
+from samp.runs.lock import lock_folder
 from samp.runs.models import Model, fingerprint, model_of
 from samp.runs.one_process import one_by_one
 from samp.runs.plan import MAP_DTYPES, Job, Outcome, Plan, cut, words
@@ -80,14 +81,16 @@ def run(
     """
     started = time.monotonic()
     _check(shard_size, map_dtype, speed, crew)
-    Run(seed=seed)  # what is wrong with it is said before all else
-    Batches(batch_size, 1, torch.device("cpu"))  # likewise
-    crew, known = Crew(crew) if isinstance(crew, int) else crew, model_of(model)
+    Batches(batch_size, 1, torch.device("cpu"))  # what is wrong with it is said before all else
+    # NumPy's whole numbers become Python's, which JSON and torch take.
+    seed, shard_size = Run(seed=seed).seed, int(shard_size)
+    batch_size = "auto" if batch_size == "auto" else int(batch_size)
+    crew, known = crew if isinstance(crew, Crew) else Crew(int(crew)), model_of(model)
     crew.check_device(known.device)
     _warn_of_training(known)
     source = source_of(data)
     entries, folder = checked(source), _made(out)
-    with manifest.alone(folder):
+    with lock_folder(folder):
         how = {"batch_size": batch_size, "map_dtype": map_dtype, "seed": seed, "speed": speed}
         photos = not isinstance(source, Items)  # tensors of a data set may have any shape
         plan, feeding = _planned(known.travelling(), named(method), folder, target, photos=photos, **how)
@@ -271,5 +274,5 @@ def _check(shard_size: Any, map_dtype: str, speed: str, crew: Any) -> None:
     look_up(map_dtype, dict.fromkeys(MAP_DTYPES, 0), "dtype of maps")
     if isinstance(shard_size, bool) or not isinstance(shard_size, Integral) or shard_size < 1:
         raise ValueError(f"a shard holds 1 input at least, a whole number, not {shard_size!r}.")
-    if not isinstance(crew, int | Crew):
+    if isinstance(crew, bool) or not isinstance(crew, Integral | Crew):
         raise TypeError(f"a crew is a number of workers or a samp.runs.Crew, not {crew!r}.")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from samp.baselines import Given
 from samp.files import whole
@@ -139,35 +137,3 @@ def _difference(name: str, there: Any, here: Any) -> list[str]:
 def _brief(value: Any) -> str:
     words = "not said" if value is None else str(value)
     return f"{words[:8]}…" if len(words) == 64 and " " not in words else words  # a SHA-256 differs from its start
-
-
-@contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """While inside, no other run writes into this folder; the system lets go of it even if the process is killed."""
-    with _opened(folder / ".lock") as file:
-        try:
-            _lock(file)
-        except BlockingIOError as error:
-            raise ValueError(f"another run is writing into {folder}: wait for it, or give another folder.") from error
-        yield
-
-
-def _opened(path: Path) -> IO[str]:
-    try:
-        return path.open("w")
-    except OSError as error:
-        said = error.strerror or type(error).__name__
-        raise OSError(f"the folder {path.parent} cannot be written to ({said}): choose another --out.") from error
-
-
-def _lock(file: IO[str]) -> None:
-    """Nothing where the system, or that of the files, has no such locks: shards are whole all the same."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno not in (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL):  # some network disks
-            raise
