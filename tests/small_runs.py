@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import tarfile
 import time
 from pathlib import Path
 from typing import Any
@@ -135,6 +137,17 @@ def photos(folder: Path, count: int) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(noise.integers(0, 255, (16, 20, 3), dtype=np.uint8)).save(path)
     return folder
+
+
+def packed(path: Path, members: dict[str, bytes]) -> Path:
+    """A tar of these members."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(path, "w") as tar:
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    return path
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:

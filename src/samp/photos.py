@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image, ImageOps
@@ -19,6 +20,8 @@ from samp.foreign_photos import ADVICE, HEIC, KINDS, can_read_heic, foreign_kind
 EMBEDDED = ("coffee", "chelsea")
 SUFFIXES = {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".webp", ".gif", ".bmp", ".tif", ".tiff"}
 SUFFIXES |= {".ppm", ".pgm", ".jp2", ".avif", ".tga"}
+STRIP = 2**18  # pixels of more than 8 bits that are worked on together
+Array = np.ndarray[Any, Any]
 
 
 class UnreadableError(ValueError):
@@ -184,10 +187,21 @@ def _eight_bits(photo: Image.Image) -> Image.Image:
     """
     if not photo.mode.startswith(("I", "F")):
         return photo
-    values = np.nan_to_num(np.asarray(photo, dtype=np.float64), posinf=0.0, neginf=0.0)
     usual = 1.0 if photo.mode == "F" else 65535.0
-    full = max(usual, values.max(initial=0.0))
-    return Image.fromarray(np.rint(255 * (np.clip(values, 0, full) / full)).astype(np.uint8))
+    full = max([usual, *(float(values.max(initial=0.0)) for _, values in _strips(photo))])
+    grey = Image.new("L", photo.size)
+    for top, values in _strips(photo):
+        scaled = np.rint(255 * (np.clip(values, 0, full) / full)).astype(np.uint8)
+        grey.paste(Image.fromarray(scaled), (0, top))
+    return grey
+
+
+def _strips(photo: Image.Image) -> Iterator[tuple[int, Array]]:
+    """Rows of the photo from its top on, as finite numbers: float64 of all pixels at once would take 8 bytes each."""
+    rows = max(STRIP // max(photo.width, 1), 1)
+    for top in range(0, photo.height, rows):
+        strip = photo.crop((0, top, photo.width, min(top + rows, photo.height)))
+        yield top, np.nan_to_num(np.asarray(strip, dtype=np.float64), posinf=0.0, neginf=0.0)
 
 
 def _over_white(photo: Image.Image) -> Image.Image:
