@@ -118,6 +118,15 @@ def test_a_change_without_gradient_is_shared_by_distance_and_counted(credit: str
 
 
 @pytest.mark.parametrize("credit", EXACT)
+def test_a_segment_is_not_blind_where_any_element_has_credit(credit: str) -> None:
+    """The second element has no gradient, the first always has one: nothing is shared by distance."""
+    x = torch.tensor([[1.0, 3.0], [2.0, 0.0]], dtype=torch.float64)
+    result = travel(lambda x: (x[:, 0] + 1) ** 2, x, Straight(3), credit=credit)
+    assert [count.tolist() for count in result.blind.values()] == [[0, 0]] * len(result.blind)
+    assert (result.values[:, 1] == 0).all()
+
+
+@pytest.mark.parametrize("credit", EXACT)
 def test_every_blind_segment_is_counted(credit: str) -> None:
     """A staircase: three steps up on the way to (4, 2), two to (1, 3), one to (1, 1)."""
     x = torch.tensor([[4.0, 2.0], [1.0, 3.0], [1.0, 1.0]], dtype=torch.float64)
