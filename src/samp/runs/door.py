@@ -194,6 +194,7 @@ def _settle(plan: Plan, feeding: Classifier, source: Source, entries: Sequence[E
         "model": feeding.name,
         "weights": plan.weights,
         "target": plan.target or "the data set's, else predicted",
+        "classes": manifest.digest_classes(feeding.classes),
         "fed": fed,
         "device": plan.device,
         "dtype": plan.dtype,

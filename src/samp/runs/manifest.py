@@ -14,11 +14,13 @@ from typing import Any
 from samp.baselines import Given
 from samp.files import whole
 from samp.methods import Coupled, Method
+from samp.runs.manifest_schema import check_manifest
 from samp.runs.shards import FOLDERS
 from samp.runs.sources import Entry
 
 NAME = "manifest.json"
 FORMAT = "samp run 1"
+MOST_BYTES = 2**26  # names of a million tars
 
 
 def identity(entries: Sequence[Entry]) -> str:
@@ -69,19 +71,34 @@ def _walk(method: Coupled, *, small: bool) -> dict[str, float]:
     return {name: int(value) if name == "steps" else float(value) for name, value in found.items()}
 
 
+def digest_classes(names: Sequence[str]) -> str:
+    """SHA-256 of the classes' names in their order: they are the rows' labels, and decide which class a name is.
+
+    >>> digest_classes(["cat", "dog"]) == digest_classes(["dog", "cat"])
+    False
+    """
+    return hashlib.sha256("".join(f"{name}\0" for name in names).encode("utf-8", "surrogateescape")).hexdigest()
+
+
 def read(folder: Path) -> dict[str, Any] | None:
-    """The manifest of the run in this folder, or None where there is none."""
+    """The manifest of the run in this folder, or None where there is none; raises ValueError if it is none of ours."""
     path = folder / NAME
     if not path.is_file():
         return None
+    if path.stat().st_size > MOST_BYTES:
+        raise ValueError(f"{path} is not whole (it has more than {MOST_BYTES:,} bytes): give another folder.")
     try:
         manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         known = manifest.get("format") == FORMAT
-        _ = known and (manifest["settings"]["numbers"], manifest["about"]["source"])
-    except (ValueError, AttributeError, KeyError, TypeError) as error:
+        if known:
+            check_manifest(manifest)
+            json.dumps(manifest, ensure_ascii=False, allow_nan=False).encode()  # else no page could show it
+    except (ValueError, AttributeError, RecursionError) as error:  # brackets in brackets, thousands deep
         raise ValueError(f"{path} is not whole ({error}): give another folder.") from error
     if not known:
         raise ValueError(f"{path} is of another program or version ({manifest.get('format')!r}): give another folder.")
+    if "classes" in manifest["about"]:  # runs of old say them there alone
+        manifest["settings"].setdefault("classes", digest_classes(manifest["about"]["classes"]))
     return manifest
 
 

@@ -117,9 +117,10 @@ class Shards:
         except (OSError, ValueError):  # not there, cut short, or of another kind
             return None
 
-    def damaged(self, shard: int) -> bool:
-        """Whether a shard without a receipt that holds was done once; else it was not done yet."""
-        return os.path.lexists(self._receipt(shard))
+    def begun(self) -> list[int]:
+        """The numbers of all shards with a receipt, whether it holds or not."""
+        names = (path.stem for path in (self.folder / "done").glob("*.json"))
+        return sorted({int(name) for name in names if name.isascii() and name.isdigit() and name == f"{int(name):06d}"})
 
     def outcomes(self, shard: int) -> dict[str, str | None]:
         """The id of each row of a shard, in order, and its error if it failed; nothing of one that does not hold."""

@@ -32,6 +32,7 @@ COLUMNS: Mapping[str, str] = {
     "seconds": "fractions",
     "error": WORDS,
 }
+FORMS = ("parquet", "jsonl")
 TIMING = ("seconds",)
 """What differs between two runs of the same."""
 
