@@ -97,6 +97,14 @@ def slow() -> Classifier:
     return classifier(0.01)
 
 
+def saving() -> Classifier:
+    """A slow net; whoever loads it writes down what is finished of a shard at every batch."""
+    from samp.runs import worker
+
+    worker.SAVED_EVERY = 0.0
+    return classifier(0.02)
+
+
 def losing() -> Classifier:
     return Classifier(Lost(MARKER, LOST_AFTER).eval(), "losing", SIDE, 0.5, 0.5, CLASSES)
 
