@@ -117,6 +117,16 @@ def test_a_run_with_another_list_of_classes_is_not_gone_on_with(data: Path, out:
     assert over(data, out, model=named(*CLASSES)).code == 0
 
 
+def test_a_list_that_names_other_classes_is_not_gone_on_with(data: Path, out: Path) -> None:
+    """The same photos under the same ids, but one is to be explained for another class."""
+    table = data.with_name("list.csv")
+    table.write_text("path,target\ndata/000.png,bee\ndata/001.png,ant\n")
+    over(table, out)
+    table.write_text("path,target\ndata/000.png,bee\ndata/001.png,cat\n")
+    with pytest.raises(ValueError, match=r"holds a run with other settings \(ids: "):
+        over(table, out)
+
+
 @pytest.mark.parametrize("same_list", [True, False])
 def test_a_run_of_old_says_its_classes_elsewhere(data: Path, out: Path, same_list: bool) -> None:
     over(data, out, model=named(*CLASSES))
