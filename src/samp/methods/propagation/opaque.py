@@ -18,7 +18,7 @@ def refuse_compiled(method: str, model: Any) -> None:
 
     >>> refuse_compiled("LRP", nn.Linear(2, 1))
     """
-    part = _name_part(model, _is_compiled)
+    part = _name_part(model, is_compiled)
     if part is not None:
         raise NotImplementedError(
             f"{method} needs to see every operation, but {part} is compiled by torch.compile, which hides them: "
@@ -60,7 +60,12 @@ def program_operation(function: Any) -> str:
     return name if name.partition("::")[0] in PROGRAMS else ""
 
 
-def _is_compiled(model: Any) -> bool:
+def is_compiled(model: Any) -> bool:
+    """Whether `torch.compile` made this.
+
+    >>> is_compiled(nn.Linear(2, 1)), is_compiled(torch.compile(nn.Linear(2, 1)))
+    (False, True)
+    """
     # asked without importing torch._dynamo, which takes seconds
     return (
         type(model).__module__.startswith("torch._dynamo")
