@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from samp.models import Classifier
+
 CLASSES = 4
 SIDE = 32
 
@@ -124,6 +126,12 @@ class NextBlock(nn.Module):
 def conv_next() -> nn.Module:
     blocks = [nn.Conv2d(3, 24, 4, 4), NextBlock(), NextBlock()]
     return nn.Sequential(*blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.LayerNorm(24), nn.Linear(24, CLASSES))
+
+
+def classifier() -> Classifier:
+    """A vision transformer, for `--model transformer_nets:classifier`."""
+    names = tuple(f"class {i}" for i in range(CLASSES))
+    return Classifier(ready(ViT()).float(), "tiny transformer", SIDE, 0.5, 0.5, names)
 
 
 def ready(model: nn.Module) -> Any:

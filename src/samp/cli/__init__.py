@@ -26,7 +26,8 @@ COMMANDS = {
     "bench": "Measure samp on this machine.",
     "completion": "Print what switches on completion in a shell.",
 }
-EXPECTED = (ValueError, TypeError, OSError, MemoryError, ImportError)  # their messages say what to do
+# their messages say what to do; methods refuse operations that they have no rule for by NotImplementedError
+EXPECTED = (ValueError, TypeError, OSError, MemoryError, ImportError, NotImplementedError)
 
 
 class Commands(click.Group):
