@@ -33,10 +33,10 @@ SECTIONS: tuple[tuple[str, str, str], ...] = (
     (
         "Metrics",
         "samp.metrics",
-        "deletion_insertion Curves Protocol RISEBlur ChannelMeans NoisyLinear transfer sensitivity_n SensitivityN "
-        "completeness_check CompletenessCheck completeness_correlation mu_fidelity MuFidelity grid infidelity "
-        "Infidelity Hidden Noise completeness completeness_of Completeness concentration Concentration variance gini "
-        "top_share",
+        "deletion_insertion Curves Protocol RISEBlur RemainingMean ChannelMeans NoisyLinear transfer sensitivity_n "
+        "SensitivityN completeness_check CompletenessCheck completeness_correlation mu_fidelity MuFidelity grid "
+        "infidelity Infidelity Hidden Noise completeness completeness_of Completeness concentration Concentration "
+        "variance gini top_share",
     ),
     (
         "Metrics that know where the object is",

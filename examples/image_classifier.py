@@ -6,7 +6,7 @@ good if the most matter more than the least. The credit of coupled, the default,
 (Algorithm 1 of the paper) ranks pixels, and `residual` says by how much its sum is off. The photo comes with the
 package; or give the path of your own.
 
-    pip install "samp[demo]"
+    pip install -e '.[demo]'
     python examples/image_classifier.py [photo.jpg]
 """
 

@@ -4,7 +4,7 @@ The breast cancer table of scikit-learn has 10 measurements, each with its mean,
 columns. A small network is explained column by column, and then measurement by measurement through an integer mask
 that gives the three columns of one measurement the same number. The baseline is the average patient.
 
-    pip install "samp[compare]"
+    pip install -e '.[compare]'
     python examples/tabular_columns.py
 """
 

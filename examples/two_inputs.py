@@ -4,7 +4,7 @@ The model reads a handwritten digit (`b 1 8 8`) and a hint (`b 10`, a guess at t
 A tuple of inputs is one joint walk: at every step, pixels and entries of the hint compete by their gain. Each input
 has its own baseline, given as a list: an empty picture, and a hint that says nothing.
 
-    pip install "samp[compare]"
+    pip install -e '.[compare]'
     python examples/two_inputs.py
 """
 

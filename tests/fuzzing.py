@@ -97,7 +97,7 @@ def is_the_callers(error: BaseException, values: dict[str, Any]) -> bool:
     where = (Path(ours[-1].filename).name, ours[-1].name) if ours else ("", "")
     if where == ("objectives.py", "__call__"):
         return "function" in (ours[-1].line or "")
-    return where == ("model_errors.py", "call") and _refuses(values)
+    return where == ("model_errors.py", "call_model") and _refuses(values)
 
 
 def _refuses(values: dict[str, Any]) -> bool:

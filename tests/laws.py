@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -89,6 +89,8 @@ class Counted(nn.Module):
 @dataclass(frozen=True)
 class Ordered:
     """Groups go to their end one by one, in index order, whatever the gradient says."""
+
+    may_pause: ClassVar[bool] = False
 
     def propose(self, step: Step, route: Route) -> Tensor:
         first = step.moving & (step.moving.cumsum(1) == 1)
@@ -235,3 +237,18 @@ def tapes(result: Attribution) -> Iterator[tuple[str, int, Any]]:
     for direction, each in result.tapes.items():
         for i, tape in enumerate(each):
             yield direction, i, tape
+
+
+def majorant(t: list[float], curve: list[float]) -> list[float]:
+    """The least concave majorant of a curve by its definition: nowhere below a chord between points on either side."""
+
+    def at(k: int) -> float:
+        chords = [
+            curve[a] + (curve[b] - curve[a]) * (t[k] - t[a]) / (t[b] - t[a])
+            for a in range(k + 1)
+            for b in range(k, len(t))
+            if t[b] > t[a]
+        ]
+        return max([curve[k], *chords])
+
+    return [at(k) for k in range(len(t))]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import tarfile
 import time
 from pathlib import Path
 from typing import Any
@@ -43,6 +45,7 @@ class Net(nn.Module):
             self.layers = nn.Sequential(
                 nn.Conv2d(3, 4, 3, stride=2, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(4 * 36, len(CLASSES))
             )
+        self.load_state_dict(self.state_dict())  # as from a checkpoint, else a model of this name seems untrained
         self.pause = pause
 
     def forward(self, x: Tensor) -> Tensor:
@@ -94,6 +97,14 @@ def slow() -> Classifier:
     return classifier(0.01)
 
 
+def saving() -> Classifier:
+    """A slow net; whoever loads it writes down what is finished of a shard at every batch."""
+    from samp.runs import worker
+
+    worker.SAVED_EVERY = 0.0
+    return classifier(0.02)
+
+
 def losing() -> Classifier:
     return Classifier(Lost(MARKER, LOST_AFTER).eval(), "losing", SIDE, 0.5, 0.5, CLASSES)
 
@@ -134,6 +145,17 @@ def photos(folder: Path, count: int) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(noise.integers(0, 255, (16, 20, 3), dtype=np.uint8)).save(path)
     return folder
+
+
+def packed(path: Path, members: dict[str, bytes]) -> Path:
+    """A tar of these members."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(path, "w") as tar:
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    return path
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:

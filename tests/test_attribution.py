@@ -117,10 +117,10 @@ def test_files_that_are_no_results_get_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"is not a whole \.samp file"):
         samp.Attribution.load(path)
     save_file({"weight": torch.ones(2)}, path)
-    with pytest.raises(ValueError, match="holds 'a safetensors file of another program', not 'samp attribution 1'"):
+    with pytest.raises(ValueError, match="holds 'a safetensors file of another program', not 'samp attribution 2'"):
         samp.Attribution.load(path)
     save_file({"weight": torch.ones(2)}, path, {"format": "pt"})
-    with pytest.raises(ValueError, match="holds 'pt', not 'samp attribution 1'"):
+    with pytest.raises(ValueError, match="holds 'pt', not 'samp attribution 2'"):
         samp.Attribution.load(path)
     for missing in (tmp_path / "nothing.samp", tmp_path):
         with pytest.raises(FileNotFoundError, match="is not a file"):

@@ -120,6 +120,7 @@ class Watched:
 
     def __init__(self, path: Any) -> None:
         self.path, self.most_alive, self.past = path, 0, []
+        self.may_pause = path.may_pause
 
     def propose(self, step: Any, route: Any) -> Tensor:
         self.past = [one for one in self.past if one() is not None]

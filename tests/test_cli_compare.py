@@ -22,6 +22,7 @@ from samp.cli.compare_facts import MEANINGS, repeat
 from samp.cli.options import ModelOptions
 from samp.columns import COLUMNS
 from samp.comparison import labelled
+from samp.installing import install_command
 from samp.metrics import PROTOCOLS
 
 demo = pytest.mark.skipif(
@@ -96,6 +97,19 @@ def test_a_method_that_fails_is_left_out_and_the_others_go_on(folder: Path) -> N
     assert "gradcam is left out" in (folder / "comparison.html").read_text(encoding="utf-8")
 
 
+def test_on_a_transformer_what_does_not_apply_is_a_note_and_the_others_go_on(folder: Path) -> None:
+    words = ["--methods", "ig,gradcam,lrp,deeplift,random", "--json", "--model", "transformer_nets:classifier"]
+    result = run("photo.png", *words)
+    assert result.exit_code == 1
+    found = json.loads(result.stdout)
+    assert [one["name"] for one in found["methods"]] == ["ig", "deeplift", "random"]
+    assert "samp: gradcam is left out: GradCAM needs the last feature map of a convolutional net" in result.stderr
+    assert "samp: lrp is left out: LRP has no rule for the operation layer_norm" in result.stderr
+    assert "unexpected" not in result.stderr
+    page = (folder / "comparison.html").read_text(encoding="utf-8")
+    assert all(f"{name} is left out" in page for name in ("gradcam", "lrp"))
+
+
 def test_where_no_method_works_nothing_is_written(folder: Path) -> None:
     refused(run("photo.png", "--methods", "gradcam,cam", *TINY), "none of the methods worked: gradcam")
     assert [path.name for path in folder.iterdir()] == ["photo.png"]
@@ -125,7 +139,7 @@ def test_debug_shows_where_a_method_failed(folder: Path) -> None:
         (["nowhere.png"], "nowhere.png"),
         (["photo.png", "--out", "photo.html"], "the figure photo.png would overwrite the photo itself"),
         (["photo.png", "--out", "page.png"], "does not end in .html"),
-        (["photo.png", "--out", "no/such/folder.html"], "the folder no/such does not exist"),
+        (["photo.png", "--out", "photo.png/page.html"], "the folder photo.png cannot be made (photo.png is not"),
         (["photo.png", "--target", "dgo"], "did you mean 'dog'"),
     ],
 )
@@ -143,14 +157,17 @@ def test_an_unknown_method_is_refused_before_the_model_is_loaded(folder: Path) -
 def test_an_unknown_protocol_is_refused(folder: Path) -> None:
     result = run("photo.png", "--protocol", "rize", *TINY)
     assert result.exit_code == 2
-    assert "'rize' is not one of 'mnist', 'cifar10', 'imagenet', 'rise', 'diffid'" in result.stderr
+    assert (
+        "'rize' is not one of 'mnist', 'cifar10', 'imagenet', 'rise', 'diffid', 'diffid-channel-means'" in result.stderr
+    )
 
 
 def test_without_matplotlib_the_page_is_written_all_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "samp.cli.compare_figure", None)
     result = run("photo.png", "--methods", "ig", *TINY)
     assert result.exit_code == 0
-    assert result.stderr == "samp: the page has no figure beside it, which needs matplotlib: pip install 'samp[viz]'.\n"
+    said = f"the page has no figure beside it, which needs matplotlib: {install_command('viz')}."
+    assert result.stderr == f"samp: {said}\n"
     assert sorted(path.name for path in folder.iterdir()) == ["comparison.html", "photo.png"]
 
 

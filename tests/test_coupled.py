@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
 import samp
-from laws import CLOSE, assert_same, assert_same_sample, images, linear, net, pixels_of, seeds
+from laws import CLOSE, assert_same, assert_same_sample, images, linear, majorant, net, pixels_of, seeds
 from laws import value_and_gradient as score_of
 from samp.coupling import CoupledPlan
 from samp.follow import Run, follow
@@ -54,9 +54,13 @@ def coupled_by_hand(
     x, end = [flat[0].copy(), flat[2].copy()], [flat[1], flat[0]]
     start = [one.copy() for one in x]
     ways = [np.abs(e - b).sum() for e, b in zip(end, start, strict=True)]
-    left, arrival, moves = np.ones(len(pixels)), [-1] * len(pixels), []
-    scores = [[score_of(f, one, image.shape)[0]] for one in x]
-    guide = [score_of(f, one, image.shape)[1] for one in x]
+    left, arrival, moves, effects = np.ones(len(pixels)), [-1] * len(pixels), [], []
+    known = [score_of(f, one, image.shape) for one in x]
+    scores, gradients, guide = (
+        [[known[d][0]] for d in (0, 1)],
+        [known[d][1] for d in (0, 1)],
+        [known[d][1] for d in (0, 1)],
+    )
     while any((a != b).any() for a, b in zip(x, end, strict=True)):
         short = [j for j, p in enumerate(pixels) if any((x[d][p] != end[d][p]).any() for d in (0, 1))]
         gain = {
@@ -70,51 +74,28 @@ def coupled_by_hand(
         gone = [1 - np.abs(end[d] - x[d]).sum() / ways[d] for d in (0, 1)]
         share = min(next_step(eta, gone[d], growth) / lengths[d] for d in (0, 1))
         share = 1.0 if share >= 1 - 1e-9 else share
+        effect = np.zeros(len(flat[0]))
         for d in (0, 1):
+            before = x[d].copy()
             x[d][here] = end[d][here] if share == 1 else x[d][here] + share * (end[d][here] - x[d][here])
             score, gradient = score_of(f, x[d], image.shape)
-            guide[d] = lam * guide[d] + (1 - lam) * gradient
+            effect += (np.abs(gradients[d]) + np.abs(gradient)) / 2 * np.abs(x[d] - before)
+            gradients[d], guide[d] = gradient, lam * guide[d] + (1 - lam) * gradient
             scores[d].append(score)
         moves.append({j: left[j] * share for j in chosen})
+        effects.append([effect[pixels[j]].sum() for j in range(len(pixels))])
         for j in chosen:
             left[j] *= 1 - share
             arrival[j] = len(moves) if share == 1 else arrival[j]
-    return _concave(moves, scores, len(pixels)), arrival, scores
+    return _concave(moves, np.array(effects), scores), arrival, scores
 
 
-def _fallen(slope: np.ndarray, piece: int, u: float) -> float:
-    """What is earned on the first part u of a piece of length 1: the integral of low + (high − low)·(1 − u)^power."""
-    mean = slope[piece]
-    high = (mean + slope[piece - 1]) / 2 if piece else (math.inf if mean > 0 else 0.0)
-    high = min(high, 0.0) if mean < 0 else high
-    below = slope[piece + 1] if piece + 1 < len(slope) else 3 * mean - 2 * high if high < math.inf else -mean
-    low = (mean + below) / 2
-    low = low if mean < 0 else max(low, 0.0)
-    high = min(high, low + 2 * (mean - low))  # so few groups fall evenly
-    power = (high - low) / (mean - low) - 1
-    return low * u + (high - low) * (1 - max(1 - u, 0.0) ** (power + 1)) / (power + 1)
-
-
-def _concave(moves: list[dict[int, float]], scores: list[list[float]], count: int) -> np.ndarray:
-    """Knots of the majorant by its definition, and every move's part of the way its slope falls between them."""
+def _concave(moves: list[dict[int, float]], effects: np.ndarray, scores: list[list[float]]) -> np.ndarray:
+    """What the majorant, by its definition, rises over each step, shared by effect."""
     gained = np.array(scores[1]) - np.array(scores[0])
     t = np.cumsum([0, *(sum(move.values()) for move in moves)])
-    knots = [0]
-    while knots[-1] < len(moves):  # from each knot to the point that is seen at the steepest angle, the last such
-        here = knots[-1]
-        seen = {k: (gained[k] - gained[here]) / (t[k] - t[here]) for k in range(here + 1, len(t))}
-        knots.append(max(seen, key=lambda k: (round(seen[k], 10), k)))
-    slope = np.diff(gained[knots]) / np.diff(t[knots])
-    assume((np.abs(np.diff(slope)) > 1e-3 * np.abs(slope[1:])).all())  # alike up to rounding, they are one piece
-    credit, at = np.zeros(count), 0.0
-    for number, move in enumerate(moves):
-        piece = sum(knot <= number for knot in knots) - 1
-        first, last = t[knots[piece]], t[knots[piece + 1]]
-        for j, fraction in move.items():
-            ends = [(place - first) / (last - first) for place in (at, at + fraction)]
-            credit[j] += (last - first) * np.subtract(*[_fallen(slope, piece, u) for u in reversed(ends)])
-            at += fraction
-    return credit
+    rises = np.diff(majorant(t.tolist(), gained.tolist()))
+    return (rises[:, None] * effects / effects.sum(1, keepdims=True)).sum(0)
 
 
 @settings(max_examples=15)
@@ -178,25 +159,26 @@ def test_credit_is_exact_in_every_dtype(dtype: torch.dtype, least: float) -> Non
 
 
 @given(seed=seeds, s=st.integers(1, 6), growth=growths, weight=weights)
-def test_credit_falls_along_the_order(seed: int, s: int, growth: float, weight: float) -> None:
+def test_steps_earn_less_and_less_for_each_group_they_move(seed: int, s: int, growth: float, weight: float) -> None:
     method = samp.Coupled(pixels_per_step=s, eta=1, growth=growth, weight=weight, baseline=PAIR)
     result = samp.explain(net(seed, 12), images(seed, 2, 1, 3, 4), method=method)
     for credit, order in zip(result.group_values, result.order["to_image"], strict=True):
-        steps = [credit[order == step] for step in order.unique()]
-        for earlier, later in pairwise(steps):
-            assert earlier.min() >= later.max() - 1e-12
+        means = [credit[order == step].mean() for step in order.unique()]
+        for earlier, later in pairwise(means):
+            assert earlier >= later - 1e-12
 
 
-@given(seed=seeds, eta=etas, less=weights)
-def test_within_a_step_credit_falls_with_the_gain(seed: int, eta: float, less: float) -> None:
-    """On a linear model gains are known beforehand: w · (x^E − x^S) of both directions, the first one weighted."""
-    weight, x = images(seed, 12).mul(4).sub(2), images(seed + 1, 2, 12)
-    method = samp.Coupled(pixels_per_step=5, eta=eta, weight=less, baseline=(0, 0.7))
-    result = samp.explain(linear(weight), x, method=method)
-    for i in range(2):
-        gain = weight * (less * x[i] + (x[i] - 0.7))
-        credit = result.group_values[i][gain.argsort(descending=True)]
-        assert (credit.diff() <= 1e-12).all()
+@given(seed=seeds, s=st.integers(1, 6), weight=weights)
+def test_credit_up_to_any_step_is_the_majorant_of_the_score_curve_there(seed: int, s: int, weight: float) -> None:
+    """The definition, read off the results alone: what has arrived by a step has earned the majorant's height there."""
+    method = samp.Coupled(pixels_per_step=s, eta=1, growth=0.5, weight=weight, baseline=PAIR)
+    result = samp.explain(net(seed, 12), images(seed, 2, 1, 3, 4), method=method)
+    for i, order in enumerate(result.order["to_image"]):
+        steps = range(int(result.steps["to_image"][i]) + 1)
+        gained = result.scores["to_image"][i, : len(steps)] - result.scores["to_baseline"][i, : len(steps)]
+        moved = [float((order <= step).sum()) for step in steps]
+        earned = [float(result.group_values[i][order <= step].sum()) for step in steps]
+        np.testing.assert_allclose(earned, majorant(moved, (gained - gained[0]).tolist()), rtol=1e-9, atol=1e-12)
 
 
 @settings(max_examples=15)
@@ -294,3 +276,17 @@ def test_without_any_gradient_the_change_is_shared_by_the_way_and_said_to_be_bli
     result = samp.explain(steps, torch.ones(1, 4).double(), method=samp.Coupled(steps=2, baseline=0))
     assert result.values.sum().item() == pytest.approx(8)
     assert (result.blind["to_image"] > 0).all()
+
+
+def test_what_comes_alive_only_by_its_move_earns_and_is_not_blind() -> None:
+    """Before its move the pixel has no gradient, after it one: both are looked at."""
+    weight = torch.tensor([1.0, 0.5]).double()
+
+    def awake(x: Tensor) -> Tensor:
+        return ((x - 0.5).relu() * weight).sum(1)
+
+    result = samp.explain(
+        awake, torch.ones(1, 2).double(), method=samp.Coupled(steps=1, direction="to_image", baseline=0)
+    )
+    torch.testing.assert_close(result.values, weight[None] / 2, **CLOSE)
+    assert (result.blind["to_image"] == 0).all()

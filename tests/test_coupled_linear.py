@@ -36,12 +36,22 @@ def test_equal_weights_earn_the_same_whichever_went_first(weight: list[float]) -
     torch.testing.assert_close(result.values, 2 * w[None], **CLOSE)
 
 
+@pytest.mark.parametrize("weights_of", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("size", [1, 2, 4, 16])
+def test_groups_that_move_together_earn_weight_times_difference_where_all_pull_one_way(
+    size: int, weights_of: float
+) -> None:
+    """In steps of any size: the share of a step is by abs(weight · move), whatever the directions weigh."""
+    torch.manual_seed(0)
+    weight, x = torch.rand(64).double(), torch.ones(1, 64).double()
+    method = samp.Coupled(pixels_per_step=size, eta=1, baseline=0, weight=weights_of)
+    torch.testing.assert_close(samp.explain(linear(weight), x, method=method).values, 2 * weight[None], **CLOSE)
+
+
 @pytest.mark.parametrize("method", ["coupled", samp.Coupled("fine"), samp.Coupled("draft")])
 @pytest.mark.parametrize("shape", [(1, 28, 28), (20,)])
 def test_many_linear_scores_in_float32_are_explained_without_a_number_that_is_none(method: Any, shape: Any) -> None:
-    """On a linear model steps rise alike up to rounding, so pieces are level or nearly so: the hardest case for the
-    fall of the slope.
-    """
+    """On a linear model steps may rise alike up to rounding, so that slopes can hardly be told apart."""
     torch.manual_seed(0)
     x = torch.rand(400, *shape) * (torch.rand(400, *shape) > 0.5)
     result = samp.explain(nn.Sequential(nn.Flatten(), nn.Linear(x[0].numel(), 3)).eval(), x, target=0, method=method)
@@ -54,17 +64,6 @@ def test_credit_bears_scores_as_large_and_as_small_as_numbers_go(size: float) ->
     method = samp.Coupled(direction="to_image", baseline=0.0)
     result = samp.explain(lambda x: x * size, torch.ones(1, 1), target=0, method=method)
     torch.testing.assert_close(result.values, torch.tensor([[size]]))
-
-
-def test_credit_is_the_same_however_many_moves_are_worked_on_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch.manual_seed(0)
-    model, x = (
-        nn.Sequential(nn.Flatten(), nn.Linear(192, 8), nn.Softplus(), nn.Linear(8, 2)).eval(),
-        torch.rand(3, 3, 8, 8),
-    )
-    whole = samp.explain(model, x, target=1, method=samp.Coupled("fine"))
-    monkeypatch.setattr(samp.concave, "AT_ONCE", 1)
-    assert torch.equal(samp.explain(model, x, target=1, method=samp.Coupled("fine")).values, whole.values)
 
 
 def test_rounding_of_the_score_does_not_decide_how_credit_falls() -> None:

@@ -118,6 +118,15 @@ def test_a_change_without_gradient_is_shared_by_distance_and_counted(credit: str
 
 
 @pytest.mark.parametrize("credit", EXACT)
+def test_a_segment_is_not_blind_where_any_element_has_credit(credit: str) -> None:
+    """The second element has no gradient, the first always has one: nothing is shared by distance."""
+    x = torch.tensor([[1.0, 3.0], [2.0, 0.0]], dtype=torch.float64)
+    result = travel(lambda x: (x[:, 0] + 1) ** 2, x, Straight(3), credit=credit)
+    assert [count.tolist() for count in result.blind.values()] == [[0, 0]] * len(result.blind)
+    assert (result.values[:, 1] == 0).all()
+
+
+@pytest.mark.parametrize("credit", EXACT)
 def test_every_blind_segment_is_counted(credit: str) -> None:
     """A staircase: three steps up on the way to (4, 2), two to (1, 3), one to (1, 1)."""
     x = torch.tensor([[4.0, 2.0], [1.0, 3.0], [1.0, 1.0]], dtype=torch.float64)
@@ -146,6 +155,15 @@ def test_residual_shrinks_at_the_promised_order_on_the_straight_path(credit: str
     ]
     # 0.1: the fit sees the next order too, a 16th of the first at most
     assert slope(missed, [1 / k for k in parts]) == pytest.approx(order, abs=0.1)
+
+
+def test_the_trapezoid_is_of_first_order_where_the_gradient_jumps() -> None:
+    """f = relu(x − c) from 0 to 1: the part with the kink at θ of its length is off by abs(θ − 1/2) of it, in x."""
+    x, kink = torch.ones(1, 1, dtype=torch.float64), 2**0.5 / 2
+    for parts in (25, 50, 100, 200, 400):
+        result = samp.explain(lambda z: (z - kink).relu().sum(1), x, method=samp.IG(parts))
+        theta = parts * kink % 1
+        assert float(result.residual.abs()) == pytest.approx(abs(theta - 0.5) / parts, abs=1e-12)
 
 
 @pytest.mark.parametrize(("credit", "order"), [("left", 1), ("momentum", 1), ("right", 1), ("trapezoid", 2)])

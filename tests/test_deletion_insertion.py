@@ -95,7 +95,7 @@ def test_a_constant_map_scores_the_same_whatever_the_constant_and_the_neighbours
     torch.testing.assert_close(alone.deletion, zeros.deletion[2:3])
 
 
-@pytest.mark.parametrize("name", ["mnist", "cifar10", "imagenet", "rise", "diffid"])
+@pytest.mark.parametrize("name", list(PROTOCOLS))
 def test_batch_size_and_neighbours_do_not_matter(name: str) -> None:
     net, images, maps = small_net(), torch.rand(5, 3, 16, 16), torch.randn(5, 3, 16, 16)
     settings = {"target": [0, 1, 2, 3, 0], "protocol": name}
@@ -376,7 +376,9 @@ def test_model_inputs_and_random_state_are_left_as_found() -> None:
 
 def test_training_mode_is_warned_of_on_the_callers_line() -> None:
     with pytest.warns(UserWarning, match="training mode") as warned:
-        deletion_insertion(small_net().train(), torch.rand(1, 3, 4, 4), torch.rand(1, 4, 4), 0, LINEAR)
+        deletion_insertion(
+            nn.Sequential(nn.Dropout(0.1), small_net()), torch.rand(1, 3, 4, 4), torch.rand(1, 4, 4), 0, LINEAR
+        )
     assert warned[0].filename == __file__
 
 

@@ -15,7 +15,6 @@ from torch import Tensor, nn
 
 import samp
 from laws import CLOSE, assert_same, assert_same_sample, differs, images, net
-from samp.door import undisturbed
 
 X = images(0, 3, 3, 4, 4)
 
@@ -87,7 +86,7 @@ def test_the_model_is_left_as_it_was_found_after_an_error_too() -> None:
 
 def test_training_mode_is_warned_of_and_evaluation_is_not() -> None:
     with pytest.warns(UserWarning, match=r"in training mode: dropout makes .* random .*; call model\.eval\(\) first"):
-        samp.explain(net(0, features=48).train(), X)
+        samp.explain(nn.Sequential(net(0, features=48), nn.Dropout(0.1)), X)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         samp.explain(net(0, features=48), X)
@@ -150,18 +149,6 @@ class Wrapped(nn.Module):
 def test_any_callable_is_a_model(wrap: Any) -> None:
     model = net(0, features=48)
     assert_same(samp.explain(wrap(model), X), samp.explain(model, X), **CLOSE)
-
-
-def test_on_a_gpu_its_own_generator_is_forked_and_seeded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a GPU at hand: which of torch's functions are called."""
-    called: list[Any] = []
-    model, gpu, fork = net(0), torch.device("cuda"), torch.random.fork_rng
-    monkeypatch.setattr("torch.random.fork_rng", lambda devices: called.append(("fork", devices)) or fork([]))
-    monkeypatch.setattr("torch.cuda.device", lambda device: called.append(("on", device)) or nullcontext())
-    monkeypatch.setattr("torch.cuda.manual_seed", lambda seed: called.append(("seed", seed)))
-    with undisturbed(model, gpu, seed=3):
-        pass
-    assert called == [("fork", [gpu]), ("on", gpu), ("seed", 3)]
 
 
 DEFAULT: dict[str, Any] = {"pixels_per_step": 3, "eta": 0.2, "momentum": 0.5, "baseline": 0.1}

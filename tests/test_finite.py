@@ -28,11 +28,12 @@ class Spoilt(nn.Module):
         with torch.random.fork_rng([]):
             torch.manual_seed(0)
             layers = [nn.Conv2d(1, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 3)]
-        self.net, self.by = nn.Sequential(*layers), by
+        self.net = nn.Sequential(*layers)
+        self.factor = 0.0 if by != by else 1.0 if by > 0 else -1.0  # 0 · Inf is NaN
 
     def forward(self, x: Tensor) -> Tensor:
-        odd = x.detach().flatten(1).amin(1, keepdim=True) < -50
-        out: Tensor = self.net(x) + torch.where(odd, self.by, 0.0)
+        dark = torch.relu(-5 - x[:, :, :6].flatten(1).mean(1, keepdim=True))
+        out: Tensor = self.net(x) + self.factor * (dark * 1e37)  # up to Inf, with a finite slope
         return out
 
 

@@ -14,13 +14,14 @@ import samp
 from laws import CLOSE
 from samp import metrics, plots
 from samp.layout import looks_channels_last
-from samp.metrics import Protocol, deletion_insertion
+from samp.metrics import ChannelMeans, Protocol, deletion_insertion
 
 torch.manual_seed(0)
 NET = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Tanh(), nn.Flatten(), nn.Linear(4 * 10 * 14, 5)).eval().double()
 IMAGES = torch.rand(2, 3, 12, 16, dtype=torch.float64)
 LAST = IMAGES.permute(0, 2, 3, 1).contiguous()  # b h w c
 STEPS = Protocol(step=48)
+MEANS = Protocol(step=48, fill=ChannelMeans(), unit=samp.Elements())
 
 
 def from_last(x: Tensor) -> Any:
@@ -45,7 +46,7 @@ QUESTIONS: list[Callable[[], Any]] = [
     lambda: samp.explain(from_last, LAST, groups=samp.Elements(), method="ig-blurred"),
     lambda: samp.compare(from_last, LAST, ["ig"], 0),
     lambda: deletion_insertion(from_last, LAST, LAST, 0, STEPS),
-    lambda: deletion_insertion(from_last, LAST, LAST, 0, "diffid"),
+    lambda: deletion_insertion(from_last, LAST, LAST, 0, MEANS),
     lambda: metrics.sensitivity_n(from_last, LAST, LAST, 0),
     lambda: metrics.mu_fidelity(from_last, LAST, LAST, 0),
     lambda: samp.quantus.explain(from_last, LAST.numpy(), [0, 0]),

@@ -92,7 +92,8 @@ NO_RELU = ("no ReLU", "GELU", "SiLU", "transformer")
 REFUSED = {
     *((name, net) for name in ("guidedbackprop", "deconvolution") for net in NO_RELU),  # they would be the gradient
     *((name, "transformer") for name in ("lrp", "mwp", "cmwp")),  # no rule for layer norm
-    *(("cam", net) for net in ("functional, reused, residual", "transformer")),  # no such head
+    ("cam", "functional, reused, residual"),  # no such head
+    *((name, "transformer") for name in ("cam", "gradcam", "gradcam++")),  # no feature map but the patches
 }
 
 

@@ -42,7 +42,7 @@ def test_paper_credit_overshoots_on_mobilenet_and_exact_credits_do_not(data: Pat
 
 def test_weights_of_another_net_are_refused(tmp_path: Path) -> None:
     save_file(SqueezeNet().state_dict(), tmp_path / "squeezenet.safetensors")
-    with pytest.raises(ValueError, match="does not hold the weights of MobileNetV2"):
+    with pytest.raises(ValueError, match="does not fit MobileNetV2: 1 of 52 weights has another shape"):
         models.mobilenet_v2(tmp_path / "squeezenet.safetensors")
     assert models.squeezenet1_1(tmp_path / "squeezenet.safetensors").net.training is False
 
@@ -82,6 +82,30 @@ def test_classes_are_found_by_name_and_number(target: str, index: int) -> None:
 def test_unknown_classes_get_the_closest_names(target: str, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         classifier().index(target, outputs=4)
+
+
+@pytest.mark.parametrize(
+    ("target", "meant"),
+    [
+        ("cat", ["tiger cat", "Persian cat", "Siamese cat", "Egyptian cat", "Madagascar cat"]),
+        ("Cats", ["tiger cat", "Persian cat", "Siamese cat", "Egyptian cat", "Madagascar cat"]),
+        ("retriever golden", ["golden retriever"]),
+        ("egyptain", ["Egyptian cat"]),
+        ("siamese cta", ["Siamese cat"]),
+    ],
+)
+def test_a_word_of_a_name_leads_to_the_classes_that_have_it(target: str, meant: list[str]) -> None:
+    """By words first: by spelling alone "cat" is nearest to crate, oxcart and castle."""
+    names = models.imagenet_classes()
+    with pytest.raises(ValueError, match="has no class") as caught:
+        classifier(names).index(target, outputs=1000)
+    offered = [f"{name!r} ({names.index(name)})" for name in meant]
+    assert str(caught.value).partition("did you mean ")[2].replace(" or ", ", ") == f"{', '.join(offered)}?"
+
+
+def test_of_many_classes_with_a_word_some_are_named_and_the_others_counted() -> None:
+    with pytest.raises(ValueError, match=r"'Sealyham terrier' \(190\) or 6 others\?$"):
+        classifier(models.imagenet_classes()).index("terrier", outputs=1000)
 
 
 def test_outputs_get_their_names() -> None:

@@ -106,6 +106,7 @@ def test_timm_nets_are_fed_by_their_pretrained_cfg(monkeypatch: pytest.MonkeyPat
     package = types.ModuleType("timm")
     package.__dict__.update(is_model=lambda name: name == "net", create_model=lambda name, pretrained: net)
     monkeypatch.setitem(sys.modules, "timm", package)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")  # tests ask no network
     classifier = models.load("timm:net")
     assert (classifier.size, classifier.mean, classifier.margin) == ((224, 288), (0.5, 0.5, 0.5), 0.95)
     assert (classifier.resample, classifier.classes, classifier.assumed) == ("bilinear", (), ())

@@ -1,11 +1,7 @@
-"""Classifiers from files and the user's own code: the right net, fed as its file says, and no pickle run."""
+"""Classifiers from files and the user's own code: the right net, fed as its file says."""
 
 from __future__ import annotations
 
-import json
-import os
-import pickle
-import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -43,7 +39,7 @@ def same(loaded: models.Classifier, net: nn.Module, side: int = 16) -> None:
 def test_torchscript_files_load_in_evaluation_mode_and_explain(tmp_path: Path, make: Any) -> None:
     net = convolutional()
     make(net).save(tmp_path / "net.pt")
-    classifier = models.load(str(tmp_path / "net.pt"), size=16)
+    classifier = models.load(str(tmp_path / "net.pt"), trust=True, size=16)
     same(classifier, net)
     assert classifier.assumed == ("mean", "std", "channels")
     by_name = samp.explain(classifier.net, torch.rand(1, 3, 16, 16), method="ig")
@@ -53,7 +49,7 @@ def test_torchscript_files_load_in_evaluation_mode_and_explain(tmp_path: Path, m
 @pytest.mark.parametrize("rows", [1, 2])
 def test_exported_programs_of_a_fixed_batch_explain_any_batch(tmp_path: Path, rows: int) -> None:
     net = convolutional().eval()
-    classifier = models.load(str(export(net, tmp_path / "net.pt2", (rows, 3, 16, 16))))
+    classifier = models.load(str(export(net, tmp_path / "net.pt2", (rows, 3, 16, 16))), trust=True)
     assert classifier.size == (16, 16)  # read off the program itself
     same(classifier, net)
     x = torch.rand(3, 3, 16, 16)
@@ -65,91 +61,32 @@ def test_exported_programs_of_a_fixed_batch_explain_any_batch(tmp_path: Path, ro
 
 def test_exported_programs_of_any_batch_are_called_as_they_are(tmp_path: Path) -> None:
     net = convolutional().eval()
-    classifier = models.load(str(export(net, tmp_path / "net.pt2", (2, 3, 16, 16), dynamic=True)))
+    classifier = models.load(str(export(net, tmp_path / "net.pt2", (2, 3, 16, 16), dynamic=True)), trust=True)
     assert isinstance(classifier.net, Adapted)
     assert classifier.net.rows is None
     same(classifier, net)
 
 
 def test_an_exported_program_of_one_channel_is_fed_grey(tmp_path: Path) -> None:
-    classifier = models.load(str(export(convolutional(1).eval(), tmp_path / "grey.pt2", (1, 1, 12, 20))))
+    classifier = models.load(str(export(convolutional(1).eval(), tmp_path / "grey.pt2", (1, 1, 12, 20))), trust=True)
     assert classifier.prepare(Image.new("RGB", (50, 50))).shape == (1, 1, 12, 20)
 
 
 def test_an_exported_program_of_no_image_gets_a_sentence(tmp_path: Path) -> None:
     path = export(nn.Linear(4, 2).eval(), tmp_path / "table.pt2", (1, 4))
     with pytest.raises(ValueError, match=r"does not take one b c h w input, but \(1, 4\)"):
-        models.load(str(path))
+        models.load(str(path), trust=True)
 
 
-class Evil:
-    """A pickle that would leave a trace if it were opened."""
-
-    def __init__(self, trace: Path) -> None:
-        self.trace = trace
-
-    def __reduce__(self) -> tuple[Any, tuple[str]]:
-        return os.mkdir, (str(self.trace),)
-
-
-def test_a_pickled_net_is_opened_with_trust_alone(tmp_path: Path) -> None:
+def test_a_pickled_net_is_opened_with_trust(tmp_path: Path) -> None:
     net = convolutional()
     torch.save(net, tmp_path / "net.pth")
-    with pytest.raises(ValueError, match=r"may run code of its maker's: pass --trust"):
-        models.load(str(tmp_path / "net.pth"))
     same(models.load(str(tmp_path / "net.pth"), trust=True), net)
-
-
-@pytest.mark.parametrize("name", ["evil.pth", "evil.bin"])
-def test_code_in_a_pickle_is_not_run(tmp_path: Path, name: str) -> None:
-    torch.save({"state_dict": Evil(tmp_path / "trace")}, tmp_path / name)
-    with pytest.raises(ValueError, match="--trust"):
-        models.load(str(tmp_path / name))
-    with pytest.raises(ValueError, match="--trust"):
-        models.load("squeezenet1_1", tmp_path / name)
-    assert not (tmp_path / "trace").exists()
-
-
-@pytest.mark.parametrize("member", ["data/sample_inputs/model.pt", "data/constants/custom_obj_0", "extra/more.pkl"])
-def test_code_in_an_exported_program_is_not_run(tmp_path: Path, member: str) -> None:
-    whole = export(convolutional().eval(), tmp_path / "net.pt2", (1, 3, 16, 16))
-    with zipfile.ZipFile(whole) as archive:
-        parts = {name: archive.read(name) for name in archive.namelist()}
-    root = next(iter(parts)).split("/")[0]
-    parts[f"{root}/{member}"] = pickle.dumps(Evil(tmp_path / "trace"))
-    with zipfile.ZipFile(tmp_path / "evil.pt2", "w") as archive:
-        for name, content in parts.items():
-            archive.writestr(name, content)
-    with pytest.raises(ValueError, match=r"holds a pickle .* pass --trust"):
-        models.load(str(tmp_path / "evil.pt2"))
-    assert not (tmp_path / "trace").exists()
-
-
-@pytest.mark.parametrize("name", ["evil.json", "version", "../../models/evil.json"])
-def test_code_in_a_weight_of_any_name_is_not_run(tmp_path: Path, name: str) -> None:
-    """The archive's own table says which members are pickles, and may name them as it likes."""
-    whole = export(convolutional().eval(), tmp_path / "net.pt2", (1, 3, 16, 16))
-    with zipfile.ZipFile(whole) as archive:
-        parts = {part: archive.read(part) for part in archive.namelist()}
-    table = next(part for part in parts if part.endswith("_weights_config.json"))
-    config = json.loads(parts[table])
-    entry = next(iter(config["config"].values()))
-    del parts[f"{table.rpartition('/')[0]}/{entry['path_name']}"]
-    entry |= {"path_name": name, "use_pickle": True}
-    parts[table] = json.dumps(config).encode()
-    torch.save(Evil(tmp_path / "trace"), tmp_path / "payload")
-    parts[f"{table.rpartition('/')[0]}/{name}"] = (tmp_path / "payload").read_bytes()
-    with zipfile.ZipFile(tmp_path / "evil.pt2", "w") as archive:
-        for part, content in parts.items():
-            archive.writestr(part, content)
-    with pytest.raises(ValueError, match=r"holds a pickle .* pass --trust"):
-        models.load(str(tmp_path / "evil.pt2"))
-    assert not (tmp_path / "trace").exists()
 
 
 def test_weights_alone_are_no_net(tmp_path: Path) -> None:
     torch.save(convolutional().state_dict(), tmp_path / "weights.pth")
-    with pytest.raises(ValueError, match="holds weights and no net: name the net by --model"):
+    with pytest.raises(ValueError, match="holds weights and no net: name the net by `model`"):
         models.load(str(tmp_path / "weights.pth"))
 
 
@@ -179,7 +116,7 @@ def test_a_checkpoint_without_weights_gets_a_sentence(tmp_path: Path, found: Any
 
 def test_a_net_in_a_file_takes_no_weights(tmp_path: Path) -> None:
     path = export(convolutional().eval(), tmp_path / "net.pt2", (1, 3, 16, 16))
-    with pytest.raises(ValueError, match="holds its own weights: leave out --weights"):
+    with pytest.raises(ValueError, match="holds its own weights: leave out `weights`"):
         models.load(str(path), tmp_path / "weights.pth")
 
 
@@ -219,7 +156,7 @@ def test_the_users_own_function_may_return_a_net_or_a_classifier() -> None:
         ("tiny_nets:not_a_net", "returned str, not an nn.Module"),
         ("nowhere:net", "there is no module 'nowhere'"),
         ("mobilenet", "did you mean 'mobilenet_v2'"),
-        ("resnet50", "comes without weights: give a checkpoint by --weights"),
+        ("resnet50", "comes without weights: give a checkpoint as `weights`"),
         ("nowhere.pt2", "nowhere.pt2 is not a file"),
     ],
 )

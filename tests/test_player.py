@@ -233,7 +233,7 @@ def test_the_methods_that_can_be_played_are_those_with_a_credit() -> None:
     [
         (["--method", "gradcam"], "gradcam does not walk"),
         (["nowhere.jpg"], "nowhere.jpg is not a file"),
-        (["--out", "no/such/folder/x.html"], "no/such/folder"),
+        (["--out", "/dev/null/x.html"], "the folder /dev/null cannot be made"),
         (["--out", "picture.png"], "does not end in .html"),
     ],
 )

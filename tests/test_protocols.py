@@ -17,6 +17,7 @@ from samp.baselines import Blurred, Constant
 from samp.metrics.deletion_insertion import deletion_insertion
 from samp.metrics.imputation import NoisyLinear
 from samp.metrics.protocols import PROTOCOLS, ChannelMeans, Protocol, RISEBlur, protocol
+from samp.metrics.remaining_mean import RemainingMean
 
 BLACK = Constant(0.0)
 PAPER = {"unit": None, "score": "logit", "normalise": "image", "auc": "mean", "absolute": False, "fill": BLACK}
@@ -36,8 +37,8 @@ PUBLISHED: dict[str, dict[str, Any]] = {
     },
     "diffid": {
         "step": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
-        "fill": ChannelMeans(),
-        "start": ChannelMeans(),
+        "fill": RemainingMean(),
+        "start": RemainingMean(),
         "unit": samp.Elements(),
         "score": "accuracy",
         "normalise": None,
@@ -45,6 +46,7 @@ PUBLISHED: dict[str, dict[str, Any]] = {
         "absolute": True,
     },
 }
+PUBLISHED["diffid-channel-means"] = {**PUBLISHED["diffid"], "fill": ChannelMeans(), "start": ChannelMeans()}
 
 
 def test_every_field_of_every_published_protocol() -> None:

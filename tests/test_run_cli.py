@@ -15,6 +15,7 @@ from click.testing import Result
 import small_runs
 from cli_runs import refused, run, started
 from samp.cli.run_progress import Progress, progress_words
+from samp.installing import install_command
 from samp.runs import load
 from samp.runs.sources import Folder
 from samp.runs.summary import Count
@@ -143,7 +144,7 @@ def test_options_reach_the_run() -> None:
         (("--workers", "2", "--device", "cuda"), "workers are given no GPU"),
         (("--device", "cuda:77"), "device 'cuda:77' cannot be used"),
         (("--model", "nowhere:net"), "there is no module 'nowhere'"),
-        (("--target", "be"), "did you mean 'bee'?"),
+        (("--target", "be"), "did you mean 'bee' ("),
         (("--out", "data/000.png"), "cannot be made (File exists): choose another --out"),
         (("--eta", "0.1", "--method", "ig2"), "takes no --eta"),
     ],
@@ -154,7 +155,7 @@ def test_wrong_options_get_one_line(words: tuple[str, ...], said: str) -> None:
 
 def test_workers_without_ray_get_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)  # as where it is not installed
-    refused(over("--workers", "1"), "pip install 'samp[scale]', or leave out --workers")
+    refused(over("--workers", "1"), f"{install_command('scale')}, or leave out --workers")
 
 
 def test_a_missing_data_set_leaves_nothing_behind() -> None:
@@ -167,7 +168,7 @@ def test_progress_is_quiet_at_first_and_then_says_how_far(
 ) -> None:
     now = [100.0]
     monkeypatch.setattr("samp.cli.run_progress.time.monotonic", lambda: now[0])
-    progress, count = Progress(), Count(inputs=400, found=100, explained=100, shard_size=5, first_took=1.0)
+    progress, count = Progress(), Count(inputs=400, found=100, explained=100, together=5, first_took=1.0)
     for _ in range(40):
         now[0] += 1.0
         count.explained += 5
@@ -186,7 +187,7 @@ def test_the_time_left_is_right_from_the_first_shard_on_however_long_workers_tak
     """Workers that start together and take 10 s for each of 80 shards; the truth is 10 s for each round of them."""
     now = [0.0]
     monkeypatch.setattr("samp.cli.run_progress.time.monotonic", lambda: now[0])
-    progress, count = Progress(), Count(inputs=800, hands=workers, shard_size=10)
+    progress, count = Progress(), Count(inputs=800, hands=workers, together=10)
     progress.hear(count)
     for shard in range(80):
         now[0] = start + 10.0 * (shard // workers + 1)
@@ -224,7 +225,7 @@ def test_inputs_that_fail_make_no_pace() -> None:
 def test_inputs_explained_before_make_no_pace_either() -> None:
     count = Count(inputs=8, found=3, explained=3, failures={"a": "no photo"})
     assert progress_words(count, 0.3, 1.7, 2.0) == "4 of 8 inputs after 2 s, 1 failed"
-    many = Count(inputs=80, failures={"a": "no photo"}, hands=4, shard_size=10)
+    many = Count(inputs=80, failures={"a": "no photo"}, hands=4, together=10)
     assert progress_words(many, 0.3, 1.7, 2.0) == "1 of 80 inputs after 2 s, 1 failed"
 
 

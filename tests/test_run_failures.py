@@ -158,7 +158,7 @@ def test_a_manifest_that_cannot_be_written_ends_the_run_before_it_begins(data: P
     told = limited(200, data, out)
     assert told.returncode == 2
     assert "manifest.json cannot be written (File too large)" in told.stderr
-    assert [path.name for path in out.iterdir()] == [".lock"]
+    assert [path.name for path in out.iterdir()] == [".samp-run.lock"]
     assert run(data, out=out, model=classifier()).code == 0
 
 

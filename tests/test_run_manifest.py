@@ -67,6 +67,13 @@ def test_numbers_of_any_kind_are_written_down_as_plain_ones() -> None:
     assert json.loads(json.dumps(manifest.of_method(Coupled(**odd))["walk"])) == plain
 
 
+@pytest.mark.parametrize("kind", [np.int64, np.uint8])
+def test_whole_numbers_of_numpy_are_those_of_python(data: Path, out: Path, kind: Any) -> None:
+    words: dict[str, int] = {"seed": 3, "batch_size": 2, "shard_size": 4, "crew": 0}
+    run(data, out=out, model=classifier(), **{name: kind(value) for name, value in words.items()})
+    assert run(data, out=out, model=classifier(), **words).found == 7
+
+
 @pytest.mark.parametrize("method", ["coupled", "samp++"])
 def test_a_manifest_of_old_says_no_numbers_of_the_walk(data: Path, out: Path, method: str) -> None:
     """A run of coupled may have been made with any, so it is not gone on with; others are."""
@@ -148,6 +155,7 @@ def grey(x: torch.Tensor) -> torch.Tensor:
         ({"seed": "a"}, "seed is a whole number"),
         ({"batch_size": 0}, "batch_size is 'auto' or a whole number"),
         ({"shard_size": 1.5}, "a shard holds 1 input at least, a whole number, not 1.5"),
+        ({"crew": True}, "a crew is a number of workers or a samp.runs.Crew, not True"),
         ({"crew": 1.5}, "a crew is a number of workers or a samp.runs.Crew, not 1.5"),
         ({"out": ""}, "has no name"),
     ],

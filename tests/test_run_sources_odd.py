@@ -17,7 +17,7 @@ from samp.cli.report_pictures import pictures_of
 from samp.runs import load, run
 from samp.runs.sources import Folder, Items, checked, source_of
 from samp.runs.tars import Tars
-from small_runs import classifier
+from small_runs import classifier, packed
 
 
 @pytest.fixture
@@ -26,16 +26,6 @@ def data(tmp_path: Path) -> Path:
 
 
 # Tars that look alike, and tars that are not whole.
-
-
-def packed(path: Path, members: dict[str, bytes]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(path, "w") as tar:
-        for name, content in members.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            tar.addfile(info, io.BytesIO(content))
-    return path
 
 
 def test_tars_of_one_name_in_several_folders_keep_every_input_apart(data: Path, tmp_path: Path) -> None:

@@ -1,11 +1,12 @@
 """The answer: attributions with everything that says how they came about.
 
-An `Attribution` is plain data. It is saved as one safetensors file whose header holds the rest as JSON: reading one
-runs no code.
+An `Attribution` is plain data. It is saved as one safetensors file whose header holds the rest as JSON, and a checksum
+over both: reading one runs no code, and a damaged one is refused.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -23,7 +24,8 @@ from samp.layout import check_map_layout
 
 Direction = Literal["to_baseline", "to_image"]
 DIRECTIONS: tuple[Direction, ...] = ("to_baseline", "to_image")
-FORMAT = "samp attribution 1"
+FORMAT = "samp attribution 2"
+WITHOUT_CHECKSUM = "samp attribution 1"  # written up to version 0.1, and still read
 PER_DIRECTION = ("scores", "order", "steps", "score_change", "residual_by_direction", "blind")
 
 
@@ -112,30 +114,42 @@ class Attribution:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write one safetensors file, whole or not at all, and return its path."""
         header = {"method": self.method, "details": self.details, "one_input": isinstance(self.values, Tensor)}
-        metadata = {"format": FORMAT, "samp": json.dumps(header, default=str)}
+        words = json.dumps(header, default=str)
         # copies: safetensors refuses tensors that share memory, as values and group_values of elements do
         tensors = {
             name: t.detach().cpu().clone(memory_format=torch.contiguous_format) for name, t in self._tensors().items()
         }
+        metadata = {"format": FORMAT, "samp": words, "sha256": _checksum(tensors, words)}
         with whole(Path(path)) as unfinished:
             save_file(tensors, unfinished, metadata)
         return Path(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], device: str | torch.device = "cpu") -> Attribution:
-        """Read what `save` wrote; no code in the file is run, and a foreign or truncated file gets a sentence."""
+        """Read what `save` wrote; no code in the file is run.
+
+        Raises ValueError for a file that is foreign, cut short, or not as it was written, as its checksum tells. Files
+        of the first format have none, and are read as they are.
+        """
         if not Path(path).is_file():
             raise FileNotFoundError(f"{path} is not a file.")
         try:
-            with safe_open(path, framework="pt", device=str(device)) as file:
+            with safe_open(path, framework="pt") as file:
                 metadata = file.metadata() or {}
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # the file is no dict
         except SafetensorError as error:
             raise ValueError(f"{path} is not a whole .samp file ({error}): save it again.") from error
-        if metadata.get("format") != FORMAT:
-            found = metadata.get("format", "a safetensors file of another program")
+        found = metadata.get("format", "a safetensors file of another program")
+        if found not in (FORMAT, WITHOUT_CHECKSUM):
             raise ValueError(f"{path} holds {found!r}, not {FORMAT!r}.")
-        return _from_tensors(tensors, json.loads(metadata["samp"]))
+        words = metadata.get("samp", "")
+        if found == FORMAT and metadata.get("sha256") != _checksum(tensors, words):
+            raise ValueError(f"{path} is damaged, its content is not what its checksum is of: save it or get it again.")
+        try:
+            return _from_tensors({name: tensor.to(device) for name, tensor in tensors.items()}, json.loads(words))
+        except (LookupError, TypeError, ValueError, RecursionError) as error:
+            said = f"{type(error).__name__}: {error}"
+            raise ValueError(f"{path} is not a whole .samp file ({said}): save it again.") from error
 
     def _tensors(self) -> dict[str, Tensor]:
         values = (self.values,) if isinstance(self.values, Tensor) else self.values
@@ -154,6 +168,15 @@ class Attribution:
 def total(values: Tensor) -> Tensor:
     """b: the sum of b n values, in float64 where the device has it (Apple's has not)."""
     return values.sum(1) if values.device.type == "mps" else values.sum(1, dtype=torch.float64)
+
+
+def _checksum(tensors: Mapping[str, Tensor], words: str) -> str:
+    """SHA-256 of the words in the header, and of the tensors on the CPU with their names, types and shapes."""
+    digest = hashlib.sha256(f"{FORMAT}\n{words}\n".encode())
+    for name in sorted(tensors):
+        digest.update(f"{name} {tensors[name].dtype} {tuple(tensors[name].shape)}\n".encode())
+        digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def _from_tensors(tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> Attribution:

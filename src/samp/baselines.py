@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from samp.dense import check_real
+from samp.isolation import observe
 from samp.names import look_up
 
 
@@ -208,8 +209,9 @@ def make(baseline: Baseline | Sequence[Baseline], inputs: Sequence[Tensor], seed
 
 def _checked(baseline: Callable[..., Tensor], x: Tensor, seed: int) -> Tensor:
     ours = isinstance(baseline, (*ALWAYS_FINITE, Given))
-    shown = x if ours else x.clone()  # a function of the user's may write into what it is given
-    made = baseline(shown, seed) if _takes_seed(baseline) else baseline(shown)
+    further = (seed,) if _takes_seed(baseline) else ()
+    # a function of the user's may write into what it is given, and draw from the generators of the process
+    made = baseline(x, *further) if ours else observe(baseline, lambda: baseline(x.clone(), *further))
     if not isinstance(made, Tensor) or made.shape != x.shape:
         came = tuple(made.shape) if isinstance(made, Tensor) else type(made).__name__
         raise ValueError(

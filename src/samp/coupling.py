@@ -5,7 +5,7 @@ F(u, v) = f(v) − w·f(u) from (image, blurred) to (black, image), and a group 
 chooses by the sum of both gains, the score of u falling and that of v rising, and all of the engine works as it is.
 
 The weight w bears on the choice alone. Credit is that of the plain sum, f(v) − f(u): were it read off the weighted
-curve, either its sum would not be the score changes, or it would not fall along the walk.
+curve, its sum would not be the score changes.
 
 Letters: r rows (one per sample), d directions, n elements of one direction, g groups.
 """
@@ -13,7 +13,7 @@ Letters: r rows (one per sample), d directions, n elements of one direction, g g
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import torch
@@ -78,14 +78,17 @@ class CoupledPlan:
 
     def trace(self, problem: Problem, rows: range, points: int, heard: Heard | None) -> Trace:
         """What the walks of these samples leave behind, one row per direction."""
-        sign = _signs(self.baselines).to(problem.x)
-        route = self._route(problem, rows)
+        route, weight = self._route(problem, rows), self._weights().to(problem.x)
         fuse = problem.fuse
-        account = Concave(route, problem.features.select(route.sample), sign, self.path.most_groups(route), fuse)
-        weight = torch.where(sign < 0, -self.weight, sign) if self.together > 1 else sign
+        account = Concave(route, problem.features.select(route.sample), weight, self.path.most_groups(route), fuse)
         path = self.path if fuse is as_it_is else replace(self.path, loose=True)
         steps = walk(Coupling(problem, weight, fuse), route, path, self.rule, self.momentum, fuse=fuse)
         return uncoupled(trace(steps, route, account, points, heard and _each(heard, self.together)), self.together)
+
+    def _weights(self) -> Tensor:
+        """d: of each direction's score in what the walk climbs, below 0 where the score should fall."""
+        down = -self.weight if self.together > 1 else -1.0
+        return torch.tensor([1.0 if direction == "to_image" else down for direction in self.baselines])
 
     def _route(self, problem: Problem, rows: range) -> Route:
         """From (image, insertion's baseline) to (deletion's baseline, image), for the directions that are walked."""
@@ -111,11 +114,6 @@ def uncoupled(joint: Trace, directions: int) -> Trace:
         failed=torch.where(at_failure.isfinite(), -1, joint.failed[:, None]).flatten(),
         tapes=[RowTape(t.steps, points) for t in joint.tapes for points in t.points.chunk(directions, 1)],
     )
-
-
-def _signs(directions: Iterable[Direction]) -> Tensor:
-    """d: +1 where the score should rise, −1 where it should fall."""
-    return torch.tensor([1.0 if d == "to_image" else -1.0 for d in directions])
 
 
 def _each(heard: Heard, directions: int) -> Heard:

@@ -8,7 +8,7 @@ dx = x_after − x_before:
 | `momentum` | momentum gradient before · dx (Algorithm 1) | as `left`, with a larger error for larger λ |
 | `left` | ∇f(x_before) · dx | in the limit, error of order η |
 | `right` | ∇f(x_after) · dx | in the limit, error of order η |
-| `trapezoid` | mean of the two | in the limit, error of order η² |
+| `trapezoid` | mean of the two | in the limit, error of order η², or η where the gradient jumps (ReLU) |
 | `shared` | `momentum` plus the segment's residual, shared by abs(credit) | always |
 | `shared_trapezoid` | `trapezoid` plus its residual, shared likewise | always |
 | `idgi` | the score change, shared by ∇f(x_before)² | always, but for segments that start without any gradient |
@@ -18,6 +18,9 @@ in f along a fixed path. The shared ones keep the first two laws but not additiv
 score although no element of it had any credit (`blind`), they share by abs(dx), so that there an element without
 gradient can earn. `idgi` looks at the gradient alone: an element without gradient earns nothing, one that did not move
 can earn, all of a segment earn with one sign, and neither weight × difference nor additivity holds.
+
+A segment that does not move (a path may pause) earns nothing by any of them, even if the model says a score that
+differs by rounding when asked again.
 """
 
 from __future__ import annotations
@@ -101,13 +104,14 @@ class Shared:
         weight = credit.abs()
         total = weight.sum(1, keepdim=True)
         weight = torch.where(total == 0, (after.x - before.x).abs(), weight)
-        total = weight.sum(1, keepdim=True)
+        total = weight.sum(1, keepdim=True)  # 0 where nothing moved: then there is nobody to share with
         change = (after.value - before.value)[:, None]
-        return credit + (change - credit.sum(1, keepdim=True)) * (weight / total)
+        return credit + (change - credit.sum(1, keepdim=True)) * (weight / torch.where(total > 0, total, 1))
 
     def blind(self, before: Step, after: Step) -> Tensor:
         """r: segments that changed the score without any base credit, and so were shared by abs(dx)."""
-        return (self.base(before, after) == 0).all(1) & (after.value != before.value)
+        unseen = (self.base(before, after) == 0).all(1) & (after.value != before.value)
+        return unseen & _moved(before, after)
 
 
 def idgi(before: Step, after: Step) -> Tensor:
@@ -126,7 +130,13 @@ def idgi(before: Step, after: Step) -> Tensor:
     size = before.gradient.abs().amax(1, keepdim=True)
     share = (before.gradient / torch.where(size > 0, size, 1)) ** 2  # by size first: squares of 1e-25 are 0 in float32
     total = share.sum(1, keepdim=True)
-    return share * ((after.value - before.value)[:, None] / torch.where(total > 0, total, 1))
+    change = (after.value - before.value).where(_moved(before, after), 0)
+    return share * (change[:, None] / torch.where(total > 0, total, 1))
+
+
+def _moved(before: Step, after: Step) -> Tensor:
+    """r: which segments moved at all."""
+    return (after.x != before.x).any(1)
 
 
 def by_guide_alone(credit: Credit) -> bool:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
 import torch
-from torch import nn
 
 from samp.attribution import Attribution
 from samp.batches import BatchSize
@@ -20,6 +16,7 @@ from samp.finite import check_finite
 from samp.follow import Run
 from samp.groups import Groups
 from samp.inputs import Inputs
+from samp.isolation import isolate
 from samp.methods import Method, named
 from samp.names import look_up
 from samp.objectives import Target
@@ -59,7 +56,8 @@ def explain(
     - `batch_size`: how many walks the model is given at once. "auto" finds a size that fits and halves it when
       memory runs out; the result does not depend on it.
     - `record`: keep points of each walk (`result.tapes`), thinned to 256 MiB in all, or to as many bytes as given.
-    - `seed`: of random baselines, and of a model's own randomness. The caller's random state is left as it was.
+    - `seed`: of random baselines, and of a model's own randomness. Torch's, NumPy's and Python's random states are left
+      as they were, also where several threads explain at once; each gets what it would get alone.
     - `speed`: "fast" takes gradients through a copy of the net in bfloat16 and channels last; on a GPU also compiled
       (the first call takes a minute longer) and captured. The copy is kept until the model goes. Single pixels of a map
       then differ, somewhat more than when an input changes by 1/1000; regions rank alike for SAMP++ and mostly for
@@ -68,13 +66,13 @@ def explain(
       `result.details["speed"]` says what was used, and why the rest was not. (Where a call is captured, torch's own
       peak of memory starts anew.)
 
-    The model is left as it was found, and no gradient of a parameter is computed. The default's credit sums to the
-    change of the score; of other methods look at `result.residual`: the paper's credit ranks well but rarely sums to it
-    (`samp.credit` has some that do). Raises `samp.NonFiniteError`, whatever the method, where the model's score or the
-    credit turns NaN or Inf; the other samples are in its `.result`.
+    The model is left as it was found, its buffers too, and no gradient of a parameter is computed. The default's credit
+    sums to the change of the score; of other methods look at `result.residual`: the paper's credit ranks well but
+    rarely sums to it (`samp.credit` has some that do). Raises `samp.NonFiniteError`, whatever the method, where the
+    model's score or the credit turns NaN or Inf; the other samples are in its `.result`.
 
     >>> import samp
-    >>> model = nn.Sequential(nn.Flatten(), nn.Linear(48, 5)).eval()
+    >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)).eval()
     >>> result = samp.explain(model, torch.rand(2, 3, 4, 4))
     >>> result.map.shape, result.residual.shape
     (torch.Size([2, 4, 4]), torch.Size([2]))
@@ -88,48 +86,9 @@ def explain(
         problem = pose(model, inputs, target, groups, forward_args)
         if look_up(speed, {"exact": False, "fast": True}, "speed"):
             problem = replace(problem, fast=Fast(problem.model, problem.inputs))
-        with undisturbed(problem.model, problem.x.device, run.seed):
-            result = chosen.attribute(problem, run)
+        ours = type(chosen).__module__.startswith("samp.")  # ours draw from generators of their own
+        with isolate(problem.model, problem.x.device, run.seed, alone=not ours) as isolation:
+            result = isolation.run(lambda: chosen.attribute(problem.forget_failures(), run))  # it may begin anew
         if not isinstance(result, Attribution):
             raise TypeError(f"the method {chosen!r} returned {type(result).__name__}, not an Attribution.")
         return check_finite(result, problem.failures)
-
-
-@contextmanager
-def undisturbed(model: Any, device: torch.device, seed: int) -> Iterator[None]:
-    """Run with seeded randomness, then put back the random state and, in training mode, the model's running statistics.
-
-    >>> model = nn.Linear(1, 1).eval()
-    >>> before = torch.get_rng_state()
-    >>> with undisturbed(model, torch.device("cpu"), seed=1):
-    ...     noise = torch.rand(1)
-    >>> torch.equal(torch.get_rng_state(), before)
-    True
-    """
-    training = isinstance(model, nn.Module) and any(module.training for module in model.modules())
-    if training:
-        warnings.warn(
-            "the model is in training mode: dropout makes the walk random and batch statistics mix samples; "
-            "call model.eval() first.",
-            stacklevel=_callers_line(),
-        )
-    buffers = {name: buffer.clone() for name, buffer in model.named_buffers()} if training else {}
-    on_gpu = device.type == "cuda"
-    with torch.random.fork_rng([device] if on_gpu else []):
-        torch.default_generator.manual_seed(seed)
-        if on_gpu:
-            with torch.cuda.device(device):
-                torch.cuda.manual_seed(seed)
-        try:
-            yield
-        finally:
-            for name, buffer in buffers.items():
-                model.get_buffer(name).copy_(buffer)
-
-
-def _callers_line() -> int:
-    """The stack level, counted from the caller of this, of the first frame outside samp and its context managers."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("samp", "contextlib"):
-        frame, level = frame.f_back, level + 1
-    return level

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
 from samp.attribution import Attribution
+from samp.fonts import BUILT_IN, draw_text, fonts_for, legible, opened, text_width, warn_of_missing
 
 PANEL, GAP, TEXT = 336, 24, 16
 INK, FAINT, PAPER = (30, 30, 30), (100, 100, 100), (255, 255, 255)
@@ -31,19 +32,21 @@ def sheet(photo: Image.Image, result: Attribution, title: str, notes: Sequence[s
     """
     drawn = panels(photo, result, sample)
     width = len(drawn) * (PANEL + GAP) + GAP
-    head = _wrapped(title, width - 2 * GAP, font(TEXT + 4))
-    lines = [line for note in notes for line in _wrapped(note, width - 2 * GAP, font(TEXT - 2))]
+    large, small = (fonts_for(text) for text in (title, " ".join(notes)))
+    warn_of_missing(" ".join([title, *notes]), (*large, *small))
+    head = _wrapped(title, width - 2 * GAP, large, TEXT + 4)
+    lines = [line for note in notes for line in _wrapped(note, width - 2 * GAP, small, TEXT - 2)]
     top = GAP + len(head) * (TEXT + 8)
     page = Image.new("RGB", (width, top + PANEL + GAP + (2 + len(lines)) * (TEXT + 4)), PAPER)
     pen = ImageDraw.Draw(page)
     for number, line in enumerate(head):
-        pen.text((GAP, GAP // 2 + number * (TEXT + 8)), line, INK, font(TEXT + 4))
+        draw_text(pen, (GAP, GAP // 2 + number * (TEXT + 8)), line, INK, large, TEXT + 4)
     for number, (panel, caption) in enumerate(drawn):
         left = GAP + number * (PANEL + GAP)
         page.paste(panel, (left, top))
-        pen.text((left, top + PANEL + 4), caption, INK, font(TEXT))
+        pen.text((left, top + PANEL + 4), caption, INK, opened(BUILT_IN, TEXT))
     for number, line in enumerate(lines):
-        pen.text((GAP, top + PANEL + 8 + (number + 1) * (TEXT + 4)), line, FAINT, font(TEXT - 2))
+        draw_text(pen, (GAP, top + PANEL + 8 + (number + 1) * (TEXT + 4)), line, FAINT, small, TEXT - 2)
     return page
 
 
@@ -91,7 +94,7 @@ def curves(scores: Mapping[str, torch.Tensor]) -> Image.Image:
     """Score against the share of the walk, one line per direction, each labelled."""
     scale = 2  # drawn large and shrunk, for smooth lines
     image = Image.new("RGB", (PANEL * scale, PANEL * scale), PAPER)
-    pen, small = ImageDraw.Draw(image), font((TEXT - 3) * scale)
+    pen, small = ImageDraw.Draw(image), opened(BUILT_IN, (TEXT - 3) * scale)
     lines = {name: [v for v in line.double().cpu().tolist() if math.isfinite(v)] for name, line in scores.items()}
     low, high = _bounds([v for line in lines.values() for v in line])
     left, right, top, bottom = 48 * scale, (PANEL - 6) * scale, 28 * scale, (PANEL - 28) * scale
@@ -111,17 +114,12 @@ def curves(scores: Mapping[str, torch.Tensor]) -> Image.Image:
     return image.resize((PANEL, PANEL), Image.Resampling.LANCZOS)
 
 
-def font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    """Pillow's own face at this size."""
-    return ImageFont.load_default(size)
-
-
-def _wrapped(text: str, width: int, face: ImageFont.FreeTypeFont | ImageFont.ImageFont) -> list[str]:
-    """The text in lines no wider than this, broken between words."""
+def _wrapped(text: str, width: int, fonts: tuple[str, ...], size: int) -> list[str]:
+    """The text in lines no wider than this, broken between words, in characters that these fonts have."""
     lines = [""]
-    for word in text.split():
+    for word in legible(text, fonts).split():
         longer = f"{lines[-1]} {word}".strip()
-        if face.getlength(longer) <= width or not lines[-1]:
+        if text_width(longer, fonts, size) <= width or not lines[-1]:
             lines[-1] = longer
         else:
             lines.append(word)

@@ -17,13 +17,15 @@ DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 DTYPE_WORDS = ("dtype", "scalar type", "should be the same", "not implemented for")
 
 
-def call(model: Callable[..., Any], inputs: Sequence[Tensor], args: Sequence[Any], given: Sequence[Tensor]) -> Any:
+def call_model(
+    model: Callable[..., Any], inputs: Sequence[Tensor], args: Sequence[Any], given: Sequence[Tensor]
+) -> Any:
     """The model's output for these inputs and further arguments; `given` are the inputs of the caller, all samples.
 
     An error of the model's is raised as it is or, where the caller's arguments are to blame, as a TypeError or
     ValueError that says so, with the model's own as its cause.
 
-    >>> call(nn.Linear(3, 2), [torch.ones(1, 3).double()], [], [torch.ones(1, 3).double()])
+    >>> call_model(nn.Linear(3, 2), [torch.ones(1, 3).double()], [], [torch.ones(1, 3).double()])
     Traceback (most recent call last):
     TypeError: the input has dtype torch.float64, which the model does not take: pass it as torch.float32, \
 x.to(torch.float32), or convert the model.

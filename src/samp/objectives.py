@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from samp.dense import check_real
+from samp.isolation import observe
 
 Target = int | Tensor | Sequence[int] | Sequence[tuple[int, ...]] | tuple[int, ...] | Callable[..., Tensor] | None
 
@@ -62,7 +63,8 @@ class Function:
     takes_samples: bool
 
     def __call__(self, output: Any, samples: Tensor) -> Tensor:
-        score = self.function(output, samples) if self.takes_samples else self.function(output)
+        given = (output, samples) if self.takes_samples else (output,)
+        score = observe(self.function, lambda: self.function(*given))
         if not isinstance(score, Tensor) or score.shape != samples.shape:
             came = f"shape {tuple(score.shape)}" if isinstance(score, Tensor) else type(score).__name__
             raise ValueError(

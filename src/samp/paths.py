@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -33,6 +34,7 @@ class Salient:
     `loose` leaves it to the device who goes first among equal gains, which is faster there.
     """
 
+    may_pause: ClassVar[bool] = False
     size: int | None = None
     steps: int = 14
     whole_way: bool = False
@@ -137,6 +139,7 @@ class Straight:
     How far a row has come is read off its distance to the end, so a step rule may shorten any step.
     """
 
+    may_pause: ClassVar[bool] = False
     steps: int
 
     def propose(self, step: Step, route: Route) -> Tensor:
@@ -167,9 +170,11 @@ class Curve:
     """A curve known beforehand, in `steps` parts: `point(route, t)` is where its rows stand at t, from 0 to 1.
 
     Where a row stands is told by the number of its step and not by x, so a curve is walked without a step rule. It may
-    run into its end point early: from there on the row has nothing to earn, and leaves.
+    stand still for some steps and go on. It may run into its end point early: from there on the row has nothing to
+    earn, and leaves.
     """
 
+    may_pause: ClassVar[bool] = True
     steps: int
     point: Callable[[Route, float], Tensor]
 

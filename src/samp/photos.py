@@ -10,13 +10,18 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image, ImageOps
 
+from samp.foreign_photos import ADVICE, HEIC, KINDS, can_read_heic, foreign_kind, words_on_left_out
+
 EMBEDDED = ("coffee", "chelsea")
 SUFFIXES = {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".webp", ".gif", ".bmp", ".tif", ".tiff"}
 SUFFIXES |= {".ppm", ".pgm", ".jp2", ".avif", ".tga"}
+STRIP = 2**18  # pixels of more than 8 bits that are worked on together
+Array = np.ndarray[Any, Any]
 
 
 class UnreadableError(ValueError):
@@ -41,6 +46,44 @@ def find(places: Iterable[str | os.PathLike[str]]) -> list[Path]:
     ['chelsea.jpg', 'coffee.jpg']
     """
     return list(dict.fromkeys(path for place in places for path in _in(Path(place))))
+
+
+def is_photo(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file of this name is taken for a photo in a folder: its suffix says so, and it is not hidden.
+
+    >>> is_photo("a/cat.JPG"), is_photo("a/.cat.jpg"), is_photo("a/notes.txt")
+    (True, False, False)
+    """
+    suffix = Path(path).suffix.lower()
+    known = suffix in SUFFIXES or (KINDS.get(suffix) == HEIC and can_read_heic())
+    return known and not Path(path).name.startswith(".")
+
+
+def left_out(places: Iterable[str | os.PathLike[str]]) -> str:
+    """Return how many pictures right in these folders `find` leaves out and why, as words; empty if none.
+
+    >>> left_out([embedded().parent])
+    ''
+    """
+    folders = [Path(place) for place in places if Path(place).is_dir()]
+    return words_on_left_out(path for folder in folders for path in folder.iterdir())
+
+
+def check_readable(path: str | os.PathLike[str]) -> None:
+    """Raise FileNotFoundError or UnreadableError if this is no file, or a picture of a kind that cannot be read here.
+
+    >>> check_readable(embedded())
+    """
+    if not Path(path).is_file():
+        raise FileNotFoundError(_missing(Path(path)))
+    kind = foreign_kind(path)
+    if kind is None or (kind == HEIC and can_read_heic()):
+        return
+    try:
+        with Image.open(path):  # a name may be wrong, and some raw files are TIFF
+            return
+    except Exception as error:
+        raise UnreadableError(f"{path} is in {kind} format, which cannot be read here ({ADVICE[kind]}).") from error
 
 
 def read(path: str | os.PathLike[str]) -> Image.Image:
@@ -72,8 +115,7 @@ def opened(path: str | os.PathLike[str]) -> Image.Image:
     >>> opened(embedded()).size
     (480, 320)
     """
-    if not Path(path).is_file():
-        raise FileNotFoundError(_missing(Path(path)))
+    check_readable(path)
     try:
         with Image.open(path) as file:
             return _over_white(_eight_bits(ImageOps.exif_transpose(file))).convert("RGB")
@@ -108,8 +150,7 @@ def centre(
 
 def _in(place: Path) -> list[Path]:
     if place.is_dir():
-        inside = sorted(path for path in place.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file())
-        return [path for path in inside if not path.name.startswith(".")] or [place]
+        return sorted(path for path in place.iterdir() if is_photo(path) and path.is_file()) or [place]
     if not place.exists() and glob.has_magic(str(place)):
         matches = (Path(match) for match in sorted(glob.glob(str(place), recursive=True)))
         return [path for path in matches if path.is_file()] or [place]
@@ -121,7 +162,8 @@ def _missing(path: Path) -> str:
     if inside != [path]:
         return f"{path} stands for {len(inside)} photos: give one of them, such as {inside[0]}."
     if path.is_dir():
-        return f"there are no photos in the folder {path}: give another."
+        others = left_out([path])
+        return f"there are no photos in the folder {path}: {others or 'give another'}."
     if glob.has_magic(str(path)):
         return f"no file matches {path}: check the pattern and the folder it starts from."
     return f"{path} is not a file: check its name and folder{_like(path)}."
@@ -145,10 +187,21 @@ def _eight_bits(photo: Image.Image) -> Image.Image:
     """
     if not photo.mode.startswith(("I", "F")):
         return photo
-    values = np.nan_to_num(np.asarray(photo, dtype=np.float64), posinf=0.0, neginf=0.0)
     usual = 1.0 if photo.mode == "F" else 65535.0
-    full = max(usual, values.max(initial=0.0))
-    return Image.fromarray(np.rint(255 * (np.clip(values, 0, full) / full)).astype(np.uint8))
+    full = max([usual, *(float(values.max(initial=0.0)) for _, values in _strips(photo))])
+    grey = Image.new("L", photo.size)
+    for top, values in _strips(photo):
+        scaled = np.rint(255 * (np.clip(values, 0, full) / full)).astype(np.uint8)
+        grey.paste(Image.fromarray(scaled), (0, top))
+    return grey
+
+
+def _strips(photo: Image.Image) -> Iterator[tuple[int, Array]]:
+    """Rows of the photo from its top on, as finite numbers: float64 of all pixels at once would take 8 bytes each."""
+    rows = max(STRIP // max(photo.width, 1), 1)
+    for top in range(0, photo.height, rows):
+        strip = photo.crop((0, top, photo.width, min(top + rows, photo.height)))
+        yield top, np.nan_to_num(np.asarray(strip, dtype=np.float64), posinf=0.0, neginf=0.0)
 
 
 def _over_white(photo: Image.Image) -> Image.Image:

@@ -21,8 +21,9 @@ from samp import groups as grouping
 from samp.arguments import Argument, argument_for, read_arguments
 from samp.batches import Batches
 from samp.inputs import Inputs, read_inputs
+from samp.isolation import is_free, observe
 from samp.layout import check_input_layout
-from samp.model_errors import call
+from samp.model_errors import call_model
 from samp.objectives import Function, Index, Objective, Target, objective, predicted
 from samp.walk import Fuse, as_it_is
 
@@ -78,9 +79,14 @@ class Problem:
 
         The model works on copies of its own, unless the points are given away: it may then change them in place.
         """
-        parts = zip(self.unflatten(x), self.inputs, strict=True)
-        inputs = [part.to(t.dtype, copy=not give_away, memory_format=_layout(t)) for part, t in parts]
-        return call(self.model, inputs, self.arguments(samples), self.inputs)
+
+        def call() -> Any:
+            copy = not give_away or not is_free(self.model)  # it may be called once more, with the same points
+            parts = zip(self.unflatten(x), self.inputs, strict=True)
+            inputs = [part.to(t.dtype, copy=copy, memory_format=_layout(t)) for part, t in parts]
+            return call_model(self.model, inputs, self.arguments(samples), self.inputs)
+
+        return observe(self.model, call)
 
     def arguments(self, samples: Tensor) -> list[Any]:
         """The model's further arguments for these samples."""
@@ -129,6 +135,17 @@ class Problem:
         """The same scores (r); those that are NaN or Inf are counted, without waiting for the device."""
         self.failures.index_add_(0, samples, (~score.detach().isfinite()).to(self.failures))
         return score
+
+    def gradient(self, x: Tensor, samples: Tensor) -> Tensor:
+        """The gradient (r n) of the score at points x; the scores are watched."""
+        score, gradient = self.value_and_gradient(x, samples)
+        self.watch(score, samples)
+        return gradient
+
+    def forget_failures(self) -> Problem:
+        """This problem, with no score counted as NaN or Inf yet."""
+        self.failures.zero_()
+        return self
 
     def settled(self, batches: Batches) -> Problem:
         """This problem with its target known: one forward pass for every sample if it is to be predicted.

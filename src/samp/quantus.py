@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from samp.batches import BatchSize
 from samp.door import explain as explain_tensors
 from samp.groups import Groups
-from samp.methods import Method, names
+from samp.methods import Method
 
 
 def explain(
@@ -46,7 +46,7 @@ def explain(
         model,
         _placed(model, inputs, device),
         target=_tensor(targets) if isinstance(targets, np.ndarray | np.generic) else targets,
-        method=_chosen(method),
+        method=method or "coupled",
         groups=groups,
         batch_size=batch_size,
         seed=seed,
@@ -67,11 +67,3 @@ def _placed(model: Any, inputs: NDArray[Any], device: torch.device | str | None)
 def _tensor(array: Any) -> Tensor:
     """A copy, since torch takes neither read-only nor reversed arrays."""
     return torch.from_numpy(np.array(array, order="C"))
-
-
-def _chosen(method: str | Method | None) -> str | Method:
-    """The method asked for. An unknown name is left to `samp.explain` to refuse: a guess would mislabel results."""
-    if not isinstance(method, str) and method is not None:
-        return method
-    name = method or "coupled"
-    return name.lower() if name.lower() in names() else name

@@ -99,8 +99,14 @@ class Fuse(Protocol):
 
 
 class Path(Protocol):
-    """Proposes the next point from wherever a row stands; never trusts that its last proposal was taken."""
+    """Proposes the next point from wherever a row stands; never trusts that its last proposal was taken.
 
+    A path that proposes where a row stands already has stalled, unless it declares that it `may_pause`: then it will
+    move on by itself, and only `most_steps` bounds the walk.
+    """
+
+    @property
+    def may_pause(self) -> bool: ...
     def propose(self, step: Step, route: Route) -> Tensor: ...
     def least_steps(self, route: Route) -> int: ...
     def most_steps(self, route: Route) -> int: ...
@@ -133,9 +139,10 @@ def walk(
     """Every Step from start to end: value and gradient, guide (Eq. 10), propose (Eq. 8), limit (Eq. 9), move.
 
     A row leaves after the Step that stands on its end point. To find such rows the host waits for the device, so it
-    looks only once a row can have arrived, and now and then before, for rows that failed or stand still. `fuse` may
-    compile the work between two gradients. What nobody will ask for need not be kept: the start of the route, where
-    path and rule do without, and the gradients of the Steps, whose place their guides take.
+    looks only once a row can have arrived, and now and then before, for rows that failed or, where the path may not
+    pause, stand still. `fuse` may compile the work between two gradients. What nobody will ask for need not be kept:
+    the start of the route, where path and rule do without, and the gradients of the Steps, whose place their guides
+    take.
     """
     stand, move, advance = fuse(_stand), fuse(_move), fuse(_advance)
     ordinary = (route.to_move > 0) & route.length.isfinite()
@@ -157,7 +164,7 @@ def walk(
         step = Step(number, rows, kept, x, value, gradient, *known)
         yield step
 
-        kept = _still_going(step, last) if look else None
+        kept = _still_going(step, None if path.may_pause else last) if look else None
         if kept is not None:
             if len(kept) == 0:
                 return
@@ -198,7 +205,10 @@ def _advance(
 
 
 def _still_going(step: Step, last: Step | None) -> Tensor | None:
-    """The places of the rows that go on, or None if all do; asks the device once."""
+    """The places of the rows that go on, or None if all do; asks the device once.
+
+    Raises ValueError if a row stands where it stood at `last`; without `last`, none can.
+    """
     going = step.moving.any(1) & step.finite
     stuck = torch.zeros_like(going) if last is None else going & (step.x == last.x).all(1)
     all_go, any_stuck = torch.stack([going.all(), stuck.any()]).tolist()

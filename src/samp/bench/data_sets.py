@@ -85,7 +85,7 @@ class Watch:
     ready: list[bool] = field(default_factory=list)
 
     def note(self, count: Count) -> None:
-        if count.done:
+        if count.done > (self.images[-1] if self.images else 0):  # a batch may be a whole shard
             self.images.append(count.done)
             self.seconds.append(time.perf_counter() - self.begun)
             found = processes(self.workers)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import sys
-import traceback
 import warnings
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,8 @@ from typing import Any
 import click
 
 from samp import __version__
+from samp.cli.flags import name_flags
+from samp.cli.terminal import accept_any_encoding, printable, say, say_block, say_traceback
 
 # Each command, by its name: the function of that name in `samp.cli.NAME`, with its line in `samp --help`.
 COMMANDS = {
@@ -25,7 +26,8 @@ COMMANDS = {
     "bench": "Measure samp on this machine.",
     "completion": "Print what switches on completion in a shell.",
 }
-EXPECTED = (ValueError, TypeError, OSError, MemoryError, ImportError)  # their messages say what to do
+# their messages say what to do; methods refuse operations that they have no rule for by NotImplementedError
+EXPECTED = (ValueError, TypeError, OSError, MemoryError, ImportError, NotImplementedError)
 
 
 class Commands(click.Group):
@@ -33,6 +35,10 @@ class Commands(click.Group):
 
     `--debug`, before or behind the command, shows where an error came from. Ctrl-C exits with 130, as shells expect.
     """
+
+    def main(self, *args: Any, **how: Any) -> Any:
+        accept_any_encoding()
+        return super().main(*args, **how)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -53,14 +59,16 @@ class Commands(click.Group):
                 warnings.showwarning = show
                 return super().invoke(ctx)
         except KeyboardInterrupt:
-            click.echo("samp: interrupted; what was written before is whole.", err=True)
+            say("samp: interrupted; what was written before is whole.", err=True)
             sys.exit(130)
-        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+        except click.ClickException as error:
+            raise _with_printable_words(error) from None
+        except (click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise  # click knows what to do with these; the last is `samp ... | head`
         except Exception as error:
             if ctx.params.get("debug"):
-                click.echo(plain("".join(traceback.format_exception(error)).rstrip()), err=True)
-            click.echo(f"samp: {sentence(error)}", err=True)
+                say_traceback(error)
+            say(f"samp: {sentence(error)}", err=True)
             sys.exit(2)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -68,14 +76,23 @@ class Commands(click.Group):
         own = args[: args.index("--")] if "--" in args else args
         if "--debug" in own:
             args = ["--debug", *(word for word in own if word != "--debug"), *args[len(own) :]]
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.ClickException as error:
+            raise _with_printable_words(error) from None
 
 
 def show(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any) -> None:
     """A warning of ours as one line, without the place in the code; others as ever."""
     ours = category is UserWarning and Path(filename).is_relative_to(Path(__file__).parents[1])
     whole = warnings.formatwarning(message, category, filename, lineno).rstrip()
-    click.echo(f"samp: {plain(message)}" if ours else whole, err=True)
+    say(f"samp: {name_flags(str(message))}", err=True) if ours else say_block(whole, err=True)
+
+
+def _with_printable_words(error: click.ClickException) -> click.ClickException:
+    """The same error, whose words may repeat what was typed and are printed by click."""
+    error.message = printable(error.message, keep="\n\t")  # type: ignore[misc]  # click has no other place for it
+    return error
 
 
 def sentence(error: Exception) -> str:
@@ -84,7 +101,7 @@ def sentence(error: Exception) -> str:
     >>> sentence(ValueError("eta is above 0,\\nnot 0."))
     'eta is above 0, not 0.'
     """
-    said = plain(" ".join(str(error).split())) or type(error).__name__
+    said = name_flags(plain(" ".join(str(error).split()))) or type(error).__name__
     if isinstance(error, EXPECTED):
         return said
     return f"unexpected {type(error).__name__} ({said}): `samp --debug ...` shows where."

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from samp.cli.bench_paper import Experiments
+from samp.cli.terminal import say_block
 
 
 @click.group(cls=Experiments)
@@ -35,7 +36,7 @@ def overhead(net: str, images: int, batch_size: str, device: str, repeats: int) 
     """
     from samp.bench.overhead import measure, table
 
-    click.echo(table(measure(net, images, "auto" if batch_size == "auto" else int(batch_size), device, repeats)))
+    say_block(table(measure(net, images, "auto" if batch_size == "auto" else int(batch_size), device, repeats)))
 
 
 @bench.command()
@@ -66,11 +67,11 @@ def methods(names: str, images: int, device: str, adapters: bool, one_by_one: bo
         x = torch.rand(images, 3, 224, 224, generator=generator).to(device)
     chosen = [name for name in names.split(",") if name]
     if adapters:
-        click.echo(side_by_side.adapters(model, x, 967, repeats=7))
+        say_block(side_by_side.adapters(model, x, 967, repeats=7))
     elif one_by_one:
-        click.echo(side_by_side.one_by_one(chosen or ["blurig", "guidedig"], model, x, 967))
+        say_block(side_by_side.one_by_one(chosen or ["blurig", "guidedig"], model, x, 967))
     else:
-        click.echo(side_by_side.table(side_by_side.compare(chosen, model, x, 967), x.device))
+        say_block(side_by_side.table(side_by_side.compare(chosen, model, x, 967), x.device))
 
 
 @bench.command()
@@ -91,7 +92,7 @@ def metrics(net: str, images: int, batch_size: str, device: str, repeats: int) -
 
     model = net_named(net).to(device)
     x = torch.rand(images, 3, 224, 224, generator=torch.Generator().manual_seed(0)).to(device)
-    click.echo(table(measure(model, x, "auto" if batch_size == "auto" else int(batch_size), repeats), x.device))
+    say_block(table(measure(model, x, "auto" if batch_size == "auto" else int(batch_size), repeats), x.device))
 
 
 @bench.command()
@@ -105,7 +106,7 @@ def dataset(images: int, workers: str, method: str) -> None:
     """
     from samp.bench.data_sets import measure, table
 
-    click.echo(table(measure(images, [int(word) for word in workers.split(",")], method)))
+    say_block(table(measure(images, [int(word) for word in workers.split(",")], method)))
 
 
 @bench.command()
@@ -124,7 +125,7 @@ def pipeline(net: str, **settings: Any) -> None:
     from samp.bench.overhead import net_named
     from samp.bench.whole_runs import Settings, measure, table
 
-    click.echo(table(measure(net_named(net), Settings(**settings))))
+    say_block(table(measure(net_named(net), Settings(**settings))))
 
 
 @bench.command()
@@ -136,7 +137,7 @@ def startup(repeats: int) -> None:
     """
     from samp.bench.startup import measure, table
 
-    click.echo(table(measure(repeats)))
+    say_block(table(measure(repeats)))
 
 
 @bench.command()
@@ -160,9 +161,9 @@ def speed(
     from samp.bench.speed_agreement import agreements
 
     if agreement:
-        click.echo(agreements(device))
+        say_block(agreements(device))
         return
     counts = tuple(sorted(int(count) for count in images.split(",")))
     settings = Settings(device, counts, rows, side, repeats, compiled)
     for table in tables(net_named(net).to(device), settings):
-        click.echo(f"{table}\n")
+        say_block(f"{table}\n")

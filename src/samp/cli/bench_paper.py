@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from samp.cli.flags import name_flags
+from samp.cli.terminal import say
+
 if TYPE_CHECKING:
     from samp.experiments.lab import Choice
     from samp.experiments.running import Failed
@@ -54,6 +57,7 @@ OPTIONS = (
         "--data", type=click.Path(path_type=Path), envvar="SAMP_DATA", help="Folder of the data.  [env: SAMP_DATA]"
     ),
     click.option("--weights", type=click.Path(path_type=Path), help="Checkpoint of a net that comes without weights."),
+    click.option("--trust", is_flag=True, help="Open checkpoints that may run code: only if you trust their makers."),
     click.option(
         "--out", type=click.Path(path_type=Path), default="results", show_default=True, help="Where all is kept."
     ),
@@ -115,7 +119,7 @@ def run_experiments(name: str, datasets: Sequence[str], out: Path, jobs: int, sh
 
     told = choice_of(out, **choice)
     chosen = list(KNOWN.values()) if name == "all" else TOGETHER.get(name) or [KNOWN[name]]
-    close(out, run_and_report(chosen, datasets, told, out, jobs=jobs, show=show, command=said(), say=click.echo))
+    close(out, run_and_report(chosen, datasets, told, out, jobs=jobs, show=show, command=said(), say=say))
 
 
 def choice_of(out: Path, **given: Any) -> Choice:
@@ -134,8 +138,8 @@ def close(out: Path, failed: Sequence[Failed]) -> None:
         reasons.setdefault(one.why, []).append(one.title)
     for why, titles in reasons.items():  # data that is not there fails every cell alike: said once
         more = f" and {len(titles) - 1} more" if len(titles) > 1 else ""
-        click.echo(f"samp: {titles[0]}{more} failed: {why}", err=True)
-    click.echo(f"report: {out / 'report.md'} and {out / 'report.html'}")
+        say(f"samp: {titles[0]}{more} failed: {name_flags(why)}", err=True)
+    say(f"report: {out / 'report.md'} and {out / 'report.html'}")
     if failed:
         sys.exit(1)
 
@@ -151,8 +155,8 @@ def list_experiments() -> None:
 
     for name, experiment in KNOWN.items():
         cells = experiment.cells([bed(one) for one in experiment.beds])
-        click.echo(f"{name:14} {experiment.title}")
-        click.echo(f"{'':14} {len(cells)} {'cell' if len(cells) == 1 else 'cells'} on {', '.join(experiment.beds)}")
+        say(f"{name:14} {experiment.title}")
+        say(f"{'':14} {len(cells)} {'cell' if len(cells) == 1 else 'cells'} on {', '.join(experiment.beds)}")
 
 
 @click.command()
@@ -169,7 +173,7 @@ def report(out: Path) -> None:
     if not store.results_file.is_file():
         raise FileNotFoundError(f"there is no {store.results_file}: run an experiment with --out {out} first.")
     write_report(store)
-    click.echo(f"{out / 'report.md'} and {out / 'report.html'}")
+    say(f"{out / 'report.md'} and {out / 'report.html'}")
 
 
 @click.command()
@@ -192,11 +196,11 @@ def train(name: str, data: Path, out: Path | None, device: str, seed: int) -> No
     count = trained.test_images
     tested = f", {100 * trained.test_accuracy:.2f} % on {count:,} test images" if count else ""
     accuracies = f"{100 * trained.train_accuracy:.2f} % right on its training images{tested}"
-    click.echo(f"{path}: {accuracies}; {trained.seconds:.0f} s; weights {trained.sha256[:16]}")
+    say(f"{path}: {accuracies}; {trained.seconds:.0f} s; weights {trained.sha256[:16]}")
 
 
 def _epoch(done: int, epochs: int, loss: float) -> None:
-    click.echo(f"epoch {done} of {epochs}: loss {loss:.4f}", err=True)
+    say(f"epoch {done} of {epochs}: loss {loss:.4f}", err=True)
 
 
 @click.command()
@@ -209,7 +213,7 @@ def download(name: str, data: Path) -> None:
     """
     from samp.datasets.download import download
 
-    click.echo(download(name, data, progress=True))
+    say(str(download(name, data, progress=True)))
 
 
 @click.command()
@@ -226,7 +230,7 @@ def smoke(out: Path, jobs: int, show: bool, datasets: Sequence[str], **given: An
 
     told = choice_of(out, **{**given, "limit": given["limit"] or LIMIT})
     plans = [(experiment, beds) for experiment in KNOWN.values() if (beds := stand_ins(experiment, STAND_INS))]
-    close(out, follow(plans, told, Store(out), jobs=jobs, show=show, command=said(), say=click.echo))
+    close(out, follow(plans, told, Store(out), jobs=jobs, show=show, command=said(), say=say))
 
 
 BESIDE = {"list": list_experiments, "report": report, "train": train, "download": download, "smoke": smoke}

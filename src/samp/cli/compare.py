@@ -6,30 +6,28 @@ import json
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
 
 from samp.cli.options import PATH, ModelOptions, model_options, target_option
-
-if TYPE_CHECKING:
-    from samp.methods import Method
+from samp.cli.terminal import say, say_block
+from samp.method_names import METHODS as METHOD_NAMES
+from samp.method_names import method_name
 
 # Ours and the paper's, integrated gradients with two baselines, the best known of those that look at features and of
 # those that sample, and the floor: 248 gradients, and 464 forwards for the curves, 30 seconds of one core in all.
 # guidedig alone would take almost as many gradients again.
 METHODS = "coupled,samp++,samp,ig,ig-blurred,gradcam,smoothgrad,random"
-PROTOCOLS = ("mnist", "cifar10", "imagenet", "rise", "diffid")  # known here, so that --help need not import torch
+# known here, so that --help need not import torch
+PROTOCOLS = ("mnist", "cifar10", "imagenet", "rise", "diffid", "diffid-channel-means")
 EPILOG = """Exit codes: 0 if every method was compared, 1 if some failed and are left out, 2 if none is left, 130 if
 interrupted. Whatever was written by then is whole."""
 
 
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from samp.methods import names
-
     before, comma, last = incomplete.rpartition(",")
-    return [CompletionItem(before + comma + name) for name in names() if name.startswith(last)]
+    return [CompletionItem(before + comma + name) for name in METHOD_NAMES if name.startswith(last)]
 
 
 @click.command(epilog=EPILOG)
@@ -74,47 +72,53 @@ def compare(
       samp compare cat.jpg --out cat.html
       samp compare cat.jpg --methods coupled,samp++,ig,gradcam --protocol rise --json
     """
+    from samp import photos
+
+    path = photo or photos.embedded()
+    names = _chosen(methods)
+    model.check()
+    photos.check_readable(path)
+    page, figure = _places(path, out)
+
     from samp.cli.asking import ask
     from samp.cli.compare_facts import missing, repeat, text_table, told
     from samp.cli.comparing import compare_all, write
-    from samp.photos import embedded
+    from samp.cli.places import make_room
+    from samp.comparison import labelled
 
-    path = photo or embedded()
-    chosen = _chosen(methods)
-    page, figure = _places(path, out)
+    chosen = labelled(names)
     asked = ask(path, model.load(), target)
+    make_room([page])
     compared, left_out = compare_all(asked, chosen, protocol, seed)
     again = repeat(photo, list(chosen), str(asked.targets[0]), protocol, model)
     found = told(asked, compared, left_out, shlex.join([*again, "--seed", str(seed)]))
     for note in missing(compared, found):
-        click.echo(f"samp: {note}", err=True)
+        say(f"samp: {note}", err=True)
     written = write(page, figure, asked, compared, found)
     if as_json:
-        click.echo(json.dumps({**found, "out": [click.format_filename(file) for file in written]}))
+        say(json.dumps({**found, "out": [click.format_filename(file) for file in written]}))
     else:
-        click.echo(f"{found['class']} ({found['index']}), {found['score_is']} {found['score']:.3f} ({found['model']})")
-        click.echo(text_table(compared))
-        click.echo(f"written: {', '.join(click.format_filename(file) for file in written)}")
+        say(f"{found['class']} ({found['index']}), {found['score_is']} {found['score']:.3f} ({found['model']})")
+        say_block(text_table(compared))
+        say(f"written: {', '.join(map(str, written))}")
     sys.exit(1 if left_out else 0)
 
 
-def _chosen(words: str) -> dict[str, Method]:
-    """The methods of these names, each once; an unknown one gets its sentence before any work is done."""
-    from samp.comparison import labelled
-
-    names = list(dict.fromkeys(filter(None, map(str.strip, words.split(",")))))
+def _chosen(words: str) -> list[str]:
+    """Return the names of the methods, each once; raise ValueError for an unknown one, before torch is imported."""
+    names = [method_name(word.strip()) for word in words.split(",") if word.strip()]
     if not names:
         raise ValueError("--methods names no method: give some, such as coupled,ig,random.")
-    return labelled(names)
+    return list(dict.fromkeys(names))
 
 
 def _places(photo: Path, out: Path) -> tuple[Path, Path]:
     """The page and the figure beside it, neither of which may be the photo."""
-    from samp.cli.output import make_room, places
+    from samp.cli.places import check_room, places
 
     (page,), _ = places([photo], out, "html", folder=False)
     figure = page.with_suffix(".png")
     if figure.exists() and photo.exists() and figure.samefile(photo):
         raise ValueError(f"the figure {figure} would overwrite the photo itself: choose another --out.")
-    make_room([page], folder_is_ours=False)
+    check_room([page])
     return page, figure

@@ -7,8 +7,10 @@ from itertools import accumulate
 from math import ceil
 from typing import Any
 
+from matplotlib import rc_context, rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, fontManager
 from matplotlib.ticker import PercentFormatter
 
 from samp.cli.asking import Asked
@@ -16,6 +18,7 @@ from samp.cli.compare_curves import bounds
 from samp.cli.compare_facts import protocol_words, score_words
 from samp.columns import COLUMNS
 from samp.comparison import Compared
+from samp.fonts import fonts_for, legible, warn_of_missing
 from samp.plots import Grey
 from samp.plots.deletion_insertion import COLOURS, DASHES, Style
 from samp.plots.grid import Cell
@@ -37,7 +40,17 @@ def draw(asked: Asked, compared: Compared, told: dict[str, Any]) -> Figure:
     table = Panel(0, top, body, ROW * (len(compared.rows) + HEAD), _table(compared))
     score = f"{told['score']:.3f}".replace("-", "−")
     title = f"Why {told['class']}? {told['score_is']} {score} ({told['model']})"
-    return page([*maps, *curves, table], _caption(asked, compared, told), title)
+    fonts = fonts_for(title)
+    warn_of_missing(title, fonts)
+    with rc_context({"font.family": [*rcParams["font.family"], *_families(fonts)]}):
+        return page([*maps, *curves, table], _caption(asked, compared, told), legible(title, fonts))
+
+
+def _families(fonts: Sequence[str]) -> list[str]:
+    """The names by which matplotlib knows these fonts from now on."""
+    for file in filter(None, fonts):
+        fontManager.addfont(file)
+    return [FontProperties(fname=file).get_name() for file in filter(None, fonts)]
 
 
 def styles(count: int) -> list[Style]:

@@ -7,15 +7,16 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import click
 from torch import Tensor
 
 from samp.cli import debugging, sentence
 from samp.cli.asking import Asked
 from samp.cli.compare_page import page as page_of
 from samp.cli.progress import Progress, expected_rows
+from samp.cli.terminal import say
 from samp.comparison import Compared, Task, pose_task
 from samp.files import whole
+from samp.installing import install_command
 from samp.methods import Method
 from samp.metrics.judge import Settings
 
@@ -47,7 +48,8 @@ def write(page: Path, figure: Path, asked: Asked, compared: Compared, told: dict
     try:
         from samp.cli.compare_figure import draw
     except ImportError:
-        click.echo("samp: the page has no figure beside it, which needs matplotlib: pip install 'samp[viz]'.", err=True)
+        said = f"the page has no figure beside it, which needs matplotlib: {install_command('viz')}."
+        say(f"samp: {said}", err=True)
         return [page]
     with whole(figure) as unfinished:
         notes = {"samp": json.dumps(told)}  # the numbers travel in the file, as with `samp explain`

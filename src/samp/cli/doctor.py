@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from samp.cli.terminal import say, say_block
+
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="The findings as one JSON object.")
@@ -25,12 +27,12 @@ def doctor(as_json: bool) -> None:
     for heading, findings in examine():
         found[heading] = findings
         if not as_json:
-            click.echo(f"{_block(heading, findings)}\n")
+            say_block(f"{_block(heading, findings)}\n")
     fine = well(found)
     if as_json:
-        click.echo(json.dumps({**found, "well": fine}))
+        say(json.dumps({**found, "well": fine}))
     else:
-        click.echo("All is well." if fine else "Something is wrong: see the self-check above.")
+        say("All is well." if fine else "Something is wrong: see the self-check above.")
     sys.exit(0 if fine else 1)
 
 

@@ -19,6 +19,7 @@ from samp.cli.options import (
     speed_option,
     target_option,
 )
+from samp.cli.terminal import say, say_block
 
 if TYPE_CHECKING:
     from samp.speed import Speed
@@ -70,29 +71,48 @@ def explain(
       samp explain photos/ --top 3 --format html --out why --json
     """
     from samp import photos
-    from samp.cli.explaining import Explainer, explain_all
-    from samp.cli.output import make_room, places
+    from samp.cli.places import check_room, make_room, places
 
+    # What was typed is checked first: torch and the model take seconds to load.
     if target is not None and top > 1:
         raise ValueError("give --target or --top, not both: --top explains the best classes.")
+    how.check()
+    model.check()
     paths = photos.find(photo or [photos.embedded()])
-    if not any(path.is_file() for path in paths):
-        photos.read(paths[0])  # says what is wrong before a model is loaded
+    _check_any_readable(paths)
     several = paths != list(photo or paths) or len(paths) > 1
     files, form = places(paths, out, form, several)
-    make_room(files, several)
-    method = how.method()
-    explainer = Explainer(model.load(), method, how.seed, target, top, speed)
+    check_room(files)
+    if others := photos.left_out(photo):
+        say(f"samp: {others}.", err=True)
+
+    from samp.cli.explaining import Explainer, explain_all
+
+    explainer = Explainer(model.load(), how.method(), how.seed, target, top, speed)
+    make_room(files)
     done = explain_all(explainer, list(zip(paths, files, strict=True)), form, _as_json if as_json else _in_words)
     if done < len(paths):
         if len(paths) > 1:  # of one, why has been said
-            click.echo(f"samp: {len(paths) - done} of {len(paths)} photos could not be explained.", err=True)
+            say(f"samp: {len(paths) - done} of {len(paths)} photos could not be explained.", err=True)
         sys.exit(1 if done else 2)
+
+
+def _check_any_readable(paths: list[Path]) -> None:
+    """Raise what is wrong with the first, if none can be read; one of several is reported when its turn comes."""
+    from samp import photos
+
+    problems = []
+    for path in paths:
+        try:
+            return photos.check_readable(path)
+        except (OSError, photos.UnreadableError) as error:
+            problems.append(error)
+    raise problems[0]
 
 
 def _as_json(told: list[dict[str, Any]]) -> None:
     for one in told:
-        click.echo(json.dumps(one))
+        say(json.dumps(one))
 
 
 def _in_words(told: list[dict[str, Any]]) -> None:
@@ -101,4 +121,4 @@ def _in_words(told: list[dict[str, Any]]) -> None:
 
     for one in told:
         if "error" not in one:
-            click.echo(shown({"photo": one["photo"], **lines(one), "written": one["out"]}))
+            say_block(shown({"photo": one["photo"], **lines(one), "written": one["out"]}))

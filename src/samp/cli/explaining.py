@@ -18,6 +18,7 @@ from samp.cli.asking import Asked, ask
 from samp.cli.facts import facts
 from samp.cli.output import write
 from samp.cli.progress import Progress, expected_rows
+from samp.cli.terminal import say
 from samp.files import UnwritableError
 from samp.methods import Method
 from samp.models import Classifier
@@ -79,7 +80,7 @@ def explain_all(
             if not isinstance(error, UnwritableError):
                 progress.photos -= 1  # one that costs nothing is not to come
             said = plain(error)
-            click.echo(f"samp: {said}", err=True)
+            say(f"samp: {said}", err=True)
             tell([{"photo": click.format_filename(path), "error": said}])
         else:
             tell([{**one, "out": click.format_filename(file)} for one in told])

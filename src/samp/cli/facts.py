@@ -11,6 +11,7 @@ import torch
 
 from samp.attribution import Attribution
 from samp.cli.asking import Asked
+from samp.cli.terminal import printable
 from samp.models import Classifier
 from samp.models.outputs import kind
 from samp.wording import residual_words, score_source
@@ -73,13 +74,13 @@ def lines(told: dict[str, Any]) -> dict[str, str]:
 
 
 def shown(words: Mapping[str, str]) -> str:
-    """Labels and words as lines for a terminal.
+    """Labels and words as lines for a terminal, each word in one line whatever is in it.
 
     >>> print(shown({"class": "cat (3)", "gradients": "14"}))
     class:     cat (3)
     gradients: 14
     """
-    return "\n".join(f"{name + ':':<11}{value}" for name, value in words.items())
+    return "\n".join(f"{name + ':':<11}{printable(value)}" for name, value in words.items())
 
 
 def title(told: dict[str, Any]) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import click
 
+from samp.cli.terminal import say_block
+
 
 @click.command()
 def methods() -> None:
-    """List all methods: name, settings, source, cost and promises, as a Markdown table.
+    """List all methods: name, settings, source, cost and promises, as a Markdown table; then other names for them.
 
     Example: samp methods
     """
+    from samp.method_names import other_names
     from samp.methods import table
 
-    click.echo(table())
+    say_block(f"{table()}\n\nOther names that are understood: {other_names()}.")

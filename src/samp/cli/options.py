@@ -27,6 +27,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
+from samp.cli.terminal import say
+from samp.method_names import METHODS, method_name
+from samp.names import look_up
+
 if TYPE_CHECKING:
     from samp.methods import Method
     from samp.models import Classifier
@@ -37,7 +41,9 @@ DTYPES = ("float32", "float64", "bfloat16", "float16")
 ABOUT = """The default method, coupled, is our own: one walk both ways, whose credit sums to the change of the score.
 --quality says how finely it walks: standard if left out (fine in samp play), draft at half the gradients, fine at about
 four times as many. --method samp++ is the paper's method."""
-QUALITIES = ("draft", "standard", "fine")  # known here, so that --help need not import torch
+# Known here, so that --help and what is wrong with an option need not wait for torch.
+QUALITIES = ("draft", "standard", "fine")
+BASELINES = ("black", "white", "uniform", "gaussian", "blurred")
 # Options that set a field of the method, and the name of that field.
 SETTINGS = {
     "quality": "quality",
@@ -64,6 +70,12 @@ class ModelOptions:
     device: str = "cpu"
     dtype: str = "float32"
 
+    def check(self) -> None:
+        """Raise FileNotFoundError if a file that it names is not there: known before torch is imported."""
+        for option, path in (("--weights", self.weights), ("--classes", self.classes)):
+            if path is not None and not path.exists():
+                raise FileNotFoundError(f"{option} {path} is not a file: check its name and folder.")
+
     def load(self) -> Classifier:
         """The classifier, in evaluation mode on its device; what had to be assumed is said on stderr."""
         import torch
@@ -77,7 +89,7 @@ class ModelOptions:
         if classifier.assumed:
             taken = ", ".join(f"{name} {getattr(classifier, name)}" for name in classifier.assumed)
             options = ", ".join(f"--{name}" for name in classifier.assumed)
-            click.echo(
+            say(
                 f"samp: {classifier.name} does not say how it is fed; as for ImageNet: {taken} (set by {options}).",
                 err=True,
             )
@@ -98,21 +110,37 @@ class MethodOptions:
     step: int | None = None
     seed: int = 0
 
-    def method(self, name: str | None = None) -> Method:
-        """The method (or another, by its name) with these settings, or one sentence on a setting it does not have."""
-        from samp.methods import named
+    @property
+    def known_name(self) -> str:
+        """The method's own name, where another was typed."""
+        return method_name(self.name)
 
-        method: Any = named(name or self.name)
-        given = {option: getattr(self, option) for option in SETTINGS if getattr(self, option) is not None}
-        own = {field.name for field in fields(method)}
-        for option in given:
+    def check(self) -> None:
+        """Raise ValueError for an unknown method or a setting that it does not have: known before torch is imported."""
+        own = METHODS[self.known_name]
+        for option in self._given():
             if SETTINGS[option] not in own:
                 has = ", ".join(f"--{o}" for o, field in SETTINGS.items() if field in own) or "none of these settings"
-                raise ValueError(f"{name or self.name} takes no --{option}: it has {has}.")
-        if "baseline" in given:
-            given["baseline"] = parsed_baseline(given["baseline"])
+                raise ValueError(f"{self.name} takes no --{option}: it has {has}.")
+        if self.baseline is not None:
+            for word in self.baseline.split(","):
+                baseline_word(word)
+
+    def method(self) -> Method:
+        """Return the method with these settings; raise ValueError for a setting that it does not have."""
+        from samp.methods import named
+
+        self.check()
+        given = self._given()
+        if self.baseline is not None:
+            given["baseline"] = parsed_baseline(self.baseline)
+        method: Any = named(self.name)
         changed: Method = replace(method, **{SETTINGS[option]: value for option, value in given.items()})
         return changed
+
+    def _given(self) -> dict[str, Any]:
+        """The settings that were asked for, by their options."""
+        return {option: getattr(self, option) for option in SETTINGS if getattr(self, option) is not None}
 
 
 def numbers(kind: type[int] | type[float], *counts: int) -> Callable[[str], tuple[float, ...]]:
@@ -143,21 +171,24 @@ def parsed_baseline(words: str) -> Any:
     """
     from samp.baselines import named
 
-    def one(word: str) -> Any:
-        try:
-            number = float(word)
-        except ValueError:
-            return named(word)
-        return named(number)
-
-    parts = tuple(one(word.strip()) for word in words.split(","))
+    parts = tuple(named(baseline_word(word)) for word in words.split(","))
     return parts[0] if len(parts) == 1 else parts
 
 
-def _method_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from samp.methods import names
+def baseline_word(word: str) -> str | float:
+    """Return a word of --baseline as the name or the number that it is; raise ValueError for any other.
 
-    return [CompletionItem(name) for name in names() if name.startswith(incomplete)]
+    >>> baseline_word(" black"), baseline_word("0.5")
+    ('black', 0.5)
+    """
+    try:
+        return float(word)
+    except ValueError:
+        return look_up(word.strip(), {name: name for name in BASELINES}, "baseline")
+
+
+def _method_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(name) for name in METHODS if name.startswith(incomplete)]
 
 
 target_option = click.option("--target", help="Class to explain, by name or number; the predicted one if left out.")
@@ -177,10 +208,14 @@ MODEL_OPTIONS = (
         show_default=True,
         help="efficientnet_lite0 (extra demo); mobilenet_v2, squeezenet1_1 or resnet50 with --weights; "
         "torchvision:NAME, timm:NAME or hf:NAME of those packages, which download weights unless --weights gives them; "
-        "package.module:factory, your code; or a TorchScript or torch.export (.pt2) file.",
+        "package.module:factory, your code; or, with --trust, a TorchScript, torch.export (.pt2) or pickled file.",
     ),
     click.option("--weights", type=PATH, help="Weights for it: a safetensors file or a checkpoint of torch."),
-    click.option("--trust", is_flag=True, help="Open pickles that may run code of their maker's."),
+    click.option(
+        "--trust",
+        is_flag=True,
+        help="Open files that are code (TorchScript, .pt2, pickles of more than tensors): only if you trust the maker.",
+    ),
     click.option("--size", type=numbers(int, 1, 2), metavar="N[,N]", help="Input in pixels: 224, or height,width."),
     click.option(
         "--mean",
@@ -216,9 +251,15 @@ METHOD_OPTIONS = (
         help="black, white, uniform, gaussian, blurred or a number, in the space the model is fed; "
         "two with a comma between are for deletion and insertion.",
     ),
-    click.option("--eta", type=float, help="Longest step as a ratio of the walk; samp++ draws finer maps with 0.02."),
-    click.option("--momentum", type=float, help="Weight of earlier gradients, from 0 to below 1."),
-    click.option("--step", type=int, help="Pixels that move per step."),
+    click.option(
+        "--eta",
+        type=click.FloatRange(0, min_open=True),
+        help="Longest step as a ratio of the walk; samp++ draws finer maps with 0.02.",
+    ),
+    click.option(
+        "--momentum", type=click.FloatRange(0, 1, max_open=True), help="Weight of earlier gradients, from 0 to below 1."
+    ),
+    click.option("--step", type=click.IntRange(1), help="Pixels that move per step."),
     click.option(
         "--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Of everything random."
     ),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from samp.cli.options import ABOUT, PATH, MethodOptions, ModelOptions, method_options, model_options, target_option
+from samp.cli.terminal import say_block
 
 if TYPE_CHECKING:
     from samp.cli.asking import Asked
@@ -43,20 +44,26 @@ def play(
       samp play cat.jpg --out cat.html
       samp play cat.jpg --method ig --baseline blurred --target tabby
     """
+    from samp import photos
+    from samp.cli.places import check_room, make_room, places
+
+    path = photo or photos.embedded()
+    how.check()
+    model.check()
+    photos.check_readable(path)
+    (file,), _ = places([path], out, "html", folder=False)
+    check_room([file])
+
     from samp import player
     from samp.cli.asking import ask
     from samp.cli.facts import shown
-    from samp.cli.output import make_room, places
-    from samp.photos import embedded
 
-    path = photo or embedded()
-    (file,), _ = places([path], out, "html", folder=False)
-    make_room([file], folder_is_ours=False)
     method = _walking(how)
     asked = ask(path, model.load(), target)
+    make_room([file])
     page, lines = _played(asked, method, how.seed, frames)
     player.save(page, file)
-    click.echo(shown({**lines, "written": f"{click.format_filename(file)} ({len(page) / 1e6:.1f} MB)"}))
+    say_block(shown({**lines, "written": f"{file} ({len(page) / 1e6:.1f} MB)"}))
 
 
 def _walking(how: MethodOptions) -> Method:
@@ -69,9 +76,9 @@ def _walking(how: MethodOptions) -> Method:
 
 def _finely(how: MethodOptions) -> MethodOptions:
     """The options, with short steps for the methods whose own are long, unless they say how long."""
-    if how.name == "coupled" and {how.quality, how.eta, how.step} == {None}:
+    if how.known_name == "coupled" and {how.quality, how.eta, how.step} == {None}:
         return replace(how, quality=QUALITY)
-    return replace(how, eta=ETA) if how.name == "samp++" and how.eta is None else how
+    return replace(how, eta=ETA) if how.known_name == "samp++" and how.eta is None else how
 
 
 def _played(asked: Asked, method: Method, seed: int, frames: int) -> tuple[str, dict[str, str]]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from torch import nn
 
+from samp.cli.terminal import printable
 from samp.methods.coupled import Coupled
 
 QUIET = 2.0  # seconds before anything is shown
@@ -73,7 +74,8 @@ class Progress:
         which = f"photo {self.done + 1} of {self.photos}, " if self.photos > 1 else ""
         left = self.left(elapsed)
         time_left = f"about {duration(left)} left" if left is not None else "time left unknown"
-        words = f"samp: {which}{self.photo}: {self.rows} model evaluations in {duration(elapsed)}, {time_left}"
+        name = printable(self.photo)
+        words = f"samp: {which}{name}: {self.rows} model evaluations in {duration(elapsed)}, {time_left}"
         print(
             f"\r\x1b[K{words}" if self.terminal else words,
             end="" if self.terminal else "\n",

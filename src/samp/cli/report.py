@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from samp.cli.options import PATH
+from samp.cli.terminal import say
 
 
 @click.command()
@@ -25,7 +26,6 @@ def report(folder: Path, out: Path | None, pictures: bool, check: bool) -> None:
 
     Example: samp report why --pictures
     """
-    from samp.cli import plain
     from samp.cli.report_page import damage, page
     from samp.files import whole
     from samp.runs import load
@@ -35,7 +35,7 @@ def report(folder: Path, out: Path | None, pictures: bool, check: bool) -> None:
     words = page(run, pictures)
     with whole(place) as unfinished:
         unfinished.write_text(words, encoding="utf-8")
-    click.echo(f"written: {plain(place)}")
+    say(f"written: {place}")
     if run.damaged:
-        click.echo(f"samp: {damage(run.damaged)}", err=True)
+        say(f"samp: {damage(run.damaged)}", err=True)
         sys.exit(1)

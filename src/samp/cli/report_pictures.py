@@ -32,9 +32,9 @@ def _found(run: Run, ids: Sequence[str]) -> dict[str, Image.Image]:
     try:
         source = _source(run.about["source"])
         entries = {entry.id: entry for entry in source.entries()}
+        feeding = _feeding(run)
     except (OSError, ValueError, ImportError, TypeError):
         return {}
-    feeding = _feeding(run)
     found = {}
     with quietly():
         for name in ids:

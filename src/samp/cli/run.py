@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import signal
 import sys
 import threading
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
@@ -16,6 +16,7 @@ import click
 
 from samp.cli.options import ABOUT, PATH, MethodOptions, ModelOptions, method_options, model_options, speed_option
 from samp.cli.run_progress import Progress
+from samp.cli.terminal import say, say_traceback
 
 if TYPE_CHECKING:
     from samp.runs.models import Model
@@ -92,6 +93,12 @@ def run(
       samp run 'shards/*.tar' --out why --workers 8 --gpus-per-worker 1 --device cuda --address auto
       samp report why
     """
+    how.check()
+    model.check()
+    place = data.expanduser()
+    if not place.exists() and not glob.glob(str(place), recursive=True):
+        raise FileNotFoundError(f"{data} is not there: give a folder, a list (.csv, .parquet) or tars.")
+
     from samp.runs import BrokenRunError, Crew
     from samp.runs import run as explain_all
 
@@ -133,7 +140,7 @@ def ended_by_sigterm() -> Iterator[None]:
         yield
     except SystemExit as ended:
         if ended.code == TERMINATED:
-            click.echo("samp: ended by SIGTERM; what was written before is whole.", err=True)
+            say("samp: ended by SIGTERM; what was written before is whole.", err=True)
         raise
     finally:
         if here:
@@ -141,14 +148,14 @@ def ended_by_sigterm() -> Iterator[None]:
 
 
 def _broke(error: BrokenRunError) -> NoReturn:
-    from samp.cli import debugging, plain, sentence
+    from samp.cli import debugging, sentence
     from samp.runs.summary import BROKE
 
     cause = error.__cause__
     if cause is not None and debugging():
-        click.echo(plain("".join(traceback.format_exception(cause)).rstrip()), err=True)
+        say_traceback(cause)
     said = sentence(cause) if isinstance(cause, Exception) else str(error)
-    click.echo(f"samp: the run broke: {said}", err=True)
+    say(f"samp: the run broke: {said}", err=True)
     sys.exit(BROKE)
 
 
@@ -167,22 +174,21 @@ def _model(options: ModelOptions) -> Model:
 
 
 def _tell(summary: Summary, as_json: bool) -> None:
-    from samp.cli import plain
     from samp.cli.progress import duration
     from samp.runs.shards import listed
 
     for name, why in list(summary.failures.items())[:TOLD]:
-        click.echo(f"samp: {plain(name)}: {plain(why)}", err=True)
+        say(f"samp: {name}: {why}", err=True)
     if len(summary.failures) > TOLD:
-        click.echo(f"samp: … and {len(summary.failures) - TOLD} more; each has its reason in its row.", err=True)
+        say(f"samp: … and {len(summary.failures) - TOLD} more; each has its reason in its row.", err=True)
     for why in dict.fromkeys(summary.lost.values()):
         shards = [shard for shard, said in summary.lost.items() if said == why]
-        click.echo(f"samp: {listed(shards, TOLD)} could not be finished: {plain(why)}", err=True)
+        say(f"samp: {listed(shards, TOLD)} could not be finished: {why}", err=True)
     if as_json:
-        click.echo(json.dumps(summary.plain()))
+        say(json.dumps(summary.plain()))
         return
     before = f", {summary.found} of them before," if summary.found else ""
-    click.echo(
+    say(
         f"explained {summary.explained} of {summary.inputs} inputs{before} in {duration(summary.seconds)} "
-        f"into {plain(summary.folder)}"
+        f"into {summary.folder}"
     )

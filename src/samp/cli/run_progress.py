@@ -18,12 +18,13 @@ QUIET, REDRAWN, REPEATED = 2.0, 0.2, 30.0  # seconds: before anything is shown, 
 class Progress:
     """How many inputs are done, how fast, how long it will take and how many failed.
 
-    A thread shows it: a shard may take minutes, in which a run should look alive.
+    A thread shows it: a batch may take minutes, in which a run should look alive.
     """
 
     def __init__(self) -> None:
         self.started = self.told = self.shown = time.monotonic()
         self.began: float | None = None
+        self.reached = 0
         self.drawn, self.terminal = False, sys.stderr.isatty()
         self.count: Count | None = None
         self.over = threading.Event()
@@ -40,10 +41,9 @@ class Progress:
             click.echo("\r\x1b[K", err=True, nl=False)
 
     def hear(self, count: Count) -> None:
-        """A shard is done, or the run begins."""
-        self.count, self.told = count, time.monotonic()
-        if count.done and self.began is None:  # work began when that shard did: before it, workers and models started
-            self.began = max(self.told - count.first_took, self.started)
+        """A batch or a shard is done, or the run begins."""
+        self.count = count
+        self._note(time.monotonic())
 
     def show(self) -> None:
         """Now and then, a line: redrawn on a terminal."""
@@ -52,9 +52,19 @@ class Progress:
         if self.count is None or now - self.started < QUIET or (self.drawn and now - self.shown < between):
             return
         self.shown, self.drawn = now, True
+        self.count.refresh()
+        self._note(now)
         worked = 0.0 if self.began is None else self.told - self.began
         words = f"samp: {progress_words(self.count, worked, now - self.told, now - self.started)}"
         click.echo(f"\r\x1b[K{words}" if self.terminal else words, err=True, nl=not self.terminal)
+
+    def _note(self, now: float) -> None:
+        """Remember when the run came so far, and when its work began: before that, workers and models started."""
+        if self.count is None or self.count.done == self.reached:
+            return
+        self.reached, self.told = self.count.done, now
+        if self.began is None:
+            self.began = max(now - self.count.first_took, self.started)
 
     def _watch(self) -> None:
         while not self.over.wait(REDRAWN):
@@ -62,11 +72,11 @@ class Progress:
 
 
 def progress_words(count: Count, worked: float, since: float, seconds: float) -> str:
-    """How far a run is after so many seconds, `worked` of them from its first shard's begin to its last one's end.
+    """How far a run is after so many seconds, `worked` of them from its first batch's begin to its last one's end.
 
     That was `since` seconds ago. The pace is that of inputs that were explained: one that cannot be read takes no time.
     What other workers have under way counts as half done; else the time left would be far too long until each of them
-    has done a few shards.
+    has done a few batches.
 
     >>> from samp.runs.summary import Count
     >>> count = Count(inputs=101, found=20, explained=60, failures={"a": "no photo"})
@@ -80,4 +90,4 @@ def progress_words(count: Count, worked: float, since: float, seconds: float) ->
     if rate:
         left = (count.left - count.under_way) / rate - since
         words += [f"{rate:.1f}/s" if rate >= 0.1 else f"{60 * rate:.1f}/min", f"about {duration(max(left, 1))} left"]
-    return ", ".join([*words, *([f"{len(count.failures)} failed"] if count.failures else [])])
+    return ", ".join([*words, *([f"{count.failed} failed"] if count.failed else [])])

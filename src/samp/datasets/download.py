@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from samp.datasets.places import ADVICE
+from samp.installing import install_command
 from samp.names import look_up
 
 
@@ -175,7 +176,7 @@ def _pooch() -> tuple[Any, type[Exception]]:
         import pooch
         from requests import RequestException
     except ImportError as error:
-        raise ImportError("downloads need the package pooch: pip install 'samp[bench]'.") from error
+        raise ImportError(f"downloads need the package pooch: {install_command('bench')}.") from error
     pooch.get_logger().setLevel(logging.WARNING)
     return pooch, RequestException
 

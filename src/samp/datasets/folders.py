@@ -13,7 +13,7 @@ from PIL import Image
 from samp.datasets.images import Entry, Images
 from samp.datasets.label_files import read_labels
 from samp.datasets.places import missing
-from samp.photos import SUFFIXES, UnreadableError, read
+from samp.photos import UnreadableError, is_photo, read
 
 if TYPE_CHECKING:
     from samp.metrics.boxes import Annotation, Size
@@ -123,7 +123,7 @@ def labelled(folder: Path) -> tuple[list[Entry], tuple[str, ...]]:
 
 
 def _is_photo(found: os.DirEntry[str]) -> bool:
-    return not found.name.startswith(".") and Path(found.name).suffix.lower() in SUFFIXES and found.is_file()
+    return is_photo(found.name) and found.is_file()
 
 
 def _has_photos(folder: Path) -> bool:

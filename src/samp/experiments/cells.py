@@ -18,6 +18,7 @@ from samp.methods import Method, named
 from samp.metrics.completeness import completeness_of
 from samp.metrics.concentration import gini, top_share
 from samp.metrics.deletion_insertion import deletion_insertion
+from samp.metrics.protocols import PROTOCOLS
 
 Column = list[Any]
 
@@ -105,7 +106,19 @@ def _words(name: str, value: Any) -> Any:
         return value.name
     if name == "method":
         return repr(named(value))
+    if name == "protocol" and value is not None:
+        return _protocol_words(value)
     return value if isinstance(value, str | int | float | None) else repr(value)
+
+
+def _protocol_words(name: str) -> str:
+    """A protocol by its name and its fills: numbers measured when the name meant other fills are not taken for these.
+
+    >>> _protocol_words("diffid")
+    'diffid(fill=RemainingMean(), start=RemainingMean())'
+    """
+    chosen = PROTOCOLS[name]
+    return f"{name}(fill={chosen.fill!r}, start={chosen.start!r})"
 
 
 def numbers(values: Tensor) -> Column:

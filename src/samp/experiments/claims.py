@@ -12,6 +12,7 @@ import numpy as np
 
 from samp.experiments.sections import SURE, State
 from samp.experiments.shown import p_value
+from samp.installing import install_command
 from samp.metrics.intervals import Bootstrap
 from samp.metrics.statistics import Summary, paired
 
@@ -89,5 +90,5 @@ def _scipy_stats() -> Any:
         return import_module("scipy.stats")
     except ImportError as error:
         raise ImportError(
-            "Mann and Whitney's test is scipy's, which is not installed: pip install 'samp[metrics]'."
+            f"Mann and Whitney's test is scipy's, which is not installed: {install_command('metrics')}."
         ) from error

@@ -43,6 +43,8 @@ class Choice:
     part: int = 20
     models: Path | None = None
     """Where trained nets are kept; the results' own folder if left out."""
+    trust: bool = False
+    """Open checkpoints that hold more than tensors, and so may run code."""
 
     def __post_init__(self) -> None:
         for name in ("limit", "part"):

@@ -51,7 +51,7 @@ def _found(name: str, choice: Choice) -> Classifier:
 
         return classifier_of(made, choice.device)
     if name in CHECKPOINTS:
-        return models.load(name, choice.weights or _checkpoint(name, choice))
+        return models.load(name, choice.weights or _checkpoint(name, choice), trust=choice.trust)
     return models.load(name)
 
 

@@ -11,6 +11,7 @@ from samp.experiments.lab import Choice, Lab
 from samp.experiments.report import write_report
 from samp.experiments.running import Failed, Say, run, why
 from samp.experiments.store import Store
+from samp.installing import install_command
 
 
 def run_and_report(
@@ -63,7 +64,7 @@ def follow(
 
 def _not_drawn(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("matplotlib"):
-        return "figures are drawn by matplotlib, which is not installed: pip install 'samp[viz]'."
+        return f"figures are drawn by matplotlib, which is not installed: {install_command('viz')}."
     return why(error)
 
 

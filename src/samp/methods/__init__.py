@@ -11,12 +11,15 @@ from typing import ClassVar, Protocol
 from samp.attribution import Attribution
 from samp.baselines import Blurred, black
 from samp.follow import Run
+from samp.method_names import method_name
 from samp.methods import (
     blur_ig,
     cam,
     captum_adapters,
     coupled,
+    gradient,
     guided_ig,
+    idgi,
     ig2,
     propagation,
     random_map,
@@ -29,7 +32,6 @@ from samp.methods.coupled import Coupled
 from samp.methods.integrated_gradients import IG
 from samp.methods.manipulation import SAMP, SAMPPlusPlus
 from samp.methods.result import About
-from samp.names import look_up
 from samp.problem import Problem
 
 __all__ = ["IG", "SAMP", "Coupled", "Method", "SAMPPlusPlus", "named", "names", "table"]
@@ -50,10 +52,12 @@ NAMED: dict[str, Method] = {
     "ig": IG(),
     "ig-blurred": IG(baseline=Blurred()),
     "ig-both": IG(direction="both", baseline=(black, Blurred())),
+    **idgi.METHODS,
     **blur_ig.METHODS,
     **guided_ig.METHODS,
     **spectral_ig.METHODS,
     **ig2.METHODS,
+    **gradient.METHODS,
     **propagation.METHODS,
     **cam.METHODS,
     **smoothgrad.METHODS,
@@ -74,13 +78,13 @@ def names() -> list[str]:
 
 
 def named(method: str | Method) -> Method:
-    """The method of this name, or the method itself.
+    """The method of this name, or the method itself; "Grad-CAM" or "integrated_gradients" are understood too.
 
     >>> named("samp")
     SAMP(pixels_per_step=None, eta=None, momentum=0.0, credit='momentum', direction='both', baseline=None, steps=None)
     """
     if isinstance(method, str):
-        return look_up(method, NAMED, "method")
+        return NAMED[method_name(method)]
     if not callable(getattr(method, "attribute", None)) or isinstance(method, type):
         raise TypeError(f"a method is a name or an object such as samp.SAMP(), not {method!r}.")
     return method

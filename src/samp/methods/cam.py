@@ -1,29 +1,26 @@
 """Class activation maps: the last convolution's channels, weighted by what they mean to the score, and enlarged.
 
 All three are the sum Σ_k w_k A_k over the channels A_k of one layer; they differ in the weights w_k. The layer is the
-net's last feature map unless it is named. Hooks are set for one forward pass and removed again.
+net's last feature map unless it is named (see `feature_maps`).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.batches import Batches
 from samp.follow import Run
+from samp.methods.feature_maps import Place, find_place, replaced_output, uncompiled
 from samp.methods.result import About, only_images, over_channels, result
-from samp.names import look_up
 from samp.problem import Problem
 
-CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
 FAR = -10.0  # CAM's gradient is also taken at this multiple of the features: a bend in the head shows there
 
 
@@ -37,6 +34,7 @@ class CAM:
     score without its bias. `layer` is a module's name; `None` takes the last one with a feature map.
 
     >>> import samp
+    >>> from torch import nn
     >>> net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 5))
     >>> result = samp.explain(net.eval(), torch.rand(2, 3, 8, 8), method=CAM())
     >>> result.map.shape, result.method
@@ -65,6 +63,7 @@ class GradCAM:
     last one with a feature map, as the paper does.
 
     >>> import samp
+    >>> from torch import nn
     >>> net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 5)).eval()
     >>> result = samp.explain(net, torch.rand(2, 1, 8, 8), method=GradCAM())
     >>> result.map.shape, result.method
@@ -94,6 +93,7 @@ class GradCAMPlusPlus(GradCAM):
     same for all pixels of a sample and left out, since it overflows for large scores. Positions with g = 0 get α = 0.
 
     >>> import samp
+    >>> from torch import nn
     >>> net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 5)).eval()
     >>> samp.explain(net, torch.rand(2, 1, 8, 8), method=GradCAMPlusPlus()).map.shape
     torch.Size([2, 8, 8])
@@ -111,21 +111,12 @@ class GradCAMPlusPlus(GradCAM):
 METHODS: dict[str, CAM | GradCAM] = {"cam": CAM(), "gradcam": GradCAM(), "gradcam++": GradCAMPlusPlus()}
 
 
-@dataclass(frozen=True, eq=False)
-class Place:
-    """Where features are taken: the `call`-th call of this module in a forward pass (modules may be reused)."""
-
-    name: str
-    module: nn.Module
-    call: int
-
-
 def _attribute(
     method: CAM | GradCAM, problem: Problem, run: Run, check: Callable[[Problem, Place], None] | None = None
 ) -> Attribution:
     image = only_images(problem, method)
     batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device)
-    problem = problem.settled(batches)
+    problem = replace(problem.settled(batches), model=uncompiled(problem.model))
     place = find_place(problem, method.layer, type(method).__name__)
     if check:
         check(problem, place)
@@ -151,77 +142,12 @@ def features_and_gradient(problem: Problem, place: Place, samples: Tensor, scale
         kept.append((output.detach() * scale).requires_grad_())
         return kept[-1].clone()
 
-    with torch.inference_mode(False), torch.enable_grad(), _replaced(place, keep):
+    with torch.inference_mode(False), torch.enable_grad(), replaced_output(place, keep):
         score = problem.watch(problem.score(problem.output(problem.x[samples], samples), samples), samples)
         (gradient,) = torch.autograd.grad(score.sum(), kept, allow_unused=True) if score.requires_grad else (None,)
     if gradient is None:
         raise ValueError(f"the score does not depend on the output of layer {place.name!r}: pass another layer.")
     return kept[0].detach().to(problem.x.dtype), gradient.to(problem.x.dtype)
-
-
-def find_place(problem: Problem, layer: str | None, method: str) -> Place:
-    """The named layer, else the last module that gives a feature map; found by a forward pass of one sample."""
-    model = problem.model
-    if not isinstance(model, nn.Module):
-        raise ValueError(f"{method} looks inside the model, which must be an nn.Module, not {type(model).__name__}.")
-    named = dict(model.named_modules())
-    chosen = named if layer is None else {layer: look_up(layer, named, "layer")}
-    maps, convolved = _feature_maps(problem, chosen)
-    if layer is not None and not maps:
-        raise ValueError(f"layer {layer!r} gives no b k h w feature map: name a convolution or what follows one.")
-    if not maps or not (convolved or layer):
-        raise ValueError(
-            f"{method} found no convolution layer with a b k h w feature map in {type(model).__name__}: "
-            "name one by layer=..., or use another method, such as 'coupled' or 'ig'."
-        )
-    return maps[-1]
-
-
-def _feature_maps(problem: Problem, modules: dict[str, nn.Module]) -> tuple[list[Place], bool]:
-    """Calls that gave a feature map of more than one position, in order, from the first convolution on if any.
-
-    The net itself is none of them, unless it was asked for by its name "".
-    """
-    maps: list[Place] = []
-    calls = dict.fromkeys(modules, 0)
-    convolved = False
-
-    def listener(name: str) -> Callable[..., None]:
-        def hear(module: nn.Module, inputs: Any, output: Any) -> None:
-            nonlocal convolved
-            calls[name] += 1
-            convolved = convolved or isinstance(module, CONVOLUTIONS)
-            wanted = (convolved and name) or len(modules) == 1
-            if wanted and isinstance(output, Tensor) and output.ndim == 4 and math.prod(output.shape[2:]) > 1:
-                maps.append(Place(name, module, calls[name]))
-
-        return hear
-
-    handles = [module.register_forward_hook(listener(name)) for name, module in modules.items()]
-    try:
-        with torch.no_grad():
-            problem.output(problem.x[:1], torch.zeros(1, dtype=torch.long, device=problem.x.device))
-    finally:
-        for handle in handles:
-            handle.remove()
-    return maps, convolved
-
-
-@contextmanager
-def _replaced(place: Place, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
-    """For one forward pass: the output of this call of the module goes through `change`."""
-    calls = 0
-
-    def hook(module: nn.Module, inputs: Any, output: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        return change(output) if calls == place.call else None
-
-    handle = place.module.register_forward_hook(hook)
-    try:
-        yield
-    finally:
-        handle.remove()
 
 
 def _check_head(problem: Problem, place: Place) -> None:

@@ -2,14 +2,16 @@
 
 Captum is handed all samples at once (LIME: one by one) and, but for Occlusion, never sees them: its input is one switch
 per group, 1 for the sample's own elements and 0 for the baseline's. Random orders are shared by all samples and draws
-start from the seed, so a sample's result does not depend on its neighbours. A group's value is shared by its elements
-in equal parts.
+start from the seed, so a sample's result does not depend on its neighbours. Captum would draw from the generator that
+the whole process shares; here it draws from one of its own. A group's value is shared by its elements in equal parts.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -20,6 +22,7 @@ from torch import Tensor
 from samp.attribution import Attribution
 from samp.baselines import black, named
 from samp.follow import Run
+from samp.installing import install_command
 from samp.methods.checks import check_counts, check_numbers, check_open_counts
 from samp.methods.path_settings import wrapped
 from samp.methods.perturbing import Asked, Score, in_patches, patch_side, superpixels
@@ -67,6 +70,7 @@ class Shapley:
 
         def explain(score: Score, at_once: int, switches: Tensor) -> Tensor:
             peer = _captum().ShapleyValueSampling(score)
+            peer.permutation_generator = partial(_draw_orders, run.seed)
             values: Tensor = peer.attribute(switches, n_samples=self.samples, perturbations_per_eval=at_once)
             return values
 
@@ -150,7 +154,10 @@ class LIME:
 
         def explain(score: Score, at_once: int, switches: Tensor) -> Tensor:
             peer = _captum().Lime(
-                score, interpretable_model=ScaledLasso(float(self.alpha)), similarity_func=self._similarity
+                score,
+                interpretable_model=ScaledLasso(float(self.alpha)),
+                similarity_func=self._similarity,
+                perturb_func=partial(_draw_switches, torch.Generator().manual_seed(run.seed)),
             )
             values: Tensor = peer.attribute(switches, n_samples=self.samples, perturbations_per_eval=at_once)
             return values
@@ -233,12 +240,14 @@ class ScaledLasso:
         self.alpha = alpha
 
     def fit(self, samples: Any) -> None:
-        """Fit the one batch (switches, scores, weights) that Captum hands over."""
-        ((switches, scores, weights),) = [[t.double().numpy() for t in batch] for batch in samples]
+        """Fit the data (switches, scores, weights) of the loader that Captum hands over."""
+        # not by the loader, which would draw from torch's shared generator
+        switches, scores, weights = (t.double().numpy() for t in samples.dataset[:])
         mean = np.average(scores, weights=weights)
         spread = np.sqrt(np.average((scores - mean) ** 2, weights=weights)) or 1.0
         linear = import_module("sklearn.linear_model")
-        model = linear.Lasso(alpha=self.alpha) if self.alpha else linear.LinearRegression()
+        # features are taken in turn, so nothing depends on the state; without one, NumPy's shared one would move
+        model = linear.Lasso(alpha=self.alpha, random_state=0) if self.alpha else linear.LinearRegression()
         model.fit(switches, (scores - mean) / spread, sample_weight=weights)
         self.weights = torch.from_numpy(model.coef_ * spread)
 
@@ -246,8 +255,22 @@ class ScaledLasso:
         return self.weights
 
 
+def _draw_orders(seed: int, features: int, samples: int) -> Iterator[list[int]]:
+    """So many random orders of the features."""
+    generator = torch.Generator().manual_seed(seed)
+    for _ in range(samples):
+        yield torch.randperm(features, generator=generator).tolist()
+
+
+def _draw_switches(generator: torch.Generator, original: Tensor, **settings: Any) -> Tensor:
+    """1 × features: each of them on or off, as likely as not."""
+    half = torch.full((1, settings["num_interp_features"]), 0.5)
+    return torch.bernoulli(half, generator=generator).to(original.device).long()
+
+
 def _captum() -> Any:
     try:
         return import_module("captum.attr")
     except ImportError as error:
-        raise ImportError("this method is Captum's: pip install 'samp[compare]'") from error
+        said = f"this method is Captum's, which is not installed: {install_command('compare')}."
+        raise ImportError(said) from error

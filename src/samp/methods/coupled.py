@@ -54,9 +54,10 @@ class Coupled:
 
     Each step moves the same groups by the same fraction in both directions, chosen by the weighted sum of both gains,
     each with a momentum gradient of its own. The gain is g·(x^E − x^S): a group that η stopped half way does not lose
-    by it. The credit is the slope of the least concave majorant of both score curves together (`samp.concave`): it
-    falls along the walk, sums to the score changes exactly, and a feature without gradient earns nothing. It is the
-    credit of both directions together: `values` holds their sum, and the residual of each is 0.
+    by it. Each step earns what the least concave majorant of both score curves together rises over it, and the groups
+    that moved in it share that in proportion to abs(gradient · move) (`samp.concave`). So the credit sums to the score
+    changes exactly, each step earns less for each group than the one before, and a feature without gradient earns
+    nothing. It is the credit of both directions together: `values` holds their sum, and the residual of each is 0.
 
     - `quality`: "draft", "standard" or "fine", points on the curve of quality against gradients. It decides the next
       six unless they are given; images of up to 32 pixels are walked more finely.

@@ -73,6 +73,7 @@ class GuidedIG:
 class Guided:
     """From wherever a row stands to the next of `steps` L1 distances from its end, by its flattest elements first."""
 
+    may_pause: ClassVar[bool] = False
     steps: int
     fraction: float
     max_dist: float

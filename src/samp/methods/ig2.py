@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from samp import credit as credits
 from samp.attribution import Attribution
-from samp.baselines import black, make
+from samp.baselines import Given, black, make
 from samp.batches import Batches
 from samp.credit import Credit
+from samp.finite import NonFiniteError
 from samp.follow import Plan, Run, follow
-from samp.methods.checks import check_numbers
+from samp.methods.checks import check_counts, check_numbers
 from samp.methods.path_settings import labelled, wrapped
+from samp.methods.representation import represented
 from samp.methods.result import About
 from samp.objectives import Function
 from samp.problem import Problem
@@ -27,55 +29,105 @@ from samp.walk import Route, Step
 
 @dataclass(frozen=True)
 class IG2:
-    """Integrated gradients along a descent: from the image to where the model takes it for the reference.
+    """Integrated gradients along a descent: from the image to where the model takes it for a reference.
 
-    The path is x ← x − step · d / ‖d‖ with d the gradient of ‖output(x) − output(reference)‖²; the credit is the
-    gradient of the explained score before each move, times the move. Our reading differs from the published one thus:
+    The path is x ← x − step · d / ‖d‖ with d the gradient of ‖h(x) − h(reference)‖² and h the activations of a late
+    layer; the credit is the gradient of the explained score before each move, times the move, averaged over references.
+    As published (JoeZhuo-ZY/IG2) are `layer`, `steps`, `credit` and the average. What the model alone does not tell is
+    ours unless you say it:
 
-    - The authors compare the activations of a late layer, and average over several references, which are images of
-      other classes. We compare whole outputs, and take one `reference`: a name, number, tensor or callable, as a
-      baseline. With no images of other classes at hand it is black by default; give a tensor of such an image.
-    - Their 201 steps of L2 length 256 are for 224-pixel RGB images from 0 to 255. `step` is that as a root mean square
-      over elements and a share of the range: 256 / √150528 / 255. The range is each sample's own, from its smallest
-      element to its largest, and the descent is clipped to it (theirs to 0…255).
+    - `reference`: theirs are several images of other classes, ours by default one black image: a name, number, tensor
+      or callable, as a baseline, or a tuple of such: `reference=tuple(others.split(1))` for images b c h w.
+    - `bounds`: their pixels are clipped to 0 … 255, ours by default to each sample's own smallest and largest element.
+      A pair of a lowest and a highest value, each a number or a tensor: for inputs from 0 to 1, `bounds=(0, 1)`.
+    - `step`: the length of a move, as a root mean square over elements and a share of `bounds`. Theirs is an L2 length
+      of 256, at 299 × 299 RGB pixels from 0 to 255: 0.0019. At n elements ask for theirs by 256 / 255 / √n.
+    - `layer`: a module or its name, whose output is compared. `None` is theirs, what enters the last linear layer, if
+      the model ends in one, else its output; the model itself, or "", is its output. `result.method` names it.
 
     The sum comes to f(image) − f(counterfactual) with many small steps only: a descent makes for where the score bends,
-    and at the published length circles there (on SqueezeNet the sum was 238 for a change of 27).
-    To keep no points the descent is done twice, once to find its end, at 3 · `steps` gradients a sample.
+    and at the published length circles there. To keep no points it is done twice, once to find its end, at 3 · `steps`
+    gradients for each reference. Of several references there is no single walk: the result has no scores and steps.
 
     >>> import torch, samp
-    >>> x = torch.rand(2, 6)
-    >>> result = samp.explain(torch.nn.Linear(6, 1).eval(), x, method=IG2(steps=5))
+    >>> x, others = torch.rand(2, 6), torch.rand(3, 6)
+    >>> method = IG2(steps=5, reference=tuple(others.split(1)), bounds=(0, 1))
+    >>> result = samp.explain(torch.nn.Linear(6, 1).eval(), x, method=method)
     >>> result.gradients.tolist(), bool((result.residual.abs() < 1e-5).all())
-    ([15, 15], True)
+    ([45, 45], True)
     """
 
     steps: int = 201
-    step: float = 0.0026
+    step: float = 0.0019
     reference: Any = black
+    layer: str | nn.Module | None = None
+    bounds: Any = None
     credit: str | Credit = "left"
     about: ClassVar[About] = About(
-        paper="Zhuo and Ge, IG2: Integrated Gradient on Iterative Gradient Path, TPAMI 2024 (our reading)",
-        cost="3 · steps gradients",
+        paper="Zhuo and Ge, IG2: Integrated Gradient on Iterative Gradient Path, TPAMI 2024 (our reference and bounds)",
+        cost="3 · steps gradients for each reference",
         complete="in the limit of many small steps, to the counterfactual",
     )
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.steps, Integral) and self.steps >= 1):
-            raise ValueError(f"steps is a whole number of at least 1, not {self.steps!r}.")
+        check_counts(steps=self.steps)
         check_numbers(step=self.step)
         if not 0 < self.step < math.inf:
             raise ValueError(f"step is a share of the input's range above 0, not {self.step!r}.")
+        if isinstance(self.reference, tuple) and not self.reference:
+            raise ValueError("reference is an empty tuple: give at least one reference.")
+        if not (isinstance(self.layer, str | nn.Module) or self.layer is None):
+            raise TypeError(f"layer is a module, its name, or None, not {type(self.layer).__name__}.")
+        if self.bounds is not None and not (isinstance(self.bounds, tuple | list) and len(self.bounds) == 2):
+            raise ValueError(f"bounds is a pair of a lowest and a highest value, not {self.bounds!r}.")
         credits.named(self.credit)
         object.__setattr__(self, "reference", wrapped(self.reference))
+        object.__setattr__(self, "bounds", self.bounds and wrapped(tuple(self.bounds)))
 
     def attribute(self, problem: Problem, run: Run) -> Attribution:
-        """Descend to the counterfactual of every sample, then walk the same way again for the credit."""
+        """Descend to the counterfactuals of every sample, walk the same ways again for the credit, and average."""
         batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device)
         problem = problem.settled(batches)
-        reference = problem.flatten(make(self.reference, problem.inputs, run.seed))
-        descent = Descent(int(self.steps), float(self.step), _distance(problem, reference, batches))
+        inner, layer = represented(problem, self.layer)
+        low, high = self._range(problem, run.seed)
+        found: list[Attribution] = []
+        failure: NonFiniteError | None = None
+        for reference in self._references():
+            towards = _distance(inner, _made(reference, problem, run.seed), batches)
+            descent = Descent(int(self.steps), float(self.step), low, high, towards)
+            try:
+                found.append(self._walk(problem, descent, self._label(layer), run))
+            except NonFiniteError as error:
+                failure = failure or error
+                found.append(error.result)
+        result = found[0] if len(found) == 1 else _average(found)
+        if failure:
+            raise NonFiniteError(str(failure), result)
+        return result
+
+    def _references(self) -> tuple[Any, ...]:
+        return self.reference if isinstance(self.reference, tuple) else (self.reference,)
+
+    def _range(self, problem: Problem, seed: int) -> tuple[Tensor, Tensor]:
+        """The lowest and the highest value that the descent may reach, b 1 or b n; raises if they are no range."""
+        if self.bounds is None:
+            return problem.x.aminmax(dim=1, keepdim=True)
+        low, high = (problem.flatten(make(one, problem.inputs, seed)) for one in self.bounds)
+        if not bool((low < high).all()):
+            raise ValueError(f"bounds are a lowest and a highest value, and {self.bounds!r} does not rise.")
+        return low, high
+
+    def _label(self, layer: str) -> str:
+        """The method as results name it: references and bounds by their kind, and the layer that was taken."""
+        shown = tuple(map(labelled, self._references()))
+        reference = shown if isinstance(self.reference, tuple) else shown[0]
+        bounds = self.bounds and tuple(map(labelled, self.bounds))
+        return repr(replace(self, reference=reference, layer=layer, bounds=bounds))
+
+    def _walk(self, problem: Problem, descent: Descent, label: str, run: Run) -> Attribution:
+        """Find the end of the descent, then walk it."""
         everyone = torch.arange(problem.batch, device=problem.x.device)
+        batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device)
 
         def counterfactuals(first: int, last: int) -> Tensor:
             return descent.end(problem.x[first:last], everyone[first:last])
@@ -86,7 +138,7 @@ class IG2:
             momentum=0.0,
             credit=credits.named(self.credit),
             baselines={"to_baseline": torch.cat(list(batches.over(problem.batch, counterfactuals)))},
-            label=repr(replace(self, reference=labelled(self.reference))),
+            label=label,
         )
         result = follow(problem, plan, run)
         again = result.steps["to_baseline"].clamp(max=self.steps - 1)  # the last move needs no slope: its end is known
@@ -95,22 +147,24 @@ class IG2:
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """`steps` moves of one length down the score of `towards`, within each row's own range of values at the start."""
+    """`steps` moves of one length down the score of `towards`, within the range from `low` to `high`."""
 
+    may_pause: ClassVar[bool] = False
     steps: int
     step: float
+    low: Tensor  # b 1, or b n
+    high: Tensor
     towards: Problem
 
     def end(self, x: Tensor, samples: Tensor) -> Tensor:
         """Where the descent from x ends."""
-        start = x
         for _ in range(self.steps):
-            x = self.move(x, samples, start)
+            x = self.move(x, samples)
         return x
 
-    def move(self, x: Tensor, samples: Tensor, start: Tensor) -> Tensor:
+    def move(self, x: Tensor, samples: Tensor) -> Tensor:
         """The next point; x itself where there is no slope, or none that is a number."""
-        low, high = start.aminmax(dim=1, keepdim=True)
+        low, high = self.low[samples], self.high[samples]
         _, slope = self.towards.value_and_gradient(x, samples)
         steepest = slope.abs().amax(1, keepdim=True)
         slope = slope / torch.where(steepest > 0, steepest, 1)  # first by the steepest: squares of 1e-25 are 0
@@ -122,7 +176,7 @@ class Descent:
         """The next point of the descent; from where it cannot go on, and at last, the end."""
         if step.number + 1 >= self.steps:
             return route.end
-        there = self.move(step.x, route.sample, route.start)
+        there = self.move(step.x, route.sample)
         stands = (there == step.x).all(1, keepdim=True)
         return torch.where(stands, route.end, there)
 
@@ -133,6 +187,18 @@ class Descent:
         return self.steps
 
 
+def _made(reference: Any, problem: Problem, seed: int) -> Tensor:
+    """b n: the reference of every sample."""
+    if isinstance(reference, Given) and problem.one_input:
+        given, wanted = tuple(reference.tensor.shape), tuple(problem.inputs[0].shape)
+        if given[1:] == wanted[1:] and given[0] not in (1, wanted[0]):
+            raise ValueError(
+                f"reference has {given[0]} entries for {wanted[0]} samples: give one for all or one for each; for "
+                "several references of every sample, pass reference=tuple(images.split(1))."
+            )
+    return problem.flatten(make(reference, problem.inputs, seed))
+
+
 def _distance(problem: Problem, reference: Tensor, batches: Batches) -> Problem:
     """The same model and samples, scored by the mean squared difference of the output to that of the reference."""
     everyone = torch.arange(problem.batch, device=problem.x.device)
@@ -140,7 +206,10 @@ def _distance(problem: Problem, reference: Tensor, batches: Batches) -> Problem:
     def output(first: int, last: int) -> Tensor:
         made = problem.output(reference[first:last], everyone[first:last])
         if not isinstance(made, Tensor):
-            raise TypeError(f"IG2 compares outputs that are tensors, but the model returns {type(made).__name__}.")
+            raise TypeError(
+                f"IG2 compares outputs that are tensors, but the model returns {type(made).__name__}: name a layer to "
+                "compare instead by layer=…"
+            )
         return made.reshape(last - first, -1)
 
     with torch.no_grad():
@@ -150,6 +219,35 @@ def _distance(problem: Problem, reference: Tensor, batches: Batches) -> Problem:
         return (here.reshape(len(samples), -1) - outputs[samples]).square().mean(1)
 
     return replace(problem, objective=Function(distance, takes_samples=True))
+
+
+def _average(walks: Sequence[Attribution]) -> Attribution:
+    """The mean of results of the same samples and direction: credit and score changes, but no walk of its own."""
+
+    def mean(tensors: Iterable[Tensor]) -> Tensor:
+        return torch.stack(list(tensors)).mean(0)
+
+    first = walks[0]
+    values = (
+        mean(cast(Tensor, walk.values) for walk in walks)
+        if isinstance(first.values, Tensor)
+        else tuple(map(mean, zip(*(walk.values for walk in walks), strict=True)))
+    )
+    return replace(
+        first,
+        values=values,
+        group_values=mean(walk.group_values for walk in walks),
+        score_change={d: mean(walk.score_change[d] for walk in walks) for d in first.score_change},
+        residual_by_direction={
+            d: mean(walk.residual_by_direction[d] for walk in walks) for d in first.residual_by_direction
+        },
+        gradients=torch.stack([walk.gradients for walk in walks]).sum(0),
+        scores={},
+        order={},
+        steps={},
+        blind={},
+        tapes={},
+    )
 
 
 METHODS = {"ig2": IG2()}

@@ -20,7 +20,9 @@ from samp.problem import Problem
 class IG:
     """Integrated Gradients over `steps` equal parts of the straight line, by default from black to the image.
 
-    The trapezoid credit spends `steps` + 1 gradients and misses the score change by an error of order 1/steps².
+    The trapezoid credit spends `steps` + 1 gradients. What it misses of the score change (`result.residual`) is of
+    order 1/steps² where the gradient is continuous along the line, and of order 1/steps where it jumps, as it does in
+    nets with ReLU or max pooling: SqueezeNet on a photo missed 13.3, 5.1, 1.1 and 0.6 of 27.6 at 25, 50, 100 and 200.
     `eta`, `direction` and `baseline` are as in `SAMP`; with "both", the credits of the two lines are summed.
 
     >>> import torch, samp
@@ -32,7 +34,7 @@ class IG:
     about: ClassVar[About] = About(
         paper="Sundararajan et al., ICML 2017",
         cost="steps + 1 gradients a direction",
-        complete="yes, to an error of order 1/steps²",
+        complete="in the limit of many steps; with ReLUs, to an error of order 1/steps",
     )
 
     steps: int = 50

@@ -14,6 +14,7 @@ from samp.baselines import make
 from samp.batches import Batches
 from samp.follow import Run
 from samp.groups import Grouping, Patches, Segments, bind
+from samp.installing import install_command
 from samp.problem import Problem
 from samp.progress import open_bar
 
@@ -35,7 +36,7 @@ class Asked:
         self.problem = problem.settled(self.batches)
         self.baseline = problem.flatten(make(baseline, problem.inputs, run.seed))
         self.everyone = torch.arange(problem.batch, device=problem.x.device)
-        self.seed, self.rows = run.seed, 0
+        self.rows = 0
         self.bar = open_bar(problem.batch * expected, "forward", run.progress)
 
     @property
@@ -101,14 +102,10 @@ class Asked:
         return image - baseline
 
     def _of_all(self, some: Callable[[Tensor], Tensor], one_by_one: bool = False) -> Tensor:
-        """The explanations of all samples. Random numbers start from the seed, for each sample or once for all."""
-        values = []
+        """The explanations of all samples, one by one or all at once."""
         with self.bar:
-            for samples in torch.split(self.everyone, 1 if one_by_one else self.problem.batch):
-                with torch.random.fork_rng([]):
-                    torch.default_generator.manual_seed(self.seed)
-                    values.append(some(samples).detach())
-        return torch.cat(values)
+            parts = torch.split(self.everyone, 1 if one_by_one else self.problem.batch)
+            return torch.cat([some(samples).detach() for samples in parts])
 
 
 def superpixels(image: Tensor, count: int) -> Segments:
@@ -116,7 +113,8 @@ def superpixels(image: Tensor, count: int) -> Segments:
     try:
         slic = import_module("skimage.segmentation").slic
     except ImportError as error:
-        raise ImportError("superpixels are scikit-image's, which is missing: pip install 'samp[compare]'") from error
+        said = f"superpixels are scikit-image's, which is not installed: {install_command('compare')}."
+        raise ImportError(said) from error
     pixels = image.detach().movedim(1, -1).cpu().double().numpy()
     stretched = [(one - one.min()) / (np.ptp(one) or 1.0) for one in pixels]
     labels = [slic(one, n_segments=count, start_label=0, channel_axis=-1) for one in stretched]

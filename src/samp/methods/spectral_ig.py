@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any, ClassVar
 
 import torch
@@ -14,6 +13,7 @@ from samp.attribution import Attribution
 from samp.baselines import black, make
 from samp.credit import Credit
 from samp.follow import Plan, Run, follow
+from samp.methods.checks import check_counts, check_numbers
 from samp.methods.path_settings import labelled, wrapped
 from samp.methods.result import About, only_images
 from samp.paths import Curve
@@ -21,18 +21,21 @@ from samp.problem import Problem
 from samp.step_rules import Unlimited
 from samp.walk import Route
 
+NARROWEST = 1e-8  # of a window: narrower ones open at once, as in the authors' code
+
 
 @dataclass(frozen=True)
 class SpectralIG:
     """Integrated Gradients from coarse to fine: x⁰ + Σ wⱼ(t) σⱼ uⱼ vⱼᵀ, where x − x⁰ = Σ σⱼ uⱼ vⱼᵀ in each channel.
 
-    Published to us is the idea alone: an SVD per channel, large singular values first, overlapping windows. Our reading
-    of the rest: wⱼ rises linearly from 0 to 1 over a window of `width` of the whole path, and the windows of the
-    components that are more than rounding begin at equal distances, the first at 0 and the last at 1 − `width`. With
-    `width` 1 all enter together, and that is IG. A window is never narrower than it takes to leave no gap between two.
+    The weight wⱼ rises linearly from 0 to 1 over a window of `width` of the path, which opens the earlier the stronger
+    the component is: at (1 − `width`) · (1 − σⱼ/σ₁), with σ₁ the largest of its channel. Between two windows the path
+    may stand still: such a step earns nothing. With `width` 1 all components enter together, and that is IG.
 
-    - `steps`, `width`: 50 parts, as for our IG, and windows of a quarter of the path.
-    - `baseline`: as in `SAMP`, one for the walk to the image.
+    - `steps`, `width`, `credit`: 199 parts (200 points), 0.4 and the gradient before each part are those of the
+      authors' code (leekwoon/sig). Theirs explains the class's probability; the score here is `target`'s, as for every
+      method: to ask for theirs, pass `target=lambda output: output.softmax(1)[:, c]`.
+    - `baseline`: as in `SAMP`, one for the walk to the image; black, theirs, is 0 in the space the model is fed.
 
     Where singular values are equal, their vectors are the choice of the linear algebra library.
 
@@ -43,19 +46,19 @@ class SpectralIG:
     (torch.Size([2, 8, 8]), True)
     """
 
-    steps: int = 50
-    width: float = 0.25
-    credit: str | Credit = "trapezoid"
+    steps: int = 199
+    width: float = 0.4
+    credit: str | Credit = "left"
     baseline: Any = black
     about: ClassVar[About] = About(
-        paper="Spectral Integrated Gradients, KDD 2026 (our reading)",
+        paper="Spectral Integrated Gradients, KDD 2026",
         cost="steps + 1 gradients, one SVD per channel",
         complete="in the limit of many steps",
     )
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.steps, Integral) and self.steps >= 1):
-            raise ValueError(f"steps is a whole number of at least 1, not {self.steps!r}.")
+        check_counts(steps=self.steps)
+        check_numbers(width=self.width)
         if not 0 <= self.width <= 1:
             raise ValueError(f"width is a share of the path from 0 to 1, not {self.width!r}.")
         if isinstance(self.baseline, tuple):
@@ -68,7 +71,8 @@ class SpectralIG:
         shape = only_images(problem, self).shape
         start = problem.flatten(make(self.baseline, problem.inputs, run.seed))
         left, values, right = torch.linalg.svd((problem.x - start).view(shape), full_matrices=False)
-        opens, width = windows(values, float(self.width))
+        width = max(float(self.width), NARROWEST)
+        opens = window_starts(values, width)
 
         def point(route: Route, t: float) -> Tensor:
             entered = ((t - opens) / width).clamp(0, 1) * values  # b c j
@@ -87,20 +91,15 @@ class SpectralIG:
         return follow(problem, plan, run)
 
 
-def windows(values: Tensor, width: float) -> tuple[Tensor, Tensor]:
-    """When each singular value's window opens (… j), and how wide the windows of its channel are (… 1).
+def window_starts(values: Tensor, width: float) -> Tensor:
+    """… j: when the window of each singular value opens; the values of a channel fall along the last axis.
 
-    What is no more than rounding enters with the last that is more.
-
-    >>> opens, width = windows(torch.tensor([4.0, 2.0, 1.0, 0.0]), 0.5)
-    >>> opens.tolist(), width.tolist()
-    ([0.0, 0.25, 0.5, 0.5], [0.5])
+    >>> window_starts(torch.tensor([4.0, 2.0, 1.0, 0.0]), width=0.5).tolist()
+    [0.0, 0.25, 0.375, 0.5]
     """
-    rounding = 1024 * torch.finfo(values.dtype).eps * values[..., :1]
-    rank = (values > rounding).sum(-1, keepdim=True).clamp(min=1)
-    wide = (1 / rank.to(values)).clamp(min=width)
-    place = torch.arange(values.shape[-1], device=values.device).minimum(rank - 1)
-    return (1 - wide) * place / (rank - 1).clamp(min=1), wide
+    largest = values[..., :1]
+    strength = values / torch.where(largest > 0, largest, 1)  # of a channel without any difference: nothing enters
+    return (1 - width) * (1 - strength)
 
 
 METHODS = {"spectralig": SpectralIG()}

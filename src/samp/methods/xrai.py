@@ -17,6 +17,7 @@ from torch import Tensor
 from samp.attribution import Attribution
 from samp.batches import Batches
 from samp.follow import Run
+from samp.installing import install_command
 from samp.methods.checks import check_counts, check_numbers
 from samp.methods.integrated_gradients import IG
 from samp.methods.path_settings import wrapped
@@ -167,4 +168,4 @@ def _needs_skimage() -> None:
     try:
         import_module("skimage")
     except ImportError as error:
-        raise ImportError("XRAI needs scikit-image: pip install 'samp[compare]'") from error
+        raise ImportError(f"XRAI needs scikit-image, which is not installed: {install_command('compare')}.") from error

@@ -4,7 +4,7 @@ A metric is a pure function that gives one number per sample; `Running` makes an
 
 >>> import samp
 >>> sorted(samp.metrics.PROTOCOLS)
-['cifar10', 'diffid', 'imagenet', 'mnist', 'rise']
+['cifar10', 'diffid', 'diffid-channel-means', 'imagenet', 'mnist', 'rise']
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from samp.metrics.mu_fidelity import MuFidelity, grid, mu_fidelity
 from samp.metrics.pointing_game import PointingGame, is_difficult, pointing_game
 from samp.metrics.pointing_game import joined as joined_games
 from samp.metrics.protocols import PROTOCOLS, ChannelMeans, Protocol, RISEBlur
+from samp.metrics.remaining_mean import RemainingMean
 from samp.metrics.running import Running, RunningGame
 from samp.metrics.segmentation import Localisation, OfMaximum, Otsu, Segmentation, TopPixels, localisation, segmentation
 from samp.metrics.sensitivity_n import (
@@ -58,6 +59,7 @@ __all__ = [
     "PointingGame",
     "Protocol",
     "RISEBlur",
+    "RemainingMean",
     "Running",
     "RunningGame",
     "Segmentation",

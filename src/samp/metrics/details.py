@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from samp.methods.path_settings import labelled, wrapped
-from samp.metrics.judge import Imputer, Judge
+from samp.metrics.judge import Judge, depends_on_the_rest
 
 
 def told(judge: Judge, score: Any, **settings: Any) -> dict[str, Any]:
@@ -26,4 +26,4 @@ def shown(fill: Any) -> str:
     >>> shown(torch.zeros(1, 3))
     'tensor of shape (1, 3)'
     """
-    return repr(fill if isinstance(fill, Imputer) else labelled(wrapped(fill)))
+    return repr(fill if depends_on_the_rest(fill) else labelled(wrapped(fill)))

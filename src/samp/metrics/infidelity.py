@@ -20,10 +20,11 @@ from samp.batches import BatchSize
 from samp.checks import check_flag
 from samp.groups import Elements, Groups
 from samp.inputs import Inputs
+from samp.installing import install_command
 from samp.methods.path_settings import wrapped
 from samp.metrics.checks import check_count, check_share, is_number
 from samp.metrics.details import told
-from samp.metrics.judge import Imputer, Judge, Settings, judging
+from samp.metrics.judge import Judge, Settings, depends_on_the_rest, judging
 from samp.metrics.maps import Maps, explained, group_values
 from samp.metrics.score_spaces import Space
 from samp.metrics.subsets import Subsets, shares_of
@@ -117,10 +118,10 @@ class Noise:
     def __post_init__(self) -> None:
         if not is_number(self.sigma) or self.sigma <= 0:
             raise ValueError(f"sigma is a standard deviation above 0, not {self.sigma!r}.")
-        if isinstance(self.fill, Imputer):
+        if depends_on_the_rest(self.fill):
             raise ValueError(
                 f"the fill of Noise is a baseline to take the difference to, such as 0.0, and {self.fill!r} is none: "
-                "it fills hidden pixels. Take Hidden(fill=…)."
+                "it is made of what is not hidden. Take Hidden(fill=…)."
             )
         object.__setattr__(self, "fill", wrapped(self.fill))
 
@@ -249,4 +250,4 @@ def _captum() -> Any:
     try:
         return import_module("captum.metrics")
     except ImportError as error:
-        raise ImportError("infidelity is Captum's: pip install 'samp[compare]'") from error
+        raise ImportError(f"infidelity is Captum's, which is not installed: {install_command('compare')}.") from error

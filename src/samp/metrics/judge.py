@@ -13,9 +13,9 @@ from torch import Tensor
 from samp.baselines import Blurred, make
 from samp.batches import Batches, BatchSize, check_batch_size
 from samp.checks import check_flag, check_seed
-from samp.door import undisturbed
 from samp.groups import Channels, Groups
 from samp.inputs import Inputs
+from samp.isolation import isolate
 from samp.metrics.score_spaces import Space, named
 from samp.objectives import Target
 from samp.problem import Problem, pose
@@ -31,8 +31,26 @@ class Imputer(Protocol):
         ...
 
 
+@runtime_checkable
+class ElementFill(Protocol):
+    """A fill that depends on which elements are left to see, such as `RemainingMean`."""
+
+    def fill_elements(self, x: Tensor, missing: Tensor) -> Tensor:
+        """r n points with their missing elements (r n, bool) filled."""
+        ...
+
+
 class ImageFill:
     """Marks a fill that tells the channels of an image from its pixels, as `ChannelMeans` does."""
+
+
+def depends_on_the_rest(fill: Any) -> bool:
+    """Whether a fill is made of what is left to see, and so is no baseline.
+
+    >>> depends_on_the_rest(0.0)
+    False
+    """
+    return isinstance(fill, Imputer | ElementFill)
 
 
 @dataclass(frozen=True)
@@ -76,6 +94,8 @@ class Judge:
             problem.check_layout()
         if isinstance(fill, Imputer):
             return _imputing(problem, fill)
+        if isinstance(fill, ElementFill):
+            return _filling(problem, fill)
         filled = problem.flatten(make(fill, problem.inputs, self.seed))  # b n
         room = Room(problem.x)
 
@@ -157,10 +177,17 @@ def judging(
     """A judge of these samples; the model and the caller's random state are left as they were found."""
     with torch.inference_mode(False):
         problem = pose(model, inputs, target, groups, settings.forward_args)
-        with undisturbed(problem.model, problem.x.device, settings.seed):
+        with isolate(problem.model, problem.x.device, settings.seed):
             judge = Judge(problem, named(score), settings)
             with judge.bar:
                 yield judge
+
+
+def _filling(problem: Problem, fill: ElementFill) -> Hide:
+    def hide(missing: Tensor, samples: Tensor) -> Tensor:
+        return fill.fill_elements(problem.x[samples], problem.features.select(samples).spread(missing))
+
+    return hide
 
 
 def _imputing(problem: Problem, fill: Imputer) -> Hide:

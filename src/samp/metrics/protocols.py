@@ -1,6 +1,6 @@
 """Protocols of Deletion and Insertion: everything on which published numbers differ, as data.
 
-A protocol is a frozen object; five have names. Take one and change a field for your own:
+A protocol is a frozen object; some have names. Take one and change a field for your own:
 
 >>> from dataclasses import replace
 >>> replace(PROTOCOLS["rise"], score="logit").score
@@ -25,7 +25,8 @@ from samp.baselines import Blurred, Given, black
 from samp.checks import check_flag, is_one_of
 from samp.groups import Elements, Groups
 from samp.methods.path_settings import labelled, wrapped
-from samp.metrics.judge import ImageFill, Imputer
+from samp.metrics.judge import ImageFill, depends_on_the_rest
+from samp.metrics.remaining_mean import RemainingMean
 from samp.metrics.score_spaces import Space
 from samp.metrics.score_spaces import named as space_named
 from samp.names import look_up
@@ -40,7 +41,8 @@ class Protocol:
     - `step`: how many features change at a time; the series then has K+1 points, both ends included. A tuple of
       shares, such as (0.1, 0.5), measures at just those.
     - `fill`: what a deleted feature shows; `start`: what a feature shows before it is inserted. Any baseline of
-      `samp.baselines`, a number, a tensor, a callable, or an imputer (`samp.metrics.NoisyLinear()`).
+      `samp.baselines`, a number, a tensor, a callable, or a fill made of what is left to see
+      (`samp.metrics.NoisyLinear()`, `samp.metrics.RemainingMean()`).
     - `unit`: what a feature is, as `groups` of `samp.explain`: pixels for images if `None`.
     - `score`: "logit", "probability", "log-probability", "accuracy", or a callable on the model's output.
     - `normalise`: "image" divides each series by the score of the image, "change" maps f(fill) … f(image) to 0 … 1,
@@ -124,10 +126,10 @@ class Protocol:
 
 
 def _fill(given: Any) -> Any:
-    """An imputer as it is, anything else as a baseline."""
+    """A fill made of what is left to see as it is, anything else as a baseline."""
     if isinstance(given, type):
         raise TypeError(f"a fill is an object, and {given.__name__} is a class: pass {given.__name__}().")
-    return given if isinstance(given, Imputer) else labelled(wrapped(given))
+    return given if depends_on_the_rest(given) else labelled(wrapped(given))
 
 
 def _in_words(value: Any) -> str:
@@ -212,6 +214,19 @@ def _paper(name: str, step: int, kernel: int) -> Protocol:
     return Protocol(step=step, fill=black, start=Blurred(kernel, 5.0), normalise="image", name=name)
 
 
+def _diffid(name: str, fill: Any) -> Protocol:
+    """DiffID (Yang et al., Local Path Integration, AAAI 2023) on single values, as in the code of Spectral IG."""
+    return Protocol(
+        step=tuple(i / 10 for i in range(1, 10)),
+        fill=fill,
+        start=fill,
+        unit=Elements(),
+        score="accuracy",
+        absolute=True,
+        name=name,
+    )
+
+
 PROTOCOLS: dict[str, Protocol] = {
     "mnist": _paper("mnist", 10, 11),
     "cifar10": _paper("cifar10", 10, 11),
@@ -219,15 +234,8 @@ PROTOCOLS: dict[str, Protocol] = {
     "rise": Protocol(
         step=224, fill=black, start=RISEBlur(), score="probability", auc="trapezoid", name="rise"
     ),  # Petsiuk et al., BMVC 2018, and its code
-    "diffid": Protocol(
-        step=tuple(i / 10 for i in range(1, 10)),
-        fill=ChannelMeans(),
-        start=ChannelMeans(),
-        unit=Elements(),
-        score="accuracy",
-        absolute=True,
-        name="diffid",
-    ),
+    "diffid": _diffid("diffid", RemainingMean()),
+    "diffid-channel-means": _diffid("diffid-channel-means", ChannelMeans()),  # ours: the fill stays as it is
 }
 
 

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from samp.installing import install_command
 from samp.metrics.boxes import Box, overlap, tight
 from samp.metrics.checks import check_share
 from samp.metrics.maps import Maps
@@ -214,4 +215,5 @@ def _ndimage() -> Any:
     try:
         return import_module("scipy.ndimage")
     except ImportError as error:
-        raise ImportError("connected parts are found by SciPy: pip install 'samp[metrics]'") from error
+        said = f"connected parts are found by SciPy, which is not installed: {install_command('metrics')}."
+        raise ImportError(said) from error

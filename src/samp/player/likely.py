@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from samp.batches import Batches, out_of_memory
+from samp.isolation import isolate, observe
 from samp.models import Classifier
 from samp.models.outputs import within_one
 from samp.player.film import GIVE
@@ -62,11 +63,12 @@ def outputs(points: Tensor, classifier: Classifier) -> Tensor:
     home = next(classifier.net.parameters(), torch.empty(0))
 
     def work(first: int, last: int) -> Tensor:
-        with torch.no_grad():
-            return torch.as_tensor(classifier.net(points[first:last].to(home))).cpu().double()
+        made = observe(classifier.net, lambda: classifier.net(points[first:last].to(home, copy=True)))
+        return torch.as_tensor(made).cpu().double()
 
     try:
-        made = torch.cat(list(Batches("auto", points[0].numel(), home.device).over(len(points), work)))
+        with torch.no_grad(), isolate(classifier.net, home.device, seed=0):
+            made = torch.cat(list(Batches("auto", points[0].numel(), home.device).over(len(points), work)))
     except (RuntimeError, ValueError, TypeError) as error:
         if out_of_memory(error):
             raise

@@ -8,10 +8,12 @@ rcParams.
 
 from __future__ import annotations
 
+from samp.installing import install_command
+
 try:
     import matplotlib
 except ImportError as error:
-    raise ImportError("samp.plots draws with matplotlib, which is not installed: pip install 'samp[viz]'.") from error
+    raise ImportError(f"samp.plots draws with matplotlib, which is not installed: {install_command('viz')}.") from error
 
 from samp.plots.deletion_insertion import measured_curves, metric_curves
 from samp.plots.film import film_strip

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import warnings
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from numbers import Integral
 from pathlib import Path
@@ -18,20 +19,24 @@ from PIL import Image
 from samp import __version__
 from samp.batches import Batches, BatchSize
 from samp.follow import Run
+from samp.isolation import isolate, observe
 from samp.methods import Method, named
 from samp.models import Classifier
 from samp.names import look_up
 from samp.runs import manifest, tables
+from samp.runs.counting import Tell, find_unfinished, take_in
 from samp.runs.crew import Crew
 from samp.runs.explainer import PREDICTED
 from samp.runs.feeding import without_net
+from samp.runs.lock import lock_folder
+from samp.runs.marks import Marks
 from samp.runs.models import Model, fingerprint, model_of
 from samp.runs.one_process import one_by_one
 from samp.runs.plan import MAP_DTYPES, Job, Outcome, Plan, cut, words
 from samp.runs.sources import Entry, Items, Source, checked, source_of
-from samp.runs.summary import BrokenRunError, Count, Summary
+from samp.runs.summary import Begun, BrokenRunError, Count, Summary
 
-Tell = Callable[[Count], None]
+MOST_TOGETHER = 128  # inputs of one `samp.explain`: memory does not grow with the shard
 
 
 def run(
@@ -54,16 +59,17 @@ def run(
 
     - `data`: a folder of photos, a CSV or Parquet list (`path`, and if need be `id`, `target`), WebDataset tars, a
       folder that Hugging Face's `save_to_disk` wrote, or any map-style data set of images or tensors.
-    - `model`: a name for `samp.models.load`, a `Classifier`, or a `samp.runs.Model` that says where it runs.
+    - `model`: a name for `samp.models.load`, a `Classifier`, or a `samp.runs.Model` that says where it runs. Nets are
+      explained in evaluation mode: of one in training mode a copy, with a warning.
     - `target`: a class by name or number, or "predicted"; None takes what the data set says, else the predicted one.
     - `batch_size`, `seed`, `speed`: as `samp.explain` takes them.
-    - `shard_size`: inputs of one file: what a stopped run does again at most, for each worker.
+    - `shard_size`: inputs of one file. A shard that takes long is written unfinished every ten seconds and on Ctrl-C.
     - `crew`: 0 works in this process; more are workers of Ray (extra `scale`), or a `Crew` with a cluster's address.
     - `keep_failed`: leave shards with failed inputs as they are; else they are tried again.
-    - `tell`: called with the counts so far, whenever a shard is done.
+    - `tell`: called with the counts so far, whenever a batch or a shard is done (with workers: a shard).
 
-    A run that stopped, by whatever means, is called again with the same arguments: shards that are whole are skipped,
-    and with other arguments it refuses. What cannot be explained is listed in the summary, with its reason. A run that
+    A run that stopped, by whatever means, is called again with the same arguments: what is there is not done again, and
+    with other arguments it refuses. What cannot be explained is listed in the summary, with its reason. A run that
     breaks under way raises a `samp.runs.BrokenRunError`, which says how far it came.
 
     >>> import tempfile
@@ -77,31 +83,39 @@ def run(
     """
     started = time.monotonic()
     _check(shard_size, map_dtype, speed, crew)
-    Run(seed=seed)  # what is wrong with it is said before all else
-    Batches(batch_size, 1, torch.device("cpu"))  # likewise
-    crew, known = Crew(crew) if isinstance(crew, int) else crew, model_of(model)
+    Batches(batch_size, 1, torch.device("cpu"))  # what is wrong with it is said before all else
+    # NumPy's whole numbers become Python's, which JSON and torch take.
+    seed, shard_size = Run(seed=seed).seed, int(shard_size)
+    batch_size = "auto" if batch_size == "auto" else int(batch_size)
+    crew, known = crew if isinstance(crew, Crew) else Crew(int(crew)), model_of(model)
     crew.check_device(known.device)
+    _warn_of_training(known)
     source = source_of(data)
     entries, folder = checked(source), _made(out)
-    with manifest.alone(folder):
-        how = {"batch_size": batch_size, "map_dtype": map_dtype, "seed": seed, "speed": speed}
+    with lock_folder(folder):
+        how = {
+            "batch_size": batch_size,
+            "map_dtype": map_dtype,
+            "seed": seed,
+            "speed": speed,
+            "keep_failed": keep_failed,
+        }
         photos = not isinstance(source, Items)  # tensors of a data set may have any shape
         plan, feeding = _planned(known.travelling(), named(method), folder, target, photos=photos, **how)
         _settle(plan, feeding, source, entries, shard_size)
         plan.shards.make_folders()
-        plan.shards.clean()
-        jobs = cut(entries, shard_size)
-        count = Count(len(entries), hands=crew.hands, shard_size=shard_size)
-        todo = _left(plan, jobs, count, keep_failed)
-        if tell:
-            tell(count)
+        _clean(plan)
+        count = Count(len(entries), hands=crew.hands, together=plan.together)
+        todo = find_unfinished(plan, cut(entries, shard_size), count)
+        tell = tell or (lambda count: None)
+        tell(count)
         if todo:
-            with _outcomes(plan, source, feeding, todo, crew) as outcomes:  # ends its Ray, however it ends
+            with _outcomes(plan, source, feeding, todo, crew, count, tell) as outcomes:  # ends its Ray, however it ends
                 try:
-                    _count(outcomes, todo, count, tell)
+                    take_in(plan, outcomes, todo, count, tell)
                 except Exception as error:
                     raise BrokenRunError(words(error), _summary(folder, count, started)) from error
-            plan.shards.clean()  # after workers that died
+            _clean(plan)  # after workers that died
     return _summary(folder, count, started)
 
 
@@ -129,9 +143,16 @@ def _planned(
         form=_form(folder),
         device=torch.device(model.device or like.device).type,
         dtype=str(like.dtype).removeprefix("torch."),
+        together=_together(how["batch_size"], classifier, model.device or like.device),
         **how,
     )
     return plan, without_net(classifier)
+
+
+def _together(batch_size: BatchSize, feeding: Classifier, device: torch.device | str) -> int:
+    """Inputs of a batch: as many as the net is given at once, so that more of them together would not be faster."""
+    elements = (1 if feeding.channels == "grey" else 3) * math.prod(feeding.shape)
+    return min(Batches(batch_size, elements, torch.device(device)).size, MOST_TOGETHER)
 
 
 def _tried(classifier: Classifier) -> tuple[Classifier, int]:
@@ -142,8 +163,8 @@ def _tried(classifier: Classifier) -> tuple[Classifier, int]:
     like = next((p for p in classifier.net.parameters() if p.is_floating_point()), torch.empty(0))
     blank = classifier.prepare(Image.new("RGB", classifier.shape[::-1])).to(like)
     try:
-        with torch.no_grad():
-            scores = classifier.net(blank)
+        with torch.no_grad(), isolate(classifier.net, like.device, seed=0):
+            scores = observe(classifier.net, lambda: classifier.net(blank.clone()))
     except (RuntimeError, ValueError, TypeError) as error:
         said = (str(error).splitlines() or [type(error).__name__])[0]
         raise ValueError(
@@ -173,6 +194,7 @@ def _settle(plan: Plan, feeding: Classifier, source: Source, entries: Sequence[E
         "model": feeding.name,
         "weights": plan.weights,
         "target": plan.target or "the data set's, else predicted",
+        "classes": manifest.digest_classes(feeding.classes),
         "fed": fed,
         "device": plan.device,
         "dtype": plan.dtype,
@@ -190,51 +212,26 @@ def _settle(plan: Plan, feeding: Classifier, source: Source, entries: Sequence[E
     manifest.settle(plan.folder, settings, about)
 
 
-def _left(plan: Plan, jobs: Sequence[Job], count: Count, keep_failed: bool) -> list[Job]:
-    """Jobs that are not done yet; of those that are, the count."""
-    with ThreadPoolExecutor() as pool:  # reading files to check them waits for the disk
-        receipts = pool.map(plan.shards.receipt, [job.shard for job in jobs])
-    left = []
-    for job, receipt in zip(jobs, receipts, strict=True):
-        if receipt is None or receipt.rows != len(job.entries) or (receipt.failures and not keep_failed):
-            left.append(job)
-            continue
-        count.found += receipt.rows - len(receipt.failures)
-        count.failures |= receipt.failures
-    count.explained, count.kept = count.found, len(count.failures)
-    return left
-
-
 def _outcomes(
-    plan: Plan, source: Source, feeding: Classifier, jobs: list[Job], crew: Crew
+    plan: Plan, source: Source, feeding: Classifier, jobs: list[Job], crew: Crew, count: Count, tell: Tell
 ) -> AbstractContextManager[Iterable[Outcome]]:
     """What becomes of each job; entering it starts who does the work, so that what hinders that is known by then."""
+
+    def report(shard: int, begun: Begun) -> None:
+        count.hear(shard, begun)
+        tell(count)
+
     if crew.alone:
-        return one_by_one(plan, source, feeding, jobs)
+        return one_by_one(plan, source, feeding, jobs, report)
     from samp.scale import over_ray
 
+    count.look = Marks(plan.folder).read
     return over_ray(plan, source, feeding, jobs, crew)
 
 
-def _count(outcomes: Iterable[Outcome], jobs: Sequence[Job], count: Count, tell: Tell | None) -> None:
-    """Take in what comes back; a full disk ends it, since no other shard would fit."""
-    missing = {job.shard for job in jobs}
-    for outcome in outcomes:
-        if outcome.hopeless:
-            raise ValueError(outcome.error)
-        missing.discard(outcome.shard)
-        if outcome.receipt is None:
-            count.lost[outcome.shard] = outcome.error
-        else:
-            count.first_took = count.first_took or outcome.seconds
-            count.explained += outcome.receipt.rows - len(outcome.receipt.failures)
-            count.failures |= outcome.receipt.failures
-        if tell:
-            tell(count)
-        if outcome.full:
-            count.lost |= dict.fromkeys(sorted(missing), "there was no room left: make some and run again.")
-            return
-    count.lost |= dict.fromkeys(sorted(missing), "its reader died each time it was tried: run again to try once more.")
+def _clean(plan: Plan) -> None:
+    plan.shards.clean()
+    Marks(plan.folder).clear()
 
 
 def _summary(folder: Path, count: Count, started: float) -> Summary:
@@ -253,10 +250,19 @@ def _made(out: str | os.PathLike[str]) -> Path:
     return folder.resolve()
 
 
+def _warn_of_training(model: Model) -> None:
+    if model.being_trained:
+        warnings.warn(
+            "the classifier's net is in training mode, in which a row would depend on chance and on its neighbours: a "
+            "copy of it in evaluation mode is explained; call net.eval() first to say so yourself.",
+            stacklevel=3,
+        )
+
+
 def _check(shard_size: Any, map_dtype: str, speed: str, crew: Any) -> None:
     look_up(speed, dict.fromkeys(("exact", "fast"), 0), "speed")
     look_up(map_dtype, dict.fromkeys(MAP_DTYPES, 0), "dtype of maps")
     if isinstance(shard_size, bool) or not isinstance(shard_size, Integral) or shard_size < 1:
         raise ValueError(f"a shard holds 1 input at least, a whole number, not {shard_size!r}.")
-    if not isinstance(crew, int | Crew):
+    if isinstance(crew, bool) or not isinstance(crew, Integral | Crew):
         raise TypeError(f"a crew is a number of workers or a samp.runs.Crew, not {crew!r}.")

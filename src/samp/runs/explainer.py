@@ -1,4 +1,4 @@
-"""The net's side of the work: a shard of samples to one row of numbers and one map each.
+"""The net's side of the work: samples, batch by batch, to one row of numbers and one map each.
 
 Whatever goes wrong with one sample costs that sample alone: a batch that fails is done again in halves, down to the
 sample it fails for. So an out-of-memory halves the batch too.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -17,17 +17,17 @@ from torch import Tensor
 import samp
 from samp.attribution import Attribution, total
 from samp.batches import Batches, BatchSize, out_of_memory
+from samp.isolation import isolate, observe
 from samp.methods import Method
 from samp.metrics.concentration import concentration
 from samp.models import Classifier
 from samp.runs.feeding import Sample, inputs
-from samp.runs.shards import Stored, stored
+from samp.runs.shards import Answer, stored
 from samp.runs.sources import legible
 from samp.runs.tables import Row
 
-AT_ONCE = 128  # samples of one `samp.explain`: memory does not grow with the shard
 PREDICTED = "predicted"
-Answer = tuple[Row, Stored | None]
+GONE = "its row of an earlier run is gone: run the same again."
 
 
 class BrokenDeviceError(OSError):
@@ -52,16 +52,11 @@ class Explainer:
         self.classes: dict[tuple[str | None, int], int] = {}
         self.like = next((p for p in classifier.net.parameters() if p.is_floating_point()), torch.empty(0))
 
-    def explain(self, samples: Sequence[Sample]) -> tuple[list[Row], list[Stored | None]]:
-        """A row and a map for each sample, in order; a sample that failed has a row with its error, and no map."""
+    def explain(self, samples: Sequence[Sample]) -> dict[str, Answer]:
+        """A row and a map for each sample, by its id; one that failed has a row with its error, and no map."""
         read = [sample for sample in samples if sample.shown is not None]
-        done: dict[str, Answer] = {}
-        for first in range(0, len(read), AT_ONCE):
-            chunk = read[first : first + AT_ONCE]
-            done |= dict(zip([sample.id for sample in chunk], self._attempt(chunk), strict=True))
-        answers: list[Answer] = [done.get(s.id) or (failure(s, s.error or ""), None) for s in samples]
-        answers = _alike(answers, samples)
-        return [row for row, _ in answers], [found for _, found in answers]
+        done = dict(zip([sample.id for sample in read], self._attempt(read), strict=True)) if read else {}
+        return {s.id: done.get(s.id) or (failure(s, s.error or GONE), None) for s in samples}
 
     def _attempt(self, chunk: Sequence[Sample]) -> list[Answer]:
         """What becomes of these; where that fails, of each half, and in the end of each alone."""
@@ -102,8 +97,14 @@ class Explainer:
 
     def _outputs(self, x: Tensor) -> Tensor:
         batches = Batches(self.batch_size, max(x[0].numel(), 1), x.device)
-        with torch.no_grad():
-            outputs = torch.cat(list(batches.over(len(x), lambda first, last: self.classifier.net(x[first:last]))))
+        net, seed = self.classifier.net, self.how.get("seed", 0)
+
+        def work(first: int, last: int) -> Tensor:
+            made: Tensor = observe(net, lambda: net(x[first:last].clone()))  # which it may write to
+            return made
+
+        with torch.no_grad(), isolate(net, x.device, seed):
+            outputs = torch.cat(list(batches.over(len(x), work)))
         if outputs.ndim < 2:
             raise ValueError(
                 f"the net gives outputs of shape {tuple(outputs.shape)}: it must give one row for each input."
@@ -135,17 +136,24 @@ def failure(sample: Sample, error: str) -> Row:
     return {"id": sample.id, "error": legible(error) or "it could not be read."}  # it may name a file, or a class
 
 
-def _alike(answers: Sequence[Answer], samples: Sequence[Sample]) -> list[Answer]:
-    """The answers, where a map of another shape than the shard's first is a failure: one file holds one shape."""
-    first = next((found.map.shape for _, found in answers if found is not None), None)
-    alike: list[Answer] = []
-    for answer, sample in zip(answers, samples, strict=True):
-        found = answer[1]
-        if found is not None and found.map.shape != first:
-            said = f"its map has shape {tuple(found.map.shape)} but the first of its shard {tuple(first or ())}: "
-            answer = failure(sample, said + "give inputs of one shape, or --shard-size 1."), None
-        alike.append(answer)
-    return alike
+def fail_odd_shapes(answers: Mapping[str, Answer]) -> dict[str, Answer]:
+    """The answers, where a map of another shape than the first is a failure: one file holds one shape.
+
+    >>> from samp.runs.shards import Stored
+    >>> one, other = (Stored(torch.zeros(side), torch.tensor(1.0)) for side in (2, 3))
+    >>> fail_odd_shapes({"a": ({"id": "a"}, one), "b": ({"id": "b"}, other)})["b"][1] is None
+    True
+    """
+    first = next((found.map.shape for _, found in answers.values() if found is not None), None)
+    return {id_: _like(first, id_, answer) for id_, answer in answers.items()}
+
+
+def _like(first: torch.Size | None, id_: str, answer: Answer) -> Answer:
+    found = answer[1]
+    if found is None or found.map.shape == first:
+        return answer
+    said = f"its map has shape {tuple(found.map.shape)} but the first of its shard {tuple(first or ())}: "
+    return failure(Sample(id_, None, None), said + "give inputs of one shape, or --shard-size 1."), None
 
 
 def _numbers(result: Attribution, scores: Tensor) -> dict[str, list[Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,6 +27,8 @@ class Sample:
     shown: Array | None
     """What the net is shown: the cut photo (h w or h w c, 8 bits), or its input itself (floats)."""
     error: str | None = None
+    kept: bool = False
+    """Whether it was not read, since its row of an earlier run stands."""
 
 
 def without_net(classifier: Classifier) -> Classifier:
@@ -38,9 +40,17 @@ def without_net(classifier: Classifier) -> Classifier:
     return replace(classifier, net=nn.Identity())
 
 
-def read(source: Source, entries: Sequence[Entry], feeding: Classifier) -> list[Sample]:
-    """A sample for each entry, in order; one that cannot be read says why, and the others go on."""
-    return [_read(source, entry, feeding) for entry in entries]
+def read(
+    source: Source, entries: Sequence[Entry], feeding: Classifier, kept: Container[str] = frozenset()
+) -> list[Sample]:
+    """A sample for each entry, in order; one that cannot be read says why, and the others go on.
+
+    Those whose ids are in `kept` are not read.
+    """
+    return [
+        Sample(entry.id, entry.target, None, kept=True) if entry.id in kept else _read(source, entry, feeding)
+        for entry in entries
+    ]
 
 
 def inputs(shown: Sequence[Array], feeding: Classifier, like: Tensor) -> Tensor:

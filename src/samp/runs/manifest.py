@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from samp.baselines import Given
 from samp.files import whole
 from samp.methods import Coupled, Method
+from samp.runs.manifest_schema import check_manifest
 from samp.runs.shards import FOLDERS
 from samp.runs.sources import Entry
 
 NAME = "manifest.json"
 FORMAT = "samp run 1"
+MOST_BYTES = 2**26  # names of a million tars
 
 
 def identity(entries: Sequence[Entry]) -> str:
@@ -71,19 +71,34 @@ def _walk(method: Coupled, *, small: bool) -> dict[str, float]:
     return {name: int(value) if name == "steps" else float(value) for name, value in found.items()}
 
 
+def digest_classes(names: Sequence[str]) -> str:
+    """SHA-256 of the classes' names in their order: they are the rows' labels, and decide which class a name is.
+
+    >>> digest_classes(["cat", "dog"]) == digest_classes(["dog", "cat"])
+    False
+    """
+    return hashlib.sha256("".join(f"{name}\0" for name in names).encode("utf-8", "surrogateescape")).hexdigest()
+
+
 def read(folder: Path) -> dict[str, Any] | None:
-    """The manifest of the run in this folder, or None where there is none."""
+    """The manifest of the run in this folder, or None where there is none; raises ValueError if it is none of ours."""
     path = folder / NAME
     if not path.is_file():
         return None
+    if path.stat().st_size > MOST_BYTES:
+        raise ValueError(f"{path} is not whole (it has more than {MOST_BYTES:,} bytes): give another folder.")
     try:
         manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         known = manifest.get("format") == FORMAT
-        _ = known and (manifest["settings"]["numbers"], manifest["about"]["source"])
-    except (ValueError, AttributeError, KeyError, TypeError) as error:
+        if known:
+            check_manifest(manifest)
+            json.dumps(manifest, ensure_ascii=False, allow_nan=False).encode()  # else no page could show it
+    except (ValueError, AttributeError, RecursionError) as error:  # brackets in brackets, thousands deep
         raise ValueError(f"{path} is not whole ({error}): give another folder.") from error
     if not known:
         raise ValueError(f"{path} is of another program or version ({manifest.get('format')!r}): give another folder.")
+    if "classes" in manifest["about"]:  # runs of old say them there alone
+        manifest["settings"].setdefault("classes", digest_classes(manifest["about"]["classes"]))
     return manifest
 
 
@@ -139,35 +154,3 @@ def _difference(name: str, there: Any, here: Any) -> list[str]:
 def _brief(value: Any) -> str:
     words = "not said" if value is None else str(value)
     return f"{words[:8]}…" if len(words) == 64 and " " not in words else words  # a SHA-256 differs from its start
-
-
-@contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """While inside, no other run writes into this folder; the system lets go of it even if the process is killed."""
-    with _opened(folder / ".lock") as file:
-        try:
-            _lock(file)
-        except BlockingIOError as error:
-            raise ValueError(f"another run is writing into {folder}: wait for it, or give another folder.") from error
-        yield
-
-
-def _opened(path: Path) -> IO[str]:
-    try:
-        return path.open("w")
-    except OSError as error:
-        said = error.strerror or type(error).__name__
-        raise OSError(f"the folder {path.parent} cannot be written to ({said}): choose another --out.") from error
-
-
-def _lock(file: IO[str]) -> None:
-    """Nothing where the system, or that of the files, has no such locks: shards are whole all the same."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno not in (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL):  # some network disks
-            raise

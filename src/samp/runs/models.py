@@ -14,7 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from samp import models
+from samp.model_modules import modules_being_trained
 from samp.models import Classifier
+from samp.models.loading import is_file
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +44,7 @@ class Model:
         sys.path.extend(place for place in self.modules if place not in sys.path)
         if isinstance(self.model, Classifier):
             if self.device is None and self.dtype is None:
-                return self.model
+                return replace(self.model, net=deepcopy(self.model.net).eval()) if self.being_trained else self.model
             found = replace(self.model, net=deepcopy(self.model.net))
         else:
             found = models.load(self.model, self.weights, trust=self.trust, classes=self.classes, **self.given)
@@ -53,12 +55,22 @@ class Model:
             raise ValueError(f"device {self.device!r} cannot be used ({said}): try another --device.") from error
         return found
 
+    @property
+    def being_trained(self) -> bool:
+        """Whether this is a classifier whose net, in training mode, answers otherwise than in evaluation mode.
+
+        >>> tiny = Classifier(nn.Sequential(nn.Flatten(), nn.Dropout(0.5)), "tiny", 2, 0.5, 0.5, ())
+        >>> Model(tiny).being_trained, Model("squeezenet1_1").being_trained
+        (True, False)
+        """
+        return isinstance(self.model, Classifier) and bool(modules_being_trained(list(self.model.net.modules())))
+
     def travelling(self) -> Model:
         """The same with paths that hold from anywhere."""
         model = self.model
         return replace(
             self,
-            model=_absolute(model) if isinstance(model, str) and Path(model).is_file() else model,
+            model=_absolute(model) if isinstance(model, str) and is_file(model) else model,
             weights=None if self.weights is None else _absolute(self.weights),
             classes=None if self.classes is None else _absolute(self.classes),
             modules=(os.getcwd(), *filter(None, sys.path)),

@@ -21,8 +21,9 @@ from samp.models import Classifier
 from samp.photos import quietly
 from samp.runs.explainer import BrokenDeviceError
 from samp.runs.feeding import Sample, read
-from samp.runs.plan import Job, Outcome, Plan, Worker, Writing
+from samp.runs.plan import Job, Outcome, Plan
 from samp.runs.sources import Source
+from samp.runs.worker import Report, Worker, Writing
 
 THREADS = 8  # that read, at most: one for each core
 SLOW = 10.0  # seconds for a shard: then waiting until it is written is no loss, and the next is too far to tell of it
@@ -30,9 +31,11 @@ Reading = Generator[tuple[Job, list[Sample]], None, None]
 
 
 @contextmanager
-def one_by_one(plan: Plan, source: Source, feeding: Classifier, jobs: Sequence[Job]) -> Iterator[Iterable[Outcome]]:
+def one_by_one(
+    plan: Plan, source: Source, feeding: Classifier, jobs: Sequence[Job], report: Report
+) -> Iterator[Iterable[Outcome]]:
     """The outcome of every job (one at least), in order: the same work as `samp.scale` gives to many."""
-    worker = Worker(plan)
+    worker = Worker(plan, report)
     with quietly(), closing(_read(source, feeding, jobs)) as reading, ThreadPoolExecutor(1) as writer:
         yield _outcomes(worker, reading, writer)
 
@@ -69,7 +72,7 @@ def _written(write: Writing, begun: float) -> Outcome:
 def _read(source: Source, feeding: Classifier, jobs: Sequence[Job]) -> Reading:
     """Each job with its samples; the next one is read ahead where threads may read."""
     if not source.by_threads:
-        yield from ((job, read(source, job.entries, feeding)) for job in jobs)
+        yield from ((job, read(source, job.entries, feeding, job.kept)) for job in jobs)
         return
     with ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1)) as pool:
         begin = partial(_begin, pool, source, feeding)
@@ -83,4 +86,4 @@ def _read(source: Source, feeding: Classifier, jobs: Sequence[Job]) -> Reading:
 
 
 def _begin(pool: ThreadPoolExecutor, source: Source, feeding: Classifier, job: Job) -> list[Future[list[Sample]]]:
-    return [pool.submit(read, source, [entry], feeding) for entry in job.entries]
+    return [pool.submit(read, source, [entry], feeding, job.kept) for entry in job.entries]

@@ -1,32 +1,26 @@
-"""What workers are told: a plan that travels, the jobs cut out of a data set, and what a worker does with one."""
+"""What workers are told: a plan that travels, and the jobs cut out of a data set."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
-from samp.batches import BatchSize
-from samp.files import UnwritableError
+from samp.batches import Batches, BatchSize
 from samp.methods import Method
-from samp.runs.explainer import BrokenDeviceError, Explainer
-from samp.runs.feeding import Sample
-from samp.runs.models import Model, fingerprint
-from samp.runs.shards import Receipt, Shards, packed
+from samp.runs.models import Model
+from samp.runs.receipts import Receipt
+from samp.runs.shards import Shards
 from samp.runs.sources import Entry
-from samp.runs.tables import Row
 
 MAP_DTYPES = ("float16", "bfloat16", "float32")
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """All that decides what the numbers of a run are, but for its inputs."""
+    """All that decides what the numbers of a run are, but for its inputs; and which rows of an earlier run stand."""
 
     model: Model
     weights: str
@@ -41,10 +35,26 @@ class Plan:
     form: str
     device: str
     dtype: str
+    together: int
+    """Inputs that are explained together at most."""
+    keep_failed: bool = False
 
     @property
     def shards(self) -> Shards:
         return Shards(self.folder, self.form)
+
+    def standing(self, there: Mapping[str, str | None], ids: Sequence[str]) -> dict[str, str | None]:
+        """Of the inputs of a shard, those whose rows stand: whole batches without a failure, with their errors if any.
+
+        `there` are the rows of an earlier run: of each id its error, or None. A batch is done again as a whole, so that
+        it is the same batch, and each of its numbers the same to the last bit. Rows that are not of these inputs, or
+        not in their order, are of another shard: then none stands.
+        """
+        if list(there) != [name for name in ids if name in there]:
+            return {}
+        good = {name for name, error in there.items() if self.keep_failed or error is None}
+        batches = (ids[batch.start : batch.stop] for batch in cut_into_batches(len(ids), self.together))
+        return {name: there[name] for batch in batches if good.issuperset(batch) for name in batch}
 
 
 @dataclass(frozen=True)
@@ -53,6 +63,12 @@ class Job:
 
     shard: int
     entries: tuple[Entry, ...]
+    kept: frozenset[str] = frozenset()
+    """The ids of those whose rows of an earlier run stand."""
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(entry.id for entry in self.entries)
 
 
 @dataclass(frozen=True)
@@ -70,51 +86,14 @@ class Outcome:
     """Of work."""
 
 
-Writing = Callable[[], Outcome]
+def cut_into_batches(count: int, most: int) -> list[range]:
+    """Which of a shard's inputs are explained together: decided by their number alone, so that it stays the same when a
+    run goes on, whatever can be read and whatever is there already.
 
-
-class Worker:
-    """Holds the model and does one job after the other."""
-
-    def __init__(self, plan: Plan) -> None:
-        classifier = plan.model.load()
-        if fingerprint(classifier.net) != plan.weights:
-            raise ValueError(
-                f"{classifier.name} has other weights each time it is made, so a data set cannot be explained by it: "
-                "seed its factory, or give its weights in a file."
-            )
-        self.plan = plan
-        how = {"batch_size": plan.batch_size, "seed": plan.seed, "speed": plan.speed}
-        self.map_dtype: torch.dtype = getattr(torch, plan.map_dtype)
-        self.explainer = Explainer(classifier, plan.method, plan.target, self.map_dtype, **how)
-
-    def work(self, shard: int, samples: Sequence[Sample]) -> Outcome:
-        """Explain these samples and write their shard."""
-        return self.explain(shard, samples)()
-
-    def explain(self, shard: int, samples: Sequence[Sample]) -> Writing:
-        """Explain these samples; what comes back writes their shard. What goes wrong costs this shard alone.
-
-        But for a device that is lost, with which nothing more can be done: that is raised.
-        """
-        started = time.monotonic()
-        try:
-            rows, maps = self.explainer.explain(samples)
-            together = packed(maps, self.map_dtype)
-        except BrokenDeviceError:
-            raise
-        except Exception as error:
-            return partial(Outcome, shard, error=words(error))
-        return partial(self._write, shard, rows, together, started)
-
-    def _write(self, shard: int, rows: list[Row], maps: dict[str, Tensor], started: float) -> Outcome:
-        try:
-            receipt = self.plan.shards.write(shard, rows, maps)
-        except UnwritableError as error:
-            return Outcome(shard, error=str(error), full=error.full)
-        except Exception as error:
-            return Outcome(shard, error=words(error))
-        return Outcome(shard, receipt, seconds=time.monotonic() - started)
+    >>> cut_into_batches(5, 2), cut_into_batches(4, 3)
+    ([range(0, 2), range(2, 4), range(4, 5)], [range(0, 2), range(2, 4)])
+    """
+    return list(Batches(most, 1, torch.device("cpu")).over(count, range))
 
 
 def cut(entries: Sequence[Entry], size: int) -> list[Job]:

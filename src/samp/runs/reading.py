@@ -84,9 +84,18 @@ def load(folder: str | os.PathLike[str], thorough: bool = False) -> Run:
         raise FileNotFoundError(f"there is no run in {folder} (no {manifest.NAME}): give the --out of a samp run.")
     settings = found["settings"]
     shards = Shards(place, settings["numbers"])
-    wanted = range(-(-settings["inputs"] // settings["shard_size"]))
+    most = -(-settings["inputs"] // settings["shard_size"])
+    begun = [number for number in shards.begun() if number < most]
     with ThreadPoolExecutor() as pool:  # files to be checked are waited for
-        sound = pool.map(lambda number: shards.receipt(number, thorough) is not None, wanted)
-        there = dict(zip(wanted, sound, strict=True))
-    damaged = tuple(number for number in wanted if not there[number] and shards.damaged(number))
-    return Run(place, settings, found["about"], tuple(number for number in wanted if there[number]), damaged)
+        sound = pool.map(lambda number: _is_sound(shards, number, settings, thorough), begun)
+        there = dict(zip(begun, sound, strict=True))
+    good, bad = ([number for number in begun if there[number] is wanted] for wanted in (True, False))
+    return Run(place, settings, found["about"], tuple(good), tuple(bad))
+
+
+def _is_sound(shards: Shards, number: int, settings: dict[str, Any], thorough: bool) -> bool:
+    """Whether the shard is as its receipt says, with no more rows than it has inputs."""
+    receipt = shards.receipt(number, thorough)
+    if receipt is None or not 0 < receipt.rows <= settings["inputs"] - number * settings["shard_size"]:
+        return False
+    return receipt.rows <= settings["shard_size"] and (not thorough or len(shards.outcomes(number)) == receipt.rows)

@@ -6,7 +6,8 @@
     done/000000.json           the receipt: how many rows, which failed, size and SHA-256 of both files
 
 All three are written under other names, and take their places when all are whole, the receipt last. A shard counts once
-its receipt is there and both files are as it says. So a run may be stopped at any point and by any means.
+its receipt is there and both files are as it says. So a run may be stopped at any point and by any means. A shard that
+takes long is written unfinished now and then, as rows of some of its inputs, which a later run goes on from.
 """
 
 from __future__ import annotations
@@ -28,25 +29,10 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from samp.files import UnwritableError, whole
+from samp.runs.receipts import Receipt, parse_receipt
 from samp.runs.tables import Row, read_columns, read_table, write_table
 
 FOLDERS = ("numbers", "maps", "done")
-
-
-@dataclass(frozen=True)
-class Receipt:
-    """What a shard that is done holds."""
-
-    shard: int
-    rows: int
-    failures: dict[str, str]
-    """Why each input that failed did, by its id."""
-    numbers: str
-    """SHA-256 of the file of rows."""
-    maps: str
-    """SHA-256 of the file of maps."""
-    sizes: tuple[int, int] | None = None
-    """Bytes of the two; runs of old do not say."""
 
 
 @dataclass(frozen=True)
@@ -121,17 +107,41 @@ class Shards:
         Every byte is read for that; if not `thorough`, only sizes and how the files begin.
         """
         try:
-            receipt = Receipt(**json.loads(self._receipt(shard).read_text(encoding="utf-8")))
+            receipt = parse_receipt(self._receipt(shard).read_text(encoding="utf-8"))
+            if receipt.shard != shard:  # a file of another shard that was copied here: its rows would be there twice
+                return None
             as_said = self._holds if thorough or receipt.sizes is None else self._seems_to_hold
-            return receipt if receipt.shard == shard and as_said(receipt) else None
+            return receipt if as_said(receipt) else None
         except PermissionError as error:  # nothing is wrong with a file that may not be read
             raise PermissionError(f"{error.filename} may not be read: ask its owner for leave.") from error
-        except (OSError, ValueError, TypeError):  # not there, cut short, or of another kind
+        except (OSError, ValueError):  # not there, cut short, or of another kind
             return None
 
-    def damaged(self, shard: int) -> bool:
-        """Whether a shard without a receipt that holds was done once; else it was not done yet."""
-        return os.path.lexists(self._receipt(shard))
+    def begun(self) -> list[int]:
+        """The numbers of all shards with a receipt, whether it holds or not."""
+        names = (path.stem for path in (self.folder / "done").glob("*.json"))
+        return sorted({int(name) for name in names if name.isascii() and name.isdigit() and name == f"{int(name):06d}"})
+
+    def outcomes(self, shard: int) -> dict[str, str | None]:
+        """The id of each row of a shard, in order, and its error if it failed; nothing of one that does not hold."""
+        receipt = self.receipt(shard)
+        try:
+            found = self.columns(shard, ("id", "error")) if receipt else {"id": (), "error": ()}
+            there = dict(zip(found["id"], found["error"], strict=True))
+        except (OSError, ValueError, KeyError, TypeError):  # a table of another kind, whose SHA-256 the receipt says
+            return {}
+        return there if receipt and len(there) == len(found["id"]) == receipt.rows else {}
+
+    def answers(self, shard: int) -> dict[str, Answer]:
+        """The row and the map of each input of a shard, as they were written; none where the shard does not hold."""
+        if not self.outcomes(shard):
+            return {}
+        try:
+            rows, found = self.rows(shard), load_file(self._maps(shard))
+            maps = [Stored(*one) for one in zip(found["maps"], found["scale"], strict=True)]
+            return {row["id"]: (row, None if row["error"] else one) for row, one in zip(rows, maps, strict=True)}
+        except (OSError, ValueError, KeyError, TypeError, SafetensorError):
+            return {}
 
     def rows(self, shard: int) -> list[Row]:
         """One row for each input of the shard."""
@@ -224,6 +234,10 @@ def stored(maps: Tensor, dtype: torch.dtype) -> list[Stored]:
     scale = torch.where(largest > 0, largest, 1.0)
     divided = (full / scale.view(-1, *[1] * (full.ndim - 1))).to(dtype)
     return [Stored(*one) for one in zip(divided.cpu(), scale.cpu(), strict=True)]
+
+
+Answer = tuple[Row, Stored | None]
+"""The row of an input, and its map if it has one."""
 
 
 def packed(maps: Sequence[Stored | None], dtype: torch.dtype) -> dict[str, Tensor]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any, ClassVar, Protocol
 from PIL import Image
 
 from samp import photos
+from samp.foreign_photos import words_on_left_out
 from samp.runs.tables import read_table
 
 LISTS = (".csv", ".tsv", ".parquet")
@@ -59,7 +61,7 @@ class Folder:
     root: Path
 
     def entries(self) -> list[Entry]:
-        found = sorted(self._photos(), key=lambda path: path.as_posix())
+        found = sorted(filter(photos.is_photo, self._files()), key=lambda path: path.as_posix())
         return [Entry(legible(path.as_posix()), str(self.root / path)) for path in found]
 
     def read(self, entry: Entry) -> Image.Image:
@@ -68,12 +70,16 @@ class Folder:
     def describe(self) -> dict[str, Any]:
         return {"kind": "folder", "place": str(self.root)}
 
-    def _photos(self) -> Iterator[Path]:
+    def warn_of_left_out(self) -> None:
+        """Warn of pictures in it that cannot be read here, such as HEIC without pillow-heif."""
+        words = words_on_left_out(self._files())
+        if words:
+            warnings.warn(f"of the folder {legible(str(self.root))} {words}.", stacklevel=2)
+
+    def _files(self) -> Iterator[Path]:
         for folder, inside, names in os.walk(self.root, onerror=_unreadable, followlinks=True):
             inside[:] = [name for name in inside if not name.startswith(".") and not _around(folder, name)]
-            for name in names:
-                if Path(name).suffix.lower() in photos.SUFFIXES and not name.startswith("."):
-                    yield (Path(folder) / name).relative_to(self.root)
+            yield from ((Path(folder) / name).relative_to(self.root) for name in names)
 
 
 @dataclass(frozen=True)
@@ -214,7 +220,7 @@ def _in_folder(path: Path) -> Source:
         return Saved(path)
     tars = sorted(path.glob("*.tar"))
     folder = Folder(path)
-    return Tars(_each_once(tars)) if tars and next(folder._photos(), None) is None else folder
+    return Tars(_each_once(tars)) if tars and not any(map(photos.is_photo, folder._files())) else folder
 
 
 def _each_once(files: Sequence[Path]) -> tuple[Path, ...]:
@@ -228,6 +234,8 @@ def _each_once(files: Sequence[Path]) -> tuple[Path, ...]:
 def checked(source: Source) -> list[Entry]:
     """The source's entries, of which there is one at least, and none twice."""
     entries = source.entries()
+    if isinstance(source, Folder):
+        source.warn_of_left_out()
     if not entries:
         raise ValueError(f"there is nothing to explain in {source.describe()['place']}: give another data set.")
     seen: set[str] = set()

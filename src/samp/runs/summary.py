@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 DONE, SOME_FAILED, WRONG_USAGE, BROKE = 0, 1, 2, 3  # exit codes of `samp run`; 2 is also click's
 
@@ -58,6 +59,15 @@ class BrokenRunError(RuntimeError):
         return str(self.args[0])
 
 
+class Begun(NamedTuple):
+    """How far a shard is that is being worked on."""
+
+    explained: int
+    failed: int
+    seconds: float
+    """Of work on it."""
+
+
 @dataclass
 class Count:
     """A run as it goes: told to whoever shows progress."""
@@ -65,36 +75,63 @@ class Count:
     inputs: int
     found: int = 0
     explained: int = 0
+    """Inputs with a map in shards that are written, before this run or in it."""
     failures: dict[str, str] = field(default_factory=dict)
     lost: dict[int, str] = field(default_factory=dict)
     kept: int = 0
     """Failures of an earlier run that are let be."""
     hands: int = 1
-    """Shards that are worked on at a time."""
-    shard_size: int = 1
+    """Batches that are worked on at a time."""
+    together: int = 1
+    """Inputs of a batch."""
+    begun: Mapping[int, Begun] = field(default_factory=dict)
+    """How far each shard is that is being worked on, by its number."""
     first_took: float = 0.0
-    """Seconds of work in the shard that was done first: what came before them was starting."""
+    """Seconds of work in what was done first: what came before them was starting."""
+    look: Callable[[], Mapping[int, Begun]] | None = None
+    """Finds what workers in other processes have begun."""
 
     @property
     def done(self) -> int:
         """Inputs that are over with, well or badly, in this run."""
-        return self.new + len(self.failures) - self.kept
+        return self.new + self.failed - self.kept
 
     @property
     def new(self) -> int:
         """Inputs explained in this run."""
-        return self.explained - self.found
+        return self.explained - self.found + sum(begun.explained for begun in self.begun.values())
+
+    @property
+    def failed(self) -> int:
+        """Inputs that failed, in this run or before."""
+        return len(self.failures) + sum(begun.failed for begun in self.begun.values())
 
     @property
     def left(self) -> int:
         """Inputs that are not over with yet."""
-        return self.inputs - self.explained - len(self.failures)
+        return self.inputs - self.found - self.new - self.failed
 
     @property
     def under_way(self) -> float:
-        """Inputs' worth of work in shards that others are at: half of each, as one may be at its start or its end.
+        """Inputs' worth of work in batches that others are at: half of each, as one may be at its start or its end.
 
-        >>> Count(inputs=100, explained=10, hands=3, shard_size=10).under_way
+        >>> Count(inputs=100, explained=10, hands=3, together=10).under_way
         10.0
         """
-        return min((self.hands - 1) * self.shard_size, self.left) / 2
+        return min((self.hands - 1) * self.together, self.left) / 2
+
+    def hear(self, shard: int, begun: Begun) -> None:
+        """A worker is so far with its shard."""
+        self.begun = {**self.begun, shard: begun}
+        self.first_took = self.first_took or begun.seconds
+
+    def finish(self, shard: int) -> None:
+        """A shard is not worked on any more."""
+        self.begun = {number: begun for number, begun in self.begun.items() if number != shard}
+
+    def refresh(self) -> None:
+        """See how far workers in other processes are."""
+        if self.look is None:
+            return
+        self.begun = self.look()
+        self.first_took = self.first_took or max((begun.seconds for begun in self.begun.values()), default=0.0)

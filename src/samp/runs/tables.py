@@ -10,6 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from samp.installing import install_command
+
 Row = dict[str, Any]
 WORDS, WHOLE = "words", "whole"  # kinds of columns beside fractions
 COLUMNS: Mapping[str, str] = {
@@ -30,7 +32,7 @@ COLUMNS: Mapping[str, str] = {
     "seconds": "fractions",
     "error": WORDS,
 }
-MISSING = "Parquet files need pyarrow, which is not installed: pip install 'samp[scale]'."
+FORMS = ("parquet", "jsonl")
 TIMING = ("seconds",)
 """What differs between two runs of the same."""
 
@@ -47,7 +49,7 @@ def best_form() -> str:
 def check_form(form: str) -> None:
     """Say it before the work, not behind it, where rows of this form cannot be written here."""
     if form == "parquet" and best_form() != form:
-        raise ImportError(MISSING)
+        raise ImportError(_parquet_missing())
 
 
 def write_table(path: Path, rows: Sequence[Row], form: str) -> None:
@@ -125,5 +127,9 @@ def _arrow() -> tuple[Any, Any]:
         import pyarrow
         import pyarrow.parquet
     except ImportError as error:
-        raise ImportError(MISSING) from error
+        raise ImportError(_parquet_missing()) from error
     return pyarrow, pyarrow.parquet
+
+
+def _parquet_missing() -> str:
+    return f"Parquet files need pyarrow, which is not installed: {install_command('scale')}."

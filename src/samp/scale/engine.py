@@ -22,9 +22,11 @@ from samp.models import Classifier
 from samp.runs.crew import Crew
 from samp.runs.explainer import BrokenDeviceError
 from samp.runs.feeding import Sample, read
+from samp.runs.marks import Marks
 from samp.runs.models import Model
-from samp.runs.plan import Job, Outcome, Plan, Worker, words
+from samp.runs.plan import Job, Outcome, Plan, words
 from samp.runs.sources import Source
+from samp.runs.worker import Worker
 from samp.scale.session import room, session
 
 MOST_DEATHS = 3  # of workers over one shard: one that kills its worker every time must not do so for ever
@@ -98,7 +100,7 @@ def _read(row: dict[str, Any], reading: Parcel) -> dict[str, Any]:
     except Exception as error:
         samples = [Sample(entry.id, entry.target, None, words(error)) for entry in job.entries]
     else:
-        samples = read(source, job.entries, feeding)
+        samples = read(source, job.entries, feeding, job.kept)
     return {"shard": job.shard, "samples": pickle.dumps(samples)}
 
 
@@ -109,7 +111,7 @@ class _Actor:
         self.useless = ""
         try:
             (self.plan,) = working.opened()
-            self.worker = Worker(self.plan)
+            self.worker = Worker(self.plan, Marks(self.plan.folder).write)
         except Exception as error:  # Ray would start it again and again
             self.useless = words(error)
 

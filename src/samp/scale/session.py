@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import signal
 import sys
 import threading
@@ -16,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from samp.installing import install_command
 from samp.runs.crew import Crew
 
 QUIET = {
@@ -27,6 +29,10 @@ QUIET = {
 # Ray's name for "this machine's address is 127.0.0.1": its default on a Mac. Elsewhere every server of a local Ray
 # would listen to the whole network.
 LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+# A Ray of our own obeys nobody without this token, which is of this process and lies on no disk: whoever else has an
+# account on the machine could reach the loopback address and have his code run. (Ray has tokens since 2.52, and since
+# 2.59 asks for one by itself, which it writes into the home folder where others may read it.)
+TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 PATIENCE = 5.0  # seconds, in which the workers of a run just ended may still be leaving
 
 
@@ -57,6 +63,7 @@ def _start(ray: Any, crew: Crew) -> None:
         )
     if crew.address is None:
         check_deaf(ray)
+        check_token(ray)
         check_gpus(ray, crew)
 
 
@@ -77,22 +84,47 @@ def _settings(ray: Any) -> Iterator[None]:
 
 
 def imported(local: bool) -> Any:
-    """Ray and its data library, imported quiet, and deaf to the network if it is to be local.
+    """Ray and its data library, imported quiet, and deaf to the network and to strangers if it is to be local.
 
     Where a program has imported Ray before us, its constant is set, which it made of its environment by then.
     """
     for name, value in {**QUIET, **(LOOPBACK if local else {})}.items():
         os.environ.setdefault(name, value)
+    _choose_token(local)
     try:
         import ray
         import ray.data
     except ImportError as error:
         raise ImportError(
-            "workers need Ray, which is not installed: pip install 'samp[scale]', or leave out --workers."
+            f"workers need Ray, which is not installed: {install_command('scale')}, or leave out --workers."
         ) from error
     if local:
         ray._private.ray_constants.ENABLE_RAY_CLUSTER = False
     return ray
+
+
+def _choose_token(local: bool) -> None:
+    """Our own token for a Ray of our own; that of a cluster is the user's to give. What the user has set holds."""
+    if not local:
+        if os.environ.get("RAY_AUTH_TOKEN") == TOKEN["RAY_AUTH_TOKEN"]:  # of a local Ray before
+            for name in TOKEN:
+                os.environ.pop(name, None)
+        return
+    if "ray" not in sys.modules:  # else it knows its mode already; since 2.59 it is this one
+        os.environ.setdefault("RAY_AUTH_MODE", TOKEN["RAY_AUTH_MODE"])
+    if "RAY_AUTH_TOKEN_PATH" not in os.environ:
+        os.environ.setdefault("RAY_AUTH_TOKEN", TOKEN["RAY_AUTH_TOKEN"])
+
+
+def check_token(ray: Any) -> None:
+    """A Ray of our own that strangers could use is not used, unless the user said so."""
+    from ray._raylet import AuthenticationMode, get_authentication_mode
+
+    if get_authentication_mode() == AuthenticationMode.DISABLED and os.environ.get("RAY_AUTH_MODE") != "disabled":
+        raise RuntimeError(
+            f"this Ray ({ray.__version__}) was imported without token authentication, so others on this machine could "
+            "use it: set RAY_AUTH_MODE=token in the environment first (or =disabled, if that is meant)."
+        )
 
 
 def check_deaf(ray: Any) -> None:

@@ -71,6 +71,10 @@ class Ahead:
         answers = zip(points, value.view(len(numbers), -1), gradient.view_as(points), strict=True)
         self.known = {number: Answer(*answer) for number, answer in zip(numbers, answers, strict=True)}
 
+    @property
+    def may_pause(self) -> bool:
+        return self.path.may_pause
+
     def least_steps(self, route: Route) -> int:
         return self.path.least_steps(route)
 

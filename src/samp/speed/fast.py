@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from samp.batches import out_of_memory
+from samp.isolation import observe
 from samp.objectives import Index
 from samp.speed.calls import Feed, at_index, differentiated, in_range, widened
 from samp.speed.graphs import Captured
@@ -177,7 +178,11 @@ class Fast:
 def through(net: Lowered, feed: Feed, problem: Problem, x: Tensor, samples: Tensor) -> Found:
     """Score and gradient of any objective, with the net called through its copy."""
     args = problem.arguments(samples)
-    value, (gradient,) = differentiated(lambda leaf: problem.score(widened(net(*feed.inputs(leaf), *args)), samples), x)
+
+    def score(leaf: Tensor) -> Tensor:
+        return problem.score(widened(observe(net, lambda: net(*feed.inputs(leaf), *args))), samples)
+
+    value, (gradient,) = differentiated(score, x)
     return value.to(x.dtype), gradient
 
 

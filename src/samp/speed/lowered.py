@@ -110,7 +110,9 @@ class Refresh:
         if [t.shape for t in self.own] != [t.shape for t in theirs] or (called and _overlap(self.own)):
             return False
         for kind in self.kinds:
-            torch._foreach_copy_([self.own[number] for number in kind], [theirs[number] for number in kind])
+            # by .data, which autograd does not count as a change: another thread may be on its way back through the
+            # copy, and the numbers it needs are the same ones, unless the user changes the model meanwhile
+            torch._foreach_copy_([self.own[number].data for number in kind], [theirs[number] for number in kind])
         return True
 
 

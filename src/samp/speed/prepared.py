@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -93,12 +94,14 @@ def _any_rows(net: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _KEPT: dict[int, Prepared] = {}
+_MAKING = threading.RLock()  # or two threads would make, and compile, two copies of one model
 
 
 def kept(model: nn.Module, half: bool, device: torch.device) -> Prepared | None:
     """The model made ready, from last time, with its numbers of now; None where more than these changed."""
-    known = _KEPT.get(id(model))
-    return known if known is not None and known.renewed(model, half, device) else None
+    with _MAKING:
+        known = _KEPT.get(id(model))
+        return known if known is not None and known.renewed(model, half, device) else None
 
 
 def forget_graphs(model: nn.Module) -> None:
@@ -117,9 +120,10 @@ def prepared(model: nn.Module, half: bool, device: torch.device) -> Prepared:
     >>> prepared(model, True, torch.device("cpu")) is first
     True
     """
-    if (known := kept(model, half, device)) is not None:
-        return known
-    if id(model) not in _KEPT:
-        weakref.finalize(model, _KEPT.pop, id(model), None)
-    _KEPT[id(model)] = made = Prepared(model, half, device)
-    return made
+    with _MAKING:
+        if (known := kept(model, half, device)) is not None:
+            return known
+        if id(model) not in _KEPT:
+            weakref.finalize(model, _KEPT.pop, id(model), None)
+        _KEPT[id(model)] = made = Prepared(model, half, device)
+        return made

@@ -13,7 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-_COMMON = frozenset(vars(nn.Module()))  # what every module has, and no setting of its own
+from samp.model_modules import COMMON, modules_being_trained
+
 _PLAIN = (int, float, str)
 _ATOMS = frozenset((int, float, str, bool, type(None)))
 
@@ -47,7 +48,7 @@ class Survey:
                 if tensor is not None:
                     self._see(tensor)
         for name, value in vars(module).items():
-            if name not in _COMMON:
+            if name not in COMMON:
                 self.form += (name, value if type(value) in _ATOMS else self._look(value))
         for name, child in module._modules.items():
             self.form.append(name)
@@ -106,14 +107,14 @@ def reason_against(model: Any, inputs: tuple[Tensor, ...]) -> str:
 
     >>> reason_against(lambda x: x, (torch.rand(1, 2),))
     'the model is no nn.Module'
-    >>> reason_against(nn.Linear(2, 1), (torch.rand(1, 2),))
+    >>> reason_against(nn.Dropout(0.5), (torch.rand(1, 2),))
     'the model is in training mode'
     """
     if not isinstance(model, nn.Module):
         return "the model is no nn.Module"
     if isinstance(model, torch.jit.ScriptModule):
         return "the model is a script"
-    if any(module.training for module in model.modules()):
+    if modules_being_trained(list(model.modules())):
         return "the model is in training mode"
     if any(map(hooked, model.modules())):
         return "the model has hooks"

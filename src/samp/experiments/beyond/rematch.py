@@ -25,9 +25,12 @@ REMATCH = Contest(
     champion="coupled",
     rivals=("SAMP++", "Spectral IG", "IG2", "IDGI"),
     about=(
-        "DiffID as the Spectral IG paper has it: single values, ranked by the size of their credit, are set to their "
-        "channel's mean; the score is accuracy. SAMP++ has its momentum on. Under the paper's protocol the same "
-        "methods are in the section on the coupled walk."
+        "DiffID as the public code of Spectral IG has it: single values, ranked by the size of their credit, are set "
+        "to the mean of all values that still show, over all channels; the score is accuracy. Spectral IG has its "
+        "authors' settings; IG2 the published number of steps and layer (on SqueezeNet, which does not end in a linear "
+        "layer, the output), but one reference, a black image, since the photos come without images of other classes. "
+        "SAMP++ has its momentum on. Under the paper's protocol the same methods are in the section on the coupled "
+        "walk."
     ),
     protocol="diffid",
 )

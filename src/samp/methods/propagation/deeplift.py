@@ -19,7 +19,10 @@ from samp.baselines import black, make
 from samp.follow import Run
 from samp.methods.path_settings import labelled, wrapped
 from samp.methods.propagation import rescale
-from samp.methods.propagation.mode import Call, Forward, Propagation
+from samp.methods.propagation.calls import Call, Forward, ruled
+from samp.methods.propagation.masks import Switch
+from samp.methods.propagation.mode import Propagation
+from samp.methods.propagation.operations import KINDS
 from samp.methods.propagation.passes import Rows, back, explained, forward
 from samp.methods.result import About
 from samp.problem import Problem
@@ -31,8 +34,10 @@ class DeepLIFT:
 
     The rescale rule of Shrikumar et al. (2017, arXiv:1704.02685). Max pooling gives Δout to the place of the larger
     maximum, a product of two inputs is shared by the symmetric rule (each factor times the other's mean), soft-max
-    and layer normalisation are taken as their parts: all of it complete, up to rounding. Published
-    default: none for the baseline of photos; black (0) here, as in their MNIST study.
+    and layer normalisation are taken as their parts, and what a mask such as `x > 0` decides in a product, a
+    `masked_fill` or a `where` goes to x: all of it complete, up to rounding. Other numbers, masks and indices that
+    differ between image and baseline without a gradient to say so are refused. Published default: none for the
+    baseline of photos; black (0) here, as in their MNIST study.
 
     >>> import samp
     >>> model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2)).eval()
@@ -134,10 +139,47 @@ class Rescale(Propagation):
         if not self.comparing:
             self.tape.append((call.name, [x.detach().clone() for x in call.inputs]))
             return call.native()
-        name, references = self.tape.pop() if self.tape else ("nothing", [])
-        if name != call.name or [r.shape for r in references] != [x.shape for x in call.inputs]:
-            raise self._parted(call.name, name)
-        return self.by_rule(call, rule(call, references))
+        return self.by_rule(call, rule(call, self._baselines(call.name, call.inputs)))
+
+    def _baselines(self, name: str, seen: Sequence[Tensor]) -> list[Tensor]:
+        """What the baseline had at this point, where the image has these tensors."""
+        before, references = self.tape.pop() if self.tape else ("nothing", [])
+        if before != name or [r.shape for r in references] != [x.shape for x in seen]:
+            raise self._parted(name, before)
+        return references
+
+    def treat(self, call: Call) -> Any:
+        """An operation by its rule, as long as all that it takes without a gradient is the same for the baseline."""
+        places = [place for place, leaf in enumerate(call.leaves) if self.sight.answered(leaf)]
+        if not places:
+            return super().treat(call)
+        seen = [*call.inputs, *(call.leaves[place] for place in places)]
+        source = self.sight.source(call.leaves[places[0]])
+        seen += [] if source is None else [source]
+        name = f"{call.name} by a mask"
+        if not self.comparing:
+            self.tape.append((name, [x.detach().clone() for x in seen]))
+            return super().treat(call)
+        references = self._baselines(name, seen)
+        if all(map(torch.equal, seen[len(call.inputs) :][: len(places)], references[len(call.inputs) :])):
+            return super().treat(call)
+        return self._switched(call, places, source, references)
+
+    def _switched(self, call: Call, places: Sequence[int], source: Tensor | None, references: Sequence[Tensor]) -> Any:
+        """By the rule for one mask that is not the baseline's, and was read off this source."""
+        if len(places) > 1 or source is None or KINDS.get(call.name) not in ("multiplied", "masked"):
+            raise self._undecided(call)
+        *inputs, mask, before = references
+        self.ruled[call.name] += 1
+        try:
+            return ruled(Switch(call, places[0], inputs, mask, before), *call.inputs, source)
+        except ValueError as error:
+            raise self._undecided(call) from error
+
+    def _undecided(self, call: Call) -> NotImplementedError:
+        return self.refusal(
+            call.name, " with a mask, an index or a number that depends on the input and has no gradient"
+        )
 
     def _one(self, call: Call, rule: Callable[[Call, Tensor], Forward]) -> Any:
         if len(call.inputs) != 1:

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.follow import Run
-from samp.methods.propagation.mode import Call, Propagation, Pull
+from samp.methods.propagation.calls import Call, Pull
+from samp.methods.propagation.mode import Propagation
 from samp.methods.propagation.passes import Rows, back, explained, forward
 from samp.methods.propagation.rescale import pulled
 from samp.methods.result import About
@@ -33,9 +34,7 @@ class GradientXInput:
 
         def work(settled: Problem, samples: Tensor) -> tuple[Rows, None]:
             x = settled.x[samples]
-            score, gradient = settled.value_and_gradient(x, samples)
-            settled.watch(score, samples)
-            return {"values": x * gradient}, None
+            return {"values": x * settled.gradient(x, samples)}, None
 
         return explained(problem, run, self, work)
 
@@ -44,9 +43,9 @@ class GradientXInput:
 class GuidedBackprop:
     """The gradient, stopped at each rectifier that was off or where it is negative.
 
-    Springenberg et al. (2015, arXiv:1412.6806). No settings. ReLU, ReLU6, `hardtanh(0, ·)` and `clamp(min=0)` are
-    rectifiers in all their forms; other activations keep their gradient. A model without any is refused, since its
-    map would be the plain gradient.
+    Springenberg et al. (2015, arXiv:1412.6806). No settings. ReLU, ReLU6, `hardtanh(0, ·)`, `clamp(min=0)`,
+    `maximum(x, 0)` and masks such as `x * (x > 0)` are rectifiers in all their forms; other activations keep their
+    gradient. A model without any is refused, since its map would be the plain gradient.
 
     >>> import samp
     >>> samp.explain(lambda x: -torch.relu(x).sum(1), torch.ones(1, 2), method=GuidedBackprop()).values.abs().tolist()
@@ -99,20 +98,32 @@ class Rectified(Propagation):
         super().__init__(method)
         self.deconvolution = deconvolution
 
-    def check(self, score: Tensor) -> None:
-        """A model's own autograd functions have gradients too."""
-
     def unknown(self, call: Call) -> Any:
         """All operations have a gradient."""
-        return call.native()
+        return self._rectify(call) if _is_rectifier(call) else call.native()
 
-    summed = weighted = added = multiplied = scaled = maximum = Propagation.by_gradient
+    summed = weighted = added = scaled = maximum = Propagation.by_gradient
     batch_norm = softmax = log_softmax = divided = layer_norm = group_norm = attention = Propagation.by_gradient
 
     def elementwise(self, call: Call) -> Any:
+        return self._rectify(call) if _is_rectifier(call) else self.by_gradient(call)
+
+    def masked(self, call: Call) -> Any:
+        return self._rectify(call) if self._masks_itself(call) else call.native()
+
+    def multiplied(self, call: Call) -> Any:
+        return self._rectify(call) if self._masks_itself(call) else self.by_gradient(call)
+
+    def _masks_itself(self, call: Call) -> bool:
+        """Whether this is a ReLU made by a mask: what the mask was read off is what it masks."""
+        sources = [self.sight.source(leaf) for leaf in call.leaves if self.sight.answered(leaf)]
+        if len(call.inputs) != 1 or not sources or sources[0] is None:
+            return False
+        (x,) = call.inputs
+        return torch.equal(sources[0], x) and torch.equal(call.at(x.detach()), x.detach().clamp(min=0))
+
+    def _rectify(self, call: Call) -> Tensor:
         """Max(gradient, 0), and for guided backpropagation only where the rectifier is on."""
-        if not _is_rectifier(call):
-            return self.by_gradient(call)
 
         def forward(x: Tensor) -> tuple[Tensor, Pull]:
             on = 1.0 if self.deconvolution else pulled(call.at, [x], torch.ones_like(x))[0]
@@ -125,7 +136,12 @@ LOWER_END = {"hardtanh": ("min_val", -1.0), "clamp": ("min", None), "clip": ("mi
 
 
 def _is_rectifier(call: Call) -> bool:
-    """Whether this is zero below zero: ReLU, ReLU6, and bounded forms that start at 0."""
+    """Whether this is zero below zero: ReLU, ReLU6, bounded forms that start at 0, and the larger of x and 0."""
+    if call.name in ("maximum", "fmax", "max"):
+        others = [leaf for leaf in call.leaves if leaf is not None and leaf is not call.inputs[0]]
+        return len(others) == 1 and isinstance(others[0], Tensor) and not bool(others[0].any())
+    if call.name == "threshold":
+        return bool(call.argument(1, "threshold") == 0 and call.argument(2, "value") == 0)
     if call.name in LOWER_END:
         name, default = LOWER_END[call.name]
         low = call.argument(1, name, default)

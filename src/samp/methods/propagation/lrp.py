@@ -18,7 +18,8 @@ from samp.attribution import Attribution
 from samp.follow import Run
 from samp.methods.checks import check_numbers
 from samp.methods.propagation import rescale
-from samp.methods.propagation.mode import Call, Propagation, Pull, ruled
+from samp.methods.propagation.calls import Call, Pull, ruled
+from samp.methods.propagation.mode import Propagation
 from samp.methods.propagation.passes import Rows, back, explained, forward
 from samp.methods.result import About
 from samp.problem import Problem
@@ -130,6 +131,20 @@ class Relevance(Propagation):
         if len(call.inputs) == 1:
             return self.by_gradient(call)
         return self.by_rule(call, rescale.symmetric(call, [torch.zeros_like(x) for x in call.inputs]))
+
+    def masked(self, call: Call) -> Any:
+        """What is chosen takes its relevance with it; a constant that is chosen is a bias."""
+        chosen: Tensor = call.native()
+        filled = call.at(*map(torch.zeros_like, call.inputs)).detach()
+
+        def forward(z: Tensor) -> tuple[Tensor, Pull]:
+            def pull(grad: Tensor) -> list[Tensor]:
+                self._absorb(torch.where(grad == 0, 0.0, grad * filled))  # what is filled may be infinite
+                return [grad]
+
+            return z.clone(), pull
+
+        return ruled(forward, chosen)
 
     def divided(self, call: Call) -> Any:
         """Only by constants."""

@@ -2,92 +2,27 @@
 
 While a `Propagation` is entered, torch hands it each operation before it runs. What depends on the explained input
 carries a gradient; parameters are detached on the way in, so nothing else does. No hook, copy or rewriting of the
-model: reused modules, functional and in-place activations and residual sums are operations like any other.
+model: reused modules, functional and in-place activations and residual sums are operations like any other. What runs
+past the mode (see `sight`) is refused, since its gradient would be torch's own and the map silently another method's.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import FunctionType
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
-from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
+from torch.utils._pytree import tree_flatten
 
-from samp.methods.propagation.operations import KINDS, canonical
-
-Pull = Callable[[Tensor], Sequence[Tensor]]
-"""From the gradient of an operation's value to those of its inputs."""
-Forward = Callable[..., tuple[Tensor, Pull]]
-
-
-@dataclass(frozen=True, eq=False)
-class Call:
-    """One operation, about to run: its inputs are the arguments that depend on the explained input."""
-
-    name: str
-    func: Callable[..., Any]
-    leaves: tuple[Any, ...]
-    spec: TreeSpec
-
-    @property
-    def places(self) -> list[int]:
-        return [place for place, leaf in enumerate(self.leaves) if _carries(leaf)]
-
-    @property
-    def inputs(self) -> list[Tensor]:
-        return [self.leaves[place] for place in self.places]
-
-    @property
-    def args(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        args, kwargs = tree_unflatten(list(self.leaves), self.spec)
-        return args, kwargs
-
-    def native(self) -> Any:
-        """The operation as torch does it, with torch's gradient."""
-        return self.at()
-
-    def at(self, *inputs: Tensor) -> Any:
-        """The operation at other inputs."""
-        leaves = list(self.leaves)
-        for place, tensor in zip(self.places, inputs, strict=False):
-            leaves[place] = tensor
-        args, kwargs = tree_unflatten(leaves, self.spec)
-        return self.func(*args, **kwargs)
-
-    def argument(self, place: int, name: str, default: Any = None) -> Any:
-        """An argument given by place or by name."""
-        args, kwargs = self.args
-        return args[place] if len(args) > place else kwargs.get(name, default)
-
-
-def ruled(forward: Forward, *inputs: Tensor) -> Tensor:
-    """The value of `forward(*inputs)`, with what else it returns as its backward rule.
-
-    >>> x = torch.ones(1, requires_grad=True)
-    >>> ruled(lambda x: (x.clone(), lambda grad: [5 * grad]), x).backward()
-    >>> x.grad
-    tensor([5.])
-    """
-    value: Tensor = _Ruled.apply(forward, *inputs)  # type: ignore[no-untyped-call]  # torch leaves it untyped
-    return value
-
-
-class _Ruled(torch.autograd.Function):
-    """An operation with a backward rule of ours; what the rule keeps is its own, out of reach of in-place changes."""
-
-    @staticmethod
-    def forward(ctx: Any, forward: Forward, *inputs: Tensor) -> Tensor:
-        value, ctx.pull = forward(*inputs)
-        return value
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Any:
-        return None, *ctx.pull(grads[0])
+from samp.methods.propagation.calls import Call, Forward, Ruled, as_fill, carries, ruled
+from samp.methods.propagation.opaque import hidden_part, program_operation
+from samp.methods.propagation.operations import KINDS, READ_OFF, canonical
+from samp.methods.propagation.sight import Sight, history_name
 
 
 class Propagation(TorchFunctionMode):
@@ -102,18 +37,87 @@ class Propagation(TorchFunctionMode):
         self.method = method
         self.ruled: Counter[str] = Counter()
         self.plain: Counter[str] = Counter()
+        self.sight = Sight()
+        self.model: Any = None
+
+    def begin(self, model: Any, leaf: Tensor) -> None:
+        """A forward pass of this model is about to start from this leaf."""
+        self.model = model
+        self.sight.begin(leaf)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Called by torch in place of every operation."""
+        if torch.compiler.is_compiling():  # torch.compile would build the rules into the user's compiled code
+            raise NotImplementedError(f"{self.method} does not work in compiled code: use the model without it.")
+        if _name(func) == "__set__":  # torch itself sets attributes with a tensor locked: a look at it would never end
+            return func(*args, **(kwargs or {}))
         leaves, spec = tree_flatten((args, kwargs or {}))
-        name, in_place = canonical(_name(func))
-        call = Call(name, func, tuple(map(_constant, leaves)), spec)
+        call = as_fill(Call(canonical(_name(func))[0], func, tuple(map(self._as_seen, leaves)), spec))
+        result = self._run(call)
+        self._record(call, result)
+        return result
+
+    def _as_seen(self, value: Any) -> Any:
+        """What does not depend on the explained input, parameters too, as a constant; what came unseen is refused."""
+        if not isinstance(value, Tensor) or not value.requires_grad:
+            return value
+        if value.is_leaf or not (self.sight.made(value) or self.sight.depends(value)):
+            return value.detach()
+        if not self.sight.made(value):
+            raise self.unseen(value)
+        return value
+
+    def _run(self, call: Call) -> Any:
         if not call.places:
             return call.native()
-        if KINDS.get(name) != "maximum" and getattr(func, "__module__", None) == "torch.nn.functional":
+        if call.name in ("grad", "backward"):
+            raise self.refusal(call.name, ", a gradient inside the model")
+        program = program_operation(call.func)
+        if program.startswith("quantized::"):
+            raise self._quantised()
+        if program:
+            raise self._hiding(f"runs {program}, which exported programs are made of")
+        function: Any = call.func
+        if KINDS.get(call.name) != "maximum" and getattr(function, "__module__", None) == "torch.nn.functional":
             with self:
-                return replace(call, func=opened(func)).native()
-        return self._in_place(call) if in_place and KINDS.get(name) != "moved" else self.treat(call)
+                return replace(call, func=opened(function)).native()
+        in_place = canonical(_name(call.func))[1]
+        return self._in_place(call) if in_place and KINDS.get(call.name) != "moved" else self.treat(call)
+
+    def _record(self, call: Call, result: Any) -> None:
+        """Take note of what the operation made and changed, and of answers to questions about the input."""
+        made = [value for value in tree_flatten(result)[0] if isinstance(value, Tensor)]
+        if any(value.is_quantized for value in made) and call.places:
+            raise self._quantised()
+        for value in (*call.leaves, *made):
+            self.sight.record(value)
+        self._record_answers(call, made)
+
+    def _record_answers(self, call: Call, made: Sequence[Tensor]) -> None:
+        if call.name.endswith("_like") or call.name.startswith("new_"):
+            return  # only the shape is the input's
+        answers = [leaf for leaf in call.leaves if self.sight.answered(leaf)]
+        if not (call.places or answers):
+            return
+        in_place = call.name == "setitem" or canonical(_name(call.func))[1]
+        for value in (*made, *(call.leaves[:1] if in_place else ())):
+            if isinstance(value, Tensor) and not value.requires_grad:
+                self.sight.answer(value, self._source(call, answers, value))
+
+    def _source(self, call: Call, answers: Sequence[Tensor], value: Tensor) -> Tensor | None:
+        """The one tensor that this answer is a function of, element by element; None where there is none."""
+        origins = [*call.inputs, *map(self.sight.source, answers)]
+        origin = origins[0]
+        if origin is None or any(other is not origin for other in origins):
+            return None
+        if origin.shape == value.shape and call.name in READ_OFF:
+            return origin
+        if KINDS.get(call.name) != "moved" or call.inputs or len(answers) != 1:
+            return None
+        leaves = tuple(origin if leaf is answers[0] else leaf for leaf in call.leaves)
+        with self:  # an answer that is moved is read off its source, moved likewise
+            moved = replace(call, leaves=leaves).native()
+        return moved if isinstance(moved, Tensor) and moved.shape == value.shape else None
 
     def _in_place(self, call: Call) -> Tensor:
         """The rule is applied to a copy, and its result written over the original.
@@ -122,6 +126,7 @@ class Propagation(TorchFunctionMode):
         """
         target: Tensor = call.leaves[0]
         leaves = (target.clone(), *call.leaves[1:])
+        self.sight.record(leaves[0])
         fresh = replace(call, leaves=leaves, func=_on_a_copy(call.func))
         return target.copy_(self.treat(fresh))
 
@@ -137,7 +142,7 @@ class Propagation(TorchFunctionMode):
     def unknown(self, call: Call) -> Any:
         """Questions about a tensor (its shape, its largest entry's place) need no rule; all else is refused."""
         answer = call.native()
-        if any(map(_carries, tree_flatten(answer)[0])) and call.name != "get":  # views such as x.T come by __get__
+        if any(map(carries, tree_flatten(answer)[0])) and call.name != "get":  # views such as x.T come by __get__
             raise self.refusal(call.name)
         return answer
 
@@ -148,8 +153,27 @@ class Propagation(TorchFunctionMode):
             "use a method that needs only gradients, such as 'coupled' or 'ig', or write the model without it."
         )
 
+    def unseen(self, tensor: Tensor) -> NotImplementedError:
+        """The refusal of what came about by operations that were not shown."""
+        function = getattr(tensor.grad_fn, "_forward_cls", None)
+        if function is not None:
+            return self.refusal(function.__name__, ", an autograd function of the model's own")
+        return self._hiding(f"runs {history_name(tensor)} and perhaps more out of sight")
+
+    def _hiding(self, what: str) -> NotImplementedError:
+        return NotImplementedError(
+            f"{self.method} needs to see every operation, but {hidden_part(self.model)} {what}: "
+            "use the nn.Module that it was made from, or a method that needs only gradients, such as 'coupled' or 'ig'."
+        )
+
+    def _quantised(self) -> NotImplementedError:
+        return NotImplementedError(
+            f"{self.method} needs a gradient, but the model quantises numbers that depend on the input: "
+            "use the nn.Module in floats that it was made from, or a method without gradients, such as 'rise'."
+        )
+
     def check(self, score: Tensor) -> None:
-        """Refuse what came about by autograd functions of the model's own, which the mode does not see."""
+        """Refuse a score that came about unseen, at its end or by autograd functions of the model's own on the way."""
         todo: list[Any] = [score.grad_fn]
         seen = set()
         while todo:
@@ -157,9 +181,12 @@ class Propagation(TorchFunctionMode):
             if node is not None and node not in seen:
                 seen.add(node)
                 todo += [parent for parent, _ in node.next_functions]
-                function = getattr(node, "_forward_cls", _Ruled)
-                if function is not _Ruled:
-                    raise self.refusal(function.__name__)
+                function = getattr(node, "_forward_cls", Ruled)
+                if function is not Ruled:
+                    raise self.refusal(function.__name__, ", an autograd function of the model's own")
+        if score.requires_grad and not self.sight.made(score):
+            raise self.unseen(score)
+        self.sight.end()
 
     def by_gradient(self, call: Call) -> Any:
         """Torch's own gradient is the rule."""
@@ -173,6 +200,10 @@ class Propagation(TorchFunctionMode):
 
     def moved(self, call: Call) -> Any:
         """Numbers that only change their place take their credit with them."""
+        return call.native()
+
+    def masked(self, call: Call) -> Any:
+        """A choice between numbers, by a mask: each takes its credit with it."""
         return call.native()
 
     def dropped(self, call: Call) -> Any:
@@ -207,16 +238,6 @@ def opened(function: FunctionType) -> FunctionType:
 
 def _on_a_copy(func: Callable[..., Any]) -> Callable[..., Any]:
     return lambda first, *rest, **named: func(first.clone(), *rest, **named)
-
-
-def _carries(value: Any) -> bool:
-    """Whether this depends on the explained input."""
-    return isinstance(value, Tensor) and value.requires_grad and not value.is_leaf
-
-
-def _constant(value: Any) -> Any:
-    """Parameters as constants."""
-    return value.detach() if isinstance(value, Tensor) and value.requires_grad and value.is_leaf else value
 
 
 def _name(func: Any) -> str:

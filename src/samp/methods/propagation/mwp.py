@@ -15,7 +15,8 @@ from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.follow import Run
-from samp.methods.propagation.mode import Call, Propagation, Pull
+from samp.methods.propagation.calls import Call, Pull
+from samp.methods.propagation.mode import Propagation
 from samp.methods.propagation.passes import Rows, back, explained, forward
 from samp.methods.propagation.rescale import pulled
 from samp.methods.result import About

@@ -10,7 +10,7 @@ MOVED = """
     squeeze unsqueeze expand expand_as repeat repeat_interleave tile broadcast_to cat concat concatenate stack hstack
     vstack split chunk tensor_split unbind narrow select getitem setitem index_select gather take_along_dim roll flip
     rot90 pad constant_pad_nd contiguous clone to type_as float double half bfloat16 type identity alias unfold
-    pixel_shuffle pixel_unshuffle channel_shuffle masked_fill iter reversed diagonal copy
+    pixel_shuffle pixel_unshuffle channel_shuffle iter reversed diagonal copy
     upsample_nearest1d upsample_nearest2d upsample_nearest3d retain_grad register_hook tril triu native_channel_shuffle
 """
 SUMMED = """
@@ -42,6 +42,7 @@ KINDS: dict[str, str] = {
         "added": ADDED,
         "multiplied": MULTIPLIED,
         "scaled": SCALED,
+        "masked": "masked_fill where",
         "dropped": DROPPED,
         "elementwise": ELEMENTWISE,
         "maximum": MAXIMUM,
@@ -62,6 +63,17 @@ PIECEWISE_LINEAR = """
     hardshrink softshrink
 """
 SINGULAR_AT_ZERO = "log sqrt rsqrt reciprocal pow square"
+
+COMPARED = "gt greater lt less ge greater_equal le less_equal eq ne not_equal isnan isinf isfinite signbit"
+COMBINED = """
+    invert logical_not bitwise_not and or xor iand ior ixor logical_and logical_or logical_xor bitwise_and bitwise_or
+    bitwise_xor
+"""
+CAST = "to type type_as float double half bfloat16 int long bool detach get clone contiguous"
+READ_OFF = frozenset(
+    " ".join((COMPARED, COMBINED, CAST, ADDED, MULTIPLIED, SCALED, ELEMENTWISE, "div divide true_divide rdiv")).split()
+)
+"""Operations whose value at each place is a function of what lies there: masks are made by these."""
 
 _OPERATORS = {"truediv": "div", "itruediv": "div", "rtruediv": "rdiv", "idiv": "div", "radd": "add", "iadd": "add"} | {
     "isub": "sub", "rmul": "mul", "imul": "mul", "ipow": "pow"

@@ -13,6 +13,7 @@ from samp.attribution import Attribution
 from samp.batches import Batches
 from samp.follow import Run
 from samp.methods.propagation.mode import Propagation
+from samp.methods.propagation.opaque import refuse_compiled
 from samp.methods.result import result
 from samp.problem import Problem
 
@@ -22,9 +23,11 @@ Rows = dict[str, Tensor]
 
 def forward(mode: Propagation, problem: Problem, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]:
     """Scores (r) of points x (r n) under the mode, and the leaf that gradients are taken at."""
+    refuse_compiled(mode.method, problem.model)
     with torch.inference_mode(False), torch.enable_grad():
         leaf = x.detach().requires_grad_()
         carried = leaf.view_as(leaf)  # no leaf, which the mode would take for a parameter
+        mode.begin(problem.model, leaf)
         with mode:
             score = problem.score(problem.output(carried, samples), samples)
         mode.check(score)

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from samp.methods.propagation.mode import Call, Forward, Pull
+from samp.methods.propagation.calls import Call, Forward, Pull
 from samp.methods.propagation.operations import PIECEWISE_LINEAR, SINGULAR_AT_ZERO
 
 

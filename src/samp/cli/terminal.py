@@ -1,0 +1,113 @@
+"""What reaches a terminal or a pipe: every line by `say`, in any encoding, without control characters of a name.
+
+File names, class names and messages of other libraries may hold anything: sequences that move the cursor or colour what
+follows, line breaks that forge a line of ours, marks that turn the order of letters. In files and in JSON these are
+data and stay; in lines for people they are written out.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import sys
+import textwrap
+import traceback
+
+import click
+
+# C0, DEL and C1; marks that turn the direction of text; separators of lines; a byte order mark.
+UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+HANDLER = "samp-degrade"
+# What stands for a character of ours that an encoding does not have; any other is written as its number.
+SUBSTITUTES = {
+    "−": "-",
+    "–": "-",
+    "—": "-",
+    "…": "...",
+    "×": "x",
+    "·": "*",
+    "²": "^2",
+    "³": "^3",
+    "√": "sqrt",
+    "∞": "inf",
+    "η": "eta",
+    "λ": "lambda",
+    "ε": "epsilon",
+    "σ": "sigma",
+    "α": "alpha",
+    "Δ": "Delta",
+    "Σ": "sum",
+    "∂": "d",
+    "⌈": "ceil(",
+    "⌉": ")",
+    "≥": ">=",
+    "≤": "<=",
+    "→": "->",
+    "←": "<-",
+    "↓": "v",
+    "↑": "^",
+    "\ufffd": "?",
+    "‘": "'",
+    "’": "'",
+    "“": '"',
+    "”": '"',
+    "μ": "mu",
+    "β": "beta",
+    "π": "pi",
+    "‖": "||",
+}
+
+
+def say(line: str, err: bool = False) -> None:
+    """Print one line to stdout, or to stderr; control characters in it are written out."""
+    click.echo(printable(line), file=sys.stderr if err else sys.stdout)
+
+
+def say_block(text: str, err: bool = False) -> None:
+    """Print lines of ours, such as a table: as `say`, but line breaks are kept."""
+    click.echo(printable(text, keep="\n"), file=sys.stderr if err else sys.stdout)
+
+
+def say_traceback(error: BaseException) -> None:
+    """Print where an error came from to stderr, set in, so that no line of its message looks like one of ours."""
+    say_block(textwrap.indent("".join(traceback.format_exception(error)).strip(), "  ").lstrip(), err=True)
+
+
+def printable(text: object, keep: str = "") -> str:
+    r"""Return the text with control characters written out, but for those to keep; stray bytes of a name become "�".
+
+    >>> print(printable("a\x1b[31mb\n\u202egnp.exe"))
+    a\x1b[31mb\n\u202egnp.exe
+    """
+
+    def written_out(found: re.Match[str]) -> str:
+        character = found.group()
+        return character if character in keep else character.encode("unicode_escape").decode("ascii")
+
+    return UNSAFE.sub(written_out, click.format_filename(str(text)))
+
+
+def accept_any_encoding() -> None:
+    """Let stdout and stderr write what their encoding does not have as something else, rather than raise.
+
+    A pipe on Windows is cp1252, and there are terminals in latin-1 and ASCII.
+    """
+    codecs.register_error(HANDLER, degrade)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # what a notebook or a test puts in their place may not have it
+            stream.reconfigure(errors=HANDLER)
+
+
+def degrade(error: UnicodeError) -> tuple[str, int]:
+    r"""Return what stands for the characters that could not be encoded, and where to go on: a handler for `codecs`.
+
+    >>> codecs.register_error(HANDLER, degrade)
+    >>> "2·⌈1/η⌉ × 猫".encode("ascii", HANDLER)
+    b'2*ceil(1/eta) x \\u732b'
+    """
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    left_over = error.object[error.start : error.end]
+    return "".join(
+        SUBSTITUTES.get(one, one.encode("ascii", "backslashreplace").decode()) for one in left_over
+    ), error.end

@@ -1,0 +1,206 @@
+"""Text on pictures in any script: in a font that has its letters, else in words that can be read.
+
+Pillow's own font has little more than ASCII. Letters that it lacks are looked for in matplotlib's DejaVu Sans (extra
+`viz`) and in the fonts of the machine, which are searched only then. What no font has is written otherwise: letters
+without their accents, emoji by their names, ideographs by their numbers.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import unicodedata
+import warnings
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib.util import find_spec
+from itertools import groupby
+from pathlib import Path
+
+from PIL import ImageDraw, ImageFont
+
+Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
+BUILT_IN = ""  # stands for Pillow's own font among files
+TRIED = 400  # fonts of the machine that are opened at most
+# Fonts that have many scripts come first, then any other.
+LIKELY = re.compile("dejavusans|notosans|cjk|sourcehan|wqy|fallback|gothic|nanum|malgun|msyh|simsun|pingfang", re.I)
+LESS = re.compile("bold|italic|oblique|light|thin|black|mono|condensed|serif", re.I)
+SELECTORS = re.compile("[\u200b-\u200d\u2060\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]")  # they change how others look
+
+
+def fonts_for(text: str) -> tuple[str, ...]:
+    """Return the files of the fonts that the text needs, first the one to prefer; `BUILT_IN` is Pillow's own.
+
+    >>> fonts_for("tabby (281)")
+    ('',)
+    """
+    lacking, found = _lacking(BUILT_IN, set(_composed(text))), []
+    for look in (_matplotlibs, _machines):  # the machine's are looked for only if need be
+        for file in look() if lacking else ():
+            left = _lacking(file, lacking)
+            if left < lacking:
+                found.append(file)
+            lacking = left
+    return (*found, BUILT_IN)  # last, so that a word is not in two fonts where one has all of it
+
+
+def legible(text: str, fonts: Iterable[str]) -> str:
+    """Return the text with every character that none of these fonts has written otherwise.
+
+    >>> legible("café 猫", [BUILT_IN])
+    'cafe [U+732B]'
+    """
+    fonts = tuple(fonts)
+    words = []
+    for drawable, characters in groupby(_composed(text), lambda one: _font_of(one, fonts) is not None):
+        run = "".join(characters)
+        words.append(run if drawable else "".join(_otherwise(one, fonts) for one in run).replace("][", " "))
+    return "".join(words)
+
+
+def missing(text: str, fonts: Iterable[str]) -> str:
+    """Return the characters of the text that none of these fonts has, each once.
+
+    >>> missing("猫 or 猫", [BUILT_IN])
+    '猫'
+    """
+    fonts = tuple(fonts)
+    return "".join(one for one in dict.fromkeys(_composed(text)) if _font_of(one, fonts) is None)
+
+
+def warn_of_missing(text: str, fonts: tuple[str, ...]) -> None:
+    """Warn of characters that none of these fonts has, and of what is written for them."""
+    lost = missing(text, fonts)
+    if lost:
+        warnings.warn(
+            f"no font here has {' '.join(lost)}: the picture says {' '.join(legible(one, fonts) for one in lost)}; "
+            "with a font that has these characters (Noto Sans CJK, say) it shows them.",
+            stacklevel=2,
+        )
+
+
+def text_width(text: str, fonts: tuple[str, ...], size: int) -> float:
+    """Return the width of a line in pixels, with each character in the first of these fonts that has it."""
+    return sum(opened(file, size).getlength(run) for file, run in _runs(text, fonts))
+
+
+def draw_text(
+    pen: ImageDraw.ImageDraw,
+    place: tuple[float, float],
+    text: str,
+    colour: tuple[int, int, int],
+    fonts: tuple[str, ...],
+    size: int,
+) -> None:
+    """Draw a line from its upper left corner on, all of its fonts on one base line."""
+    left, top = place
+    base = top + _ascent(size)
+    for file, run in _runs(text, fonts):
+        font = opened(file, size)
+        pen.text((left, base), run, colour, font, anchor="ls")
+        left += font.getlength(run)
+
+
+@cache
+def opened(file: str, size: int) -> Font:
+    """Return the font of this file at this size; raise OSError if it is none that can be scaled."""
+    return ImageFont.truetype(file, size) if file else ImageFont.load_default(size)
+
+
+def _runs(text: str, fonts: tuple[str, ...]) -> list[tuple[str, str]]:
+    """The text in pieces, each with its font; what none has stays with the first."""
+    runs: list[tuple[str, str]] = []
+    for one in text:
+        file = _font_of(one, fonts)
+        file = fonts[0] if file is None else file
+        if runs and runs[-1][0] == file:
+            runs[-1] = (file, runs[-1][1] + one)
+        else:
+            runs.append((file, one))
+    return runs
+
+
+def _font_of(character: str, fonts: tuple[str, ...]) -> str | None:
+    return next((file for file in fonts if _has(file, character)), None)
+
+
+def _lacking(file: str, characters: set[str]) -> set[str]:
+    return {one for one in characters if not _has(file, one)}
+
+
+@cache
+def _has(file: str, character: str) -> bool:
+    """Whether a font draws this character otherwise than one that no font has."""
+    if character == " ":
+        return True
+    try:
+        font = opened(file, 16)
+    except OSError:  # no font, or one of pictures of one size
+        return False
+    drawn, unknown = (font.getmask(one) for one in (character, "\U0010ffff"))
+    return (drawn.size, bytes(drawn)) != (unknown.size, bytes(unknown))
+
+
+def _ascent(size: int) -> int:
+    font = opened(BUILT_IN, size)
+    return font.getmetrics()[0] if isinstance(font, ImageFont.FreeTypeFont) else size
+
+
+def _composed(text: str) -> str:
+    """The text with accents on their letters, on one line, without marks that draw nothing by themselves."""
+    return " ".join(SELECTORS.sub("", unicodedata.normalize("NFC", text)).split())
+
+
+def _otherwise(character: str, fonts: tuple[str, ...]) -> str:
+    """What is written for a character that no font has."""
+    letters = "".join(one for one in unicodedata.normalize("NFKD", character) if not unicodedata.combining(one))
+    if letters != character and all(_font_of(one, fonts) is not None for one in letters):
+        return letters
+    name = unicodedata.name(character, "")
+    syllable = re.fullmatch(r"(?:HIRAGANA|KATAKANA|HANGUL) (?:LETTER|SYLLABLE) (?:SMALL )?(\w+)", name)
+    if syllable:
+        return syllable[1].lower()
+    known = unicodedata.category(character) == "So" and name
+    return f"[{name.lower()}]" if known else f"[U+{ord(character):04X}]"
+
+
+@cache
+def _matplotlibs() -> tuple[str, ...]:
+    """DejaVu Sans as it comes with matplotlib, which itself is not imported."""
+    spec = find_spec("matplotlib")
+    places = [Path(place) for place in (spec.submodule_search_locations or [])] if spec else []
+    files = (place / "mpl-data" / "fonts" / "ttf" / "DejaVuSans.ttf" for place in places)
+    return tuple(str(file) for file in files if file.is_file())
+
+
+@cache
+def _machines() -> tuple[str, ...]:
+    """The fonts of this machine, the likely ones first."""
+
+    def rank(file: str) -> tuple[bool, bool, str]:
+        name = re.sub(r"\W", "", Path(file).stem)
+        return not LIKELY.search(name), bool(LESS.search(name)), file
+
+    files = [
+        os.path.join(folder, name)
+        for place in _folders()
+        for folder, _, names in os.walk(place)
+        for name in names
+        if name.lower().endswith((".ttf", ".otf", ".ttc"))
+    ]
+    return tuple(sorted(files, key=rank)[:TRIED])
+
+
+def _folders() -> Iterator[Path]:
+    """Where this kind of machine keeps its fonts."""
+    home = Path("~").expanduser()
+    if sys.platform == "win32":
+        yield Path(os.environ.get("WINDIR", r"C:\Windows")) / "Fonts"
+        yield home / "AppData" / "Local" / "Microsoft" / "Windows" / "Fonts"
+    elif sys.platform == "darwin":
+        yield from (home / "Library" / "Fonts", Path("/Library/Fonts"), Path("/System/Library/Fonts"))
+    else:
+        yield Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share") / "fonts"
+        shared = os.environ.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share"
+        yield from (Path(place) / "fonts" for place in shared.split(":"))

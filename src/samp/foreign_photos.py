@@ -1,0 +1,77 @@
+"""Pictures that Pillow does not read by itself: which kind a file is, and what to do about it."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+HEIC, SVG, RAW, JXL = "HEIC", "SVG", "raw", "JPEG XL"
+KINDS = {
+    **dict.fromkeys((".heic", ".heif", ".hif"), HEIC),
+    **dict.fromkeys((".svg", ".svgz"), SVG),
+    **dict.fromkeys((".dng", ".cr2", ".cr3", ".nef", ".arw", ".orf", ".raf", ".rw2"), RAW),
+    ".jxl": JXL,
+}
+ADVICE = {
+    HEIC: "`pip install pillow-heif` brings a reader",
+    SVG: "a drawing has no pixels: export it as PNG first",
+    RAW: "what a camera's sensor saw: export it as JPEG or PNG first",
+    JXL: "export it as PNG first",
+}
+BRANDS = {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"}  # in the head of HEIC files
+
+
+def foreign_kind(path: str | os.PathLike[str]) -> str | None:
+    """Return the kind of a picture that Pillow cannot read by itself, by its suffix or its first bytes, else None.
+
+    Telephones give HEIC files names that end in .jpg, too.
+
+    >>> foreign_kind("a/photo.HEIC"), foreign_kind("drawing.svg"), foreign_kind("photo.jpg")
+    ('HEIC', 'SVG', None)
+    """
+    try:
+        with open(path, "rb") as file:
+            head = file.read(12)
+    except OSError:  # whoever reads it says what is wrong
+        head = b""
+    if head[4:8] == b"ftyp" and head[8:12] in BRANDS:
+        return HEIC
+    return KINDS.get(Path(path).suffix.lower())
+
+
+@cache
+def can_read_heic() -> bool:
+    """Return whether pillow-heif is installed; if so, Pillow reads HEIC from now on."""
+    try:
+        plugin = import_module("pillow_heif")
+    except ImportError:
+        return False
+    plugin.register_heif_opener()
+    return True
+
+
+def is_left_out(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file that is in a folder of photos is left out as a picture of a kind that cannot be read here.
+
+    >>> is_left_out("drawing.svg"), is_left_out("notes.txt"), is_left_out("photo.jpg")
+    (True, False, False)
+    """
+    kind = KINDS.get(Path(path).suffix.lower())
+    return kind is not None and not Path(path).name.startswith(".") and not (kind == HEIC and can_read_heic())
+
+
+def words_on_left_out(paths: Iterable[str | os.PathLike[str]]) -> str:
+    """Return how many of these files are left out, and what to do about each kind; empty if none is.
+
+    >>> words_on_left_out(["a.svg", "b.svg", "c.jpg"])
+    '2 SVG files are left out (a drawing has no pixels: export it as PNG first)'
+    """
+    counts = Counter(KINDS[Path(path).suffix.lower()] for path in paths if is_left_out(path))
+    return ", ".join(
+        f"{count} {kind} file{'s are' if count > 1 else ' is'} left out ({ADVICE[kind]})"
+        for kind, count in sorted(counts.items())
+    )

@@ -1,0 +1,35 @@
+"""IDGI: Integrated Gradients whose credit leaves out what moves across the gradient (Yang et al., CVPR 2023)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from samp.credit import Credit
+from samp.methods.integrated_gradients import IG
+from samp.methods.result import About
+
+
+@dataclass(frozen=True)
+class IDGI(IG):
+    """IG with the credit `idgi`: each step's change of the score, shared by the squared gradient before the step.
+
+    The same as `samp.IG(credit="idgi")`; other path methods take that credit too. Settings are those of `IG`.
+
+    >>> import samp, torch
+    >>> net, x = torch.nn.Linear(3, 1).eval(), torch.rand(1, 3)
+    >>> result = samp.explain(net, x, method=IDGI(steps=4))
+    >>> torch.equal(result.values, samp.explain(net, x, method=samp.IG(4, credit="idgi")).values)
+    True
+    """
+
+    about: ClassVar[About] = About(
+        paper="Yang et al., IDGI, CVPR 2023",
+        cost="steps + 1 gradients a direction",
+        complete="exactly, but for steps that start without any gradient",
+    )
+
+    credit: str | Credit = "idgi"
+
+
+METHODS = {"idgi": IDGI()}

@@ -1,0 +1,103 @@
+"""What packages fetch from the network: they wait no longer than need be, and what fails is told in one sentence."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from safetensors import SafetensorError
+
+CONNECT = 10.0  # seconds for the hub to take a connection
+STALL = 30.0  # seconds without a single byte, after which a download is given up
+
+
+class HubError(OSError):
+    """A net of another package that could not be fetched or made, with what to do instead.
+
+    >>> isinstance(HubError("hf:a/b could not be loaded"), OSError)
+    True
+    """
+
+
+@contextmanager
+def fetch(model: str, instead: str, from_hub: bool) -> Iterator[None]:
+    """While inside, a package makes the net that `model` names; whatever it raises becomes one `HubError`.
+
+    Where the Hugging Face hub is needed and cannot be reached, only its cache is asked: its own retries take a minute.
+
+    >>> with fetch("torchvision:net", instead="give `weights`", from_hub=False):
+    ...     raise OSError("no route to host")
+    Traceback (most recent call last):
+    ...
+    samp.models.fetching.HubError: torchvision:net could not be loaded (no route to host): check its name and the
+    network, or give `weights`.
+    """
+    missing = _why_offline() if from_hub else None
+    try:
+        with _short_waits(), _hub_from_cache(missing is not None):
+            yield
+    except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:  # packages raise any of these
+        if "trust_remote_code" in str(error):
+            raise HubError(
+                f"{model} brings Python code of its own, which samp does not run: load it in your own code and give "
+                "that as `model`, as module:factory."
+            ) from error
+        asked = missing and isinstance(error, OSError)  # else what was found in the cache is wrong
+        reason = f"{missing}, and its cache has not got it" if asked else _first_line(error)
+        raise HubError(
+            f"{model} could not be loaded ({reason}): check its name and the network, or {instead}."
+        ) from error
+
+
+def _why_offline() -> str | None:
+    """Why the hub cannot be asked: it is switched off, or no connection to it can be made. None if it can be."""
+    for switch in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
+        if os.environ.get(switch, "").upper() in ("1", "ON", "YES", "TRUE"):
+            return f"{switch} is set"
+    place = urlsplit(os.environ.get("HF_ENDPOINT") or "https://huggingface.co")
+    host, scheme = place.hostname or "huggingface.co", place.scheme or "https"
+    proxies = getproxies()
+    if (scheme in proxies or "all" in proxies) and not proxy_bypass(host):
+        return None  # whether the proxy reaches it, only asking shows
+    try:
+        socket.create_connection((host, place.port or (80 if scheme == "http" else 443)), CONNECT).close()
+    except OSError as error:
+        return f"{host} cannot be reached: {error.strerror or error}"
+    return None
+
+
+@contextmanager
+def _hub_from_cache(only: bool) -> Iterator[None]:
+    """While inside, huggingface_hub asks for nothing beyond its cache, as its switch HF_HUB_OFFLINE has it."""
+    constants: Any = sys.modules.get("huggingface_hub.constants") if only else None
+    if not hasattr(constants, "is_offline_mode"):  # not in use, or an older one, which does not try again and again
+        yield
+        return
+    before = constants.HF_HUB_OFFLINE
+    constants.HF_HUB_OFFLINE = True
+    try:
+        yield
+    finally:
+        constants.HF_HUB_OFFLINE = before
+
+
+@contextmanager
+def _short_waits() -> Iterator[None]:
+    """While inside, connections of Python's own (torch.hub's) give up when nothing comes; else they wait for good."""
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(STALL if before is None else before)
+    try:
+        yield
+    finally:
+        socket.setdefaulttimeout(before)
+
+
+def _first_line(error: Exception) -> str:
+    said = str(getattr(error, "reason", "") or error).strip().splitlines()
+    return said[0].rstrip(".") if said else type(error).__name__

@@ -1,0 +1,89 @@
+"""Which weights of a net are still as a random initialisation left them, seen while the net is made."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+RANDOM = ("uniform_", "normal_", "random_", "bernoulli_", "exponential_", "cauchy_", "log_normal_", "geometric_")
+COPIES = ("to", "half", "bfloat16", "float", "double", "cuda", "clone", "contiguous")
+
+
+class Initialisations(TorchFunctionMode):
+    """While active, notes which tensors random numbers are written into, and forgets those written over.
+
+    Random numbers that are scaled or cut are still random; those that another tensor is copied or added into are not.
+    A write that goes unseen (by a reader in C++) leaves another version than was noted. The tensors are kept as long
+    as this is, so that no other can take their memory and be mistaken for them.
+
+    >>> import torch
+    >>> with Initialisations() as seen:
+    ...     net, other = nn.Linear(2, 1), nn.Linear(2, 1)
+    ...     _ = net.load_state_dict({"weight": torch.ones(1, 2), "bias": torch.ones(1)})
+    >>> seen.find_random(net), seen.find_random(other)
+    ([], ['weight', 'bias'])
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._random: dict[int, tuple[Tensor, int]] = {}
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Call the function and note what it wrote."""
+        first, *others = (*args, *(kwargs or {}).values()) or (None,)
+        random = self._is_random(first)  # before its version changes
+        result = func(*args, **(kwargs or {}))
+        name = getattr(func, "__name__", "")
+        if name in COPIES and random:
+            self._note(result)
+        elif name.endswith("_") and not name.endswith("__"):  # written in place
+            scaled = random and not any(isinstance(value, Tensor) for value in others)
+            for tensor in first if isinstance(first, list | tuple) else [first]:
+                self._random.pop(_address(tensor), None)
+                if (scaled and name not in ("zero_", "fill_")) or name.endswith(RANDOM):
+                    self._note(tensor)
+        return result
+
+    def find_random(self, net: nn.Module) -> list[str]:
+        """Names of the parameters that were last written by a random initialisation."""
+        return [name for name, value in net.named_parameters() if self._is_random(value)]
+
+    def _is_random(self, value: Any) -> bool:
+        tensor, version = self._random.get(_address(value), (None, 0))
+        return tensor is not None and tensor._version == version
+
+    def _note(self, tensor: Any) -> None:
+        if _address(tensor) and not tensor.is_inference():  # which have no versions
+            self._random[_address(tensor)] = tensor, tensor._version
+
+
+def _address(value: Any) -> int:
+    """Where the numbers of a tensor lie; 0 for one that has none, as on the meta device, and for what is no tensor."""
+    try:
+        return value.data_ptr() if isinstance(value, Tensor) else 0
+    except RuntimeError:
+        return 0
+
+
+def warn_of_random(names: Sequence[str], net: nn.Module, model: str) -> None:
+    """Warn if some parameters of the net seem untrained, being as a random initialisation left them.
+
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warn_of_random(["weight"], nn.Linear(2, 1), "mynet:Net")
+    >>> str(caught[0].message)[:77]
+    'mynet:Net seems untrained: 1 of its 2 parameters hold what a random initialis'
+    """
+    if names:
+        count = sum(1 for _ in net.parameters())
+        warnings.warn(
+            f"{model} seems untrained: {len(names)} of its {count} parameters hold what a random initialisation wrote "
+            f"({', '.join(names[:3])}{', …' if len(names) > 3 else ''}). Give trained ones as `weights`, or load them "
+            "where the net is made.",
+            stacklevel=2,
+        )
