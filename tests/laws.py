@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from hypothesis import settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
@@ -23,9 +22,6 @@ from samp.paths import Salient, Straight
 from samp.problem import pose
 from samp.step_rules import MaxL1, Unlimited
 from samp.walk import Path, Route, Step, StepRule
-
-settings.register_profile("laws", max_examples=40, deadline=None, derandomize=True)
-settings.load_profile("laws")
 
 PLAIN = ["momentum", "left", "right", "trapezoid"]
 EXACT = ["shared", "shared_trapezoid"]

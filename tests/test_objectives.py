@@ -34,10 +34,13 @@ PREDICTED = MODEL(X).argmax(1)
         [torch.tensor(2)] * 3,
         (2,),
         [(2,), (2,), (2,)],
-        lambda output: output[:, 2],
-        lambda output, samples: output[torch.arange(len(output)), torch.tensor([2, 2, 2])[samples]],
-        lambda output, column=2: output[:, column],
-        lambda *outputs: outputs[0][:, 2],
+        pytest.param(lambda output: output[:, 2], id="a function"),
+        pytest.param(
+            lambda output, samples: output[torch.arange(len(output)), torch.tensor([2, 2, 2])[samples]],
+            id="a function of the samples",
+        ),
+        pytest.param(lambda output, column=2: output[:, column], id="a function with a default"),
+        pytest.param(lambda *outputs: outputs[0][:, 2], id="a function of anything"),
     ],
     ids=str,
 )

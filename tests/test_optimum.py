@@ -33,7 +33,7 @@ def by_hand(score: np.ndarray, order: tuple[int, ...]) -> float:
     return sum((credit - mean) ** 2 for credit in found) / len(found)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(sizes, seeds)
 def test_no_order_of_all_has_a_larger_variance(groups: int, seed: int) -> None:
     score = scores(groups, seed)
@@ -42,7 +42,7 @@ def test_no_order_of_all_has_a_larger_variance(groups: int, seed: int) -> None:
     assert best.variance == pytest.approx(by_hand(score, tuple(best.order.tolist())))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(sizes, seeds)
 def test_no_order_of_all_has_a_larger_area(groups: int, seed: int) -> None:
     score = scores(groups, seed)

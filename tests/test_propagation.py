@@ -33,7 +33,7 @@ REFUSED = {
     "deconvolution": SMOOTH | {"transformer"},
 }
 WORKS = [(m, b) for m in METHODS for b in BUILDS if b not in REFUSED.get(m, ())]
-REFUSES = [(m, b) for m in METHODS for b in REFUSED.get(m, ()) if b in BUILDS]
+REFUSES = [(m, b) for m in METHODS for b in BUILDS if b in REFUSED.get(m, ())]
 RELU_NETS = ["modules", "in place", "reused", "functional", "norm first", "overlapping pools", "residual"]
 
 # In float64, sums of some hundred terms; smooth activations switch to the gradient at steps of 6e-6, wrong by 1e-16.
