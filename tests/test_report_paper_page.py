@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from browser import Visit, contrast, scrolls_sideways, started, visit
+from browser import Visit, contrast, scrolls_sideways, started, visit, wait_until
 from paper_results import EVIL, cells_of, hostile, write_results
 from samp.experiments.metric_table import MetricTable
 from samp.experiments.paper.table1 import TABLE1
@@ -115,11 +115,7 @@ def test_wide_tables_can_be_reached_and_scrolled_by_keyboard(chromium: Any, usua
         box.focus()
         assert visited.page.evaluate("parseFloat(getComputedStyle(document.activeElement).outlineWidth)") >= 2
         visited.page.keyboard.press("ArrowRight")
-        for _ in range(100):  # scrolling is smooth; the page's own policy forbids wait_for_function
-            if visited.page.evaluate("document.activeElement.scrollLeft") > 0:
-                break
-            visited.page.wait_for_timeout(20)
-        assert visited.page.evaluate("document.activeElement.scrollLeft") > 0
+        wait_until(visited.page, lambda: visited.page.evaluate("document.activeElement.scrollLeft") > 0)  # smoothly
         name = box.locator("tbody th").first.bounding_box()
         assert name["x"] == pytest.approx(box.bounding_box()["x"], abs=2)  # names stay in sight
     assert visited.faults() == []

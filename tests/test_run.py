@@ -13,6 +13,7 @@ import pytest
 import torch
 
 import samp
+from cli_runs import environment
 from samp import photos
 from samp.models import Classifier
 from samp.runs import Model, load, run
@@ -175,9 +176,8 @@ def dying(*names, replace=os.replace):
 os.replace = dying
 run(sys.argv[1], out=sys.argv[2], model=small_runs.classifier(), shard_size=1)
 """
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
     words = [sys.executable, "-c", code, data, tmp_path / "other", str(renames)]
-    killed = subprocess.run(words, env=env, check=False)
+    killed = subprocess.run(words, env=environment(), check=False)
     assert killed.returncode == -signal.SIGKILL
     assert list((tmp_path / "other").rglob("*.part"))
     again = run(data, out=tmp_path / "other", model=classifier(), shard_size=1)

@@ -15,6 +15,7 @@ from PIL import Image
 from torch import Tensor, nn
 
 import small_runs
+from cli_runs import environment
 from samp.models import Classifier
 from samp.runs import BrokenRunError, load, run
 from samp.runs.tables import write_table
@@ -129,10 +130,8 @@ summary = run(sys.argv[1], out=sys.argv[2], model=small_runs.classifier(), shard
 print(summary.code, len(summary.lost), summary.lost[0])
 """
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
-    told = subprocess.run(
-        [sys.executable, "-c", code, data, tmp_path / "other"], env=env, capture_output=True, text=True, check=False
-    )
+    words = [sys.executable, "-c", code, data, tmp_path / "other"]
+    told = subprocess.run(words, env=environment(), capture_output=True, text=True, check=False)
     assert told.stdout.startswith("3 3 "), told.stderr
     assert "cannot be written" in told.stdout
     for name in ("one", "other"):
@@ -149,9 +148,8 @@ signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)
 main(["run", *sys.argv[2:], "--model", "small_runs:classifier"])
 """
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
     words = [sys.executable, "-c", code, str(size), data, "--out", out]
-    return subprocess.run(words, env=env, capture_output=True, text=True, check=False)
+    return subprocess.run(words, env=environment(), capture_output=True, text=True, check=False)
 
 
 def test_a_manifest_that_cannot_be_written_ends_the_run_before_it_begins(data: Path, out: Path) -> None:

@@ -23,7 +23,7 @@ from samp.runs.shards import Shards
 from samp.runs.sources import Folder
 from small_runs import same
 
-SHARD, PATIENCE = 3, 20.0  # seconds, after which a thread that waits for another has waited in vain
+SHARD, PATIENCE = 3, 600.0  # seconds, after which a thread that waits for another has waited in vain
 
 
 @pytest.fixture
