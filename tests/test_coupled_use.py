@@ -122,6 +122,17 @@ def test_a_failed_sample_is_named_with_its_direction_and_the_others_are_there() 
     assert_same_sample(failed, 0, samp.explain(model, x[:1], method=samp.Coupled(eta=1, steps=2, baseline=0.0)), 0)
 
 
+def test_where_a_score_alone_fails_its_direction_is_named() -> None:
+    """Infinite at the image, where the one walk starts and the other ends; the gradient is a number everywhere."""
+    with pytest.raises(samp.NonFiniteError, match="sample 0 at step 0 of its walk to_baseline:") as caught:
+        samp.explain(
+            lambda x: x.sum(1) + torch.where(x[:, 0] > 2, torch.inf, 0.0),
+            torch.tensor([[3.0, 1.0]]),
+            method=samp.Coupled(baseline=0.0),
+        )
+    assert caught.value.result.values.isnan().all()
+
+
 @pytest.mark.parametrize(("baseline", "direction"), [((1.0, 0.0), "to_image"), ((0.0, 1.0), "to_baseline")])
 def test_where_a_gradient_alone_fails_its_direction_is_named(baseline: Any, direction: str) -> None:
     """The root of 0 is a number, its slope is not; only one of the walks comes by 0."""

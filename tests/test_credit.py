@@ -85,6 +85,13 @@ def test_exact_credits_are_not_additive(credit: str) -> None:
     assert sum(both) == pytest.approx(8)
 
 
+def test_what_is_left_is_shared_by_the_size_of_the_credit_whatever_its_sign() -> None:
+    """x₁³ − x₂ from 1 to 2 in one step: base (3, −1), of a change of 6; the residual of 4 is shared as 3 : 1."""
+    x, how = torch.full((1, 2), 2.0, dtype=torch.float64), {"baseline": 1.0, "directions": ["to_image"]}
+    result = travel(lambda x: x[:, 0] ** 3 - x[:, 1], x, Straight(1), credit="shared", **how)
+    assert result.values.tolist() == [[6, 0]]
+
+
 @pytest.mark.parametrize("credit", EXACT)
 @given(seed=seeds, kind=st.sampled_from([nn.ReLU, nn.Tanh, nn.Softplus]), how=st.fixed_dictionaries(everywhere))
 def test_exact_credit_sums_to_the_score_change(credit: str, seed: int, kind: Any, how: dict[str, Any]) -> None:
@@ -212,6 +219,29 @@ def test_a_credit_may_be_a_function_or_an_exact_version_of_one() -> None:
     assert shared_left.residual.abs().max() < 1e-12
     plain = samp.explain(net(1), x, target=0, method=samp.IG(steps=3, credit=left))
     assert torch.equal(plain.values, samp.explain(net(1), x, target=0, method=samp.IG(steps=3, credit="left")).values)
+
+
+def test_the_papers_credit_is_by_the_momentum_gradient_on_a_straight_line_too() -> None:
+    """x²/2 from 0 to 1 in two steps at λ = 0.5: gradients 0 and 0.5, guides 0 and 0.25, each times a move of 0.5."""
+    x, how = torch.ones(1, 1, dtype=torch.float64), {"momentum": 0.5, "directions": ["to_image"]}
+
+    def earned(credit: str) -> float:
+        return travel(lambda x: x.square().sum(1) / 2, x, Straight(2), credit=credit, **how).values.item()
+
+    assert {credit: earned(credit) for credit in ("momentum", "left", "right")} == {
+        "momentum": 0.125,
+        "left": 0.25,
+        "right": 0.75,
+    }
+
+
+def test_a_segment_in_which_any_element_earns_is_not_blind() -> None:
+    """The second feature has no gradient, and moves with the first, which earns all of the change."""
+    x = torch.tensor([[2.0, 3.0]], dtype=torch.float64)
+    how: Any = {"baseline": 1.0, "directions": ["to_image"]}
+    result = travel(lambda x: x[:, 0] ** 3 + 0 * x[:, 1], x, Straight(4), credit="shared", **how)
+    assert result.values.tolist() == [[pytest.approx(7), 0]]
+    assert result.blind["to_image"].tolist() == [0]
 
 
 @pytest.mark.parametrize(("name", "base"), [("shared", "momentum"), ("shared_trapezoid", "trapezoid")])

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 import samp
@@ -131,6 +132,23 @@ def test_the_trapezoid_of_uneven_shares_is_the_area_under_the_line() -> None:
     assert float(Protocol(step=(0.0, 0.1, 1.0), auc="trapezoid").area(line)) == pytest.approx(5.0)
     assert float(Protocol(step=(0.1, 0.3), auc="trapezoid").area(torch.tensor([[2.0, 4.0]]))) == pytest.approx(3.0)
     assert float(Protocol(step=1, auc="trapezoid").area(line)) == pytest.approx(7.0)  # evenly spaced, as RISE has it
+
+
+def test_rises_blur_is_that_of_its_published_code() -> None:
+    """Which filters a bright point in a window of the kernel's size by scipy, and convolves with what comes out."""
+    ndimage = pytest.importorskip("scipy.ndimage", reason="needs scipy: pip install 'samp[metrics]'")
+    window = np.zeros((11, 11))
+    window[5, 5] = 1
+    kernel = torch.tensor(ndimage.gaussian_filter(window, 5))
+    x = torch.rand(2, 3, 20, 17, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    expected = F.conv2d(x, kernel.expand(3, 1, 11, 11), padding=5, groups=3)
+    torch.testing.assert_close(RISEBlur()(x), expected, rtol=1e-10, atol=1e-12)
+
+
+def test_every_channel_of_every_image_has_a_mean_of_its_own() -> None:
+    x = torch.arange(16.0).view(2, 2, 2, 2)
+    assert ChannelMeans()(x)[:, :, 0, 0].tolist() == [[1.5, 5.5], [9.5, 13.5]]
+    assert (ChannelMeans()(x) == ChannelMeans()(x)[:, :, :1, :1]).all()
 
 
 @pytest.mark.parametrize("kernel", [10, 0])

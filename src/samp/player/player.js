@@ -25,6 +25,7 @@ const last = frames.length - 1;
 let position = data.walks[0].direction === "to_image" ? lasts[0] : Math.round(last / 2); // where there is most to see
 let touched = false;
 let playing = false;
+let ticking = 0; // the frame that is asked for while it plays
 let film;
 
 const number = (value) => value.toFixed(Math.abs(value) < 100 ? 2 : 0).replace("-", "−");
@@ -188,7 +189,6 @@ function play() {
   let before = performance.now();
   let due = 1;
   const tick = (now) => {
-    if (!playing) return;
     due -= ((now - before) / 1000) * FRAMES_PER_SECOND * at("speed").value;
     before = now;
     if (due <= 0) {
@@ -196,14 +196,15 @@ function play() {
       due = lasts.includes(position) ? REST : Math.max(due + 1, 0);
     }
     if (position === last) pause();
-    else requestAnimationFrame(tick);
+    else ticking = requestAnimationFrame(tick);
   };
-  requestAnimationFrame(tick);
+  ticking = requestAnimationFrame(tick);
   showPlaying();
 }
 
 function pause() {
   playing = false;
+  cancelAnimationFrame(ticking); // or whoever plays again at once plays twice as fast
   showPlaying();
 }
 
