@@ -110,7 +110,11 @@ def test_a_picture_carries_its_numbers() -> None:
 def test_the_best_classes_stand_one_above_the_other() -> None:
     one, three = tiny(a_photo(), "--out", "one.png"), tiny(a_photo(), "--top", "3", "--out", "three.png", "--json")
     assert one.exit_code == three.exit_code == 0
-    assert Image.open("three.png").height == 3 * Image.open("one.png").height
+    sheets = Image.open("three.png")
+    width, height = Image.open("one.png").size
+    assert sheets.size == (width, 3 * height)
+    for top in (0, height, 2 * height):  # there is something to see on each
+        assert len(sheets.crop((0, top, width, top + height)).getcolors(2**24)) > 50
     told = answer(three)
     assert [fact["index"] for fact in told] == [best["index"] for best in told[0]["best"][:3]]
     assert len({fact["score"] for fact in told}) == 3
@@ -134,6 +138,15 @@ def test_arrays_are_what_explain_returns() -> None:
     assert arrays["map"].sum() == pytest.approx(facts["credit"], rel=1e-4)
     assert arrays["scores_to_image"][0, -1] == pytest.approx(facts["score"], rel=1e-5)
     assert json.loads(str(arrays["facts"]))[0]["index"] == facts["index"]
+
+
+def test_arrays_of_several_classes_are_in_the_order_of_their_numbers() -> None:
+    words = ["--format", "npz", "--out", "why.npz", "--method", "ig", "--json", "--top", "3"]
+    told, arrays = answer(tiny(photos.embedded(), *words)), np.load("why.npz")
+    credit = [facts["credit"] for facts in told]
+    assert len(set(credit)) == 3
+    assert arrays["map"].sum((1, 2)) == pytest.approx(credit, rel=1e-4)
+    assert arrays["values"].sum((1, 2, 3)) == pytest.approx(credit, rel=1e-4)
 
 
 def test_the_page_is_escaped_and_needs_no_network() -> None:

@@ -133,6 +133,7 @@ def test_grid_cells_are_as_equal_as_can_be() -> None:
     assert len(sizes) == 81
     assert (sizes.min(), sizes.max()) == (3 * 24, 4 * 25)
     assert grid(4, 4).unique().numel() == 16  # no more cells than pixels
+    assert torch.bincount(grid(2, 18).flatten()).tolist() == [2] * 18  # nine cells in each of the two rows there are
     assert grid(1, 1).tolist() == [[0]]
     with pytest.raises(ValueError, match="cells is a whole number of at least 1"):
         grid(3, 3, 0)

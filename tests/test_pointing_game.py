@@ -125,7 +125,8 @@ def test_difficult_objects_count_where_the_class_has_others_too() -> None:
     heat = torch.zeros(1, 3, 30)
     heat[0, 0, 29] = 1
     both = Annotation((Box("dog", 0, 0, 1, 1), Box("dog", 29, 0, 30, 1, difficult=True)), (3, 30))
-    assert pointing_game(heat, [both], ["dog"], tolerance=0).hits.tolist() == [True]
+    game = pointing_game(heat, [both], ["dog"], tolerance=0)
+    assert (game.hits.tolist(), game.played.tolist(), game.accuracy) == ([True], [True], 1.0)
 
 
 def test_all_kinds_of_truth_and_map_play_the_same_game() -> None:

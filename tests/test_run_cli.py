@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -120,6 +121,15 @@ def test_a_run_goes_on_and_says_so() -> None:
     assert result.exit_code == 0
     assert "explained 5 of 5 inputs, 3 of them before, in" in result.stdout
     refused(over("--method", "ig"), "holds a run with other settings (method: ")
+
+
+def test_what_failed_is_let_be_if_asked_for() -> None:
+    Path("data/bad.jpg").write_text("no photo")
+    assert over().exit_code == 1
+    shutil.copy("data/000.png", "data/bad.jpg")  # now it is one
+    kept = over("--keep-failed", "--json")
+    assert (kept.exit_code, json.loads(kept.stdout)["explained"]) == (1, 5)
+    assert (over("--json").exit_code, len(load("why").rows())) == (0, 6)
 
 
 def test_options_reach_the_run() -> None:
