@@ -208,6 +208,7 @@ def test_a_list_gives_each_input_its_own() -> None:
         (lambda x: 0.0, ValueError, "gave float for an input of shape"),
         (float("nan"), ValueError, r"baseline nan is not a finite number"),
         (X / 0, ValueError, r"baseline tensor of shape \(2, 3, 4, 4\) holds NaN or Inf"),
+        (lambda x: x.index_fill(3, torch.tensor([1]), torch.nan), ValueError, "holds NaN or Inf"),
         ((0, 0, 0), ValueError, r"baseline has 3 entries: a tuple is \(deletion, insertion\); one per input goes in a"),
         ([0, 0], ValueError, "the list of baselines has 2 entries but the model takes 1 inputs"),
         ({"a": 1}, TypeError, "a baseline is a name, a number, a tensor or a callable, not dict"),

@@ -159,6 +159,14 @@ def test_what_may_be_compiled_of_a_walk_may_be_of_a_coupled_one(monkeypatch: pyt
     assert set(seen) == {walk._stand, walk._move, walk._advance, coupling._weighted, concave._read}
 
 
+@pytest.mark.parametrize("direction", ["to_baseline", "to_image"])
+def test_a_direction_alone_has_no_weight(direction: str) -> None:
+    """One of 1e308 would take its gradients out of range."""
+    methods = [samp.Coupled(direction=direction, baseline=0.3, weight=weight) for weight in (1.0, 1e308)]
+    one, other = (samp.explain(net(1), images(1, 2, 12), target=0, method=method) for method in methods)
+    assert torch.equal(one.values, other.values)
+
+
 def test_results_are_saved_and_read_and_their_paths_can_be_played(tmp_path: Path) -> None:
     model = nn.Sequential(nn.Flatten(), nn.Linear(192, 3)).eval()
     result = samp.explain(model, torch.rand(1, 3, 8, 8), target=1, method="coupled", record=True, progress=True)

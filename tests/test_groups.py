@@ -178,3 +178,8 @@ def test_pixels_and_patches_need_images(kind: Any) -> None:
         ValueError, match=r"needs images of shape b c h w, but a sample has shape \(12,\): pass Elements"
     ):
         samp.explain(net(0), images(0, 2, 12), groups=kind)
+
+
+def test_a_part_is_of_the_groups_that_a_sample_has() -> None:
+    masks = torch.tensor([[0, 0, 3, 3], [0, 1, 2, 3]])
+    assert bind(masks, [torch.rand(2, 4)]).share(2).tolist() == [[1], [2]]  # the first has no 1 and no 2

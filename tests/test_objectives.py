@@ -118,6 +118,7 @@ def test_a_module_may_be_the_target_function() -> None:
         (4, ValueError, "target 4 is out of range: the model's output goes from 0 to 3"),
         ([0, 1, 9], ValueError, "target 9 is out of range: the model's output goes from 0 to 3"),
         (-1, ValueError, "target -1 is out of range: classes count from 0"),
+        ([0, -2, 1], ValueError, "target -2 is out of range: classes count from 0"),
         ([0, 1], ValueError, "there are 2 targets for 3 samples: give one for all or one for each"),
         (torch.tensor([0, 1, 2, 3]), ValueError, "there are 4 targets for 3 samples"),
         ([], ValueError, "there are 0 targets for 3 samples"),
