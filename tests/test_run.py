@@ -86,13 +86,6 @@ def test_credit_below_0_alone_keeps_its_digits_too() -> None:
     assert (one.map.tolist(), one.scale.item()) == ([-0.5, -1.0], pytest.approx(2e-9))
 
 
-def test_the_seed_reaches_the_method(data: Path, tmp_path: Path) -> None:
-    for seed in (0, 1):
-        run(data, out=tmp_path / str(seed), model=classifier(), method="random", seed=seed)
-    found = [dict(load(tmp_path / str(seed)).maps())["000.png"] for seed in (0, 1)]
-    assert not torch.equal(*found)
-
-
 @pytest.mark.parametrize("size", [1e-60, 1.0, 1e45])
 def test_maps_of_a_net_in_float64_keep_their_range(tmp_path: Path, size: float) -> None:
     """float32, in which others are scaled, would make zeros or infinities of them."""

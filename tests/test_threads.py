@@ -22,7 +22,6 @@ from samp.methods.rise import RISE
 from samp.methods.xrai import XRAI
 
 THREADS = 4
-HOOKED = {"cam", "gradcam", "gradcam++"}  # these put hooks on the net
 SMALL: dict[str, Any] = {
     "rise": RISE(masks=40, cells=3),
     "guidedig": GuidedIG(steps=10),
@@ -72,7 +71,7 @@ def assert_equal(found: list[Tensor], expected: list[Tensor]) -> None:
     assert [torch.equal(*pair) for pair in zip(found, expected, strict=True)] == [True] * len(expected)
 
 
-@pytest.mark.parametrize("method", sorted(set(samp.methods.names()) - HOOKED))
+@pytest.mark.parametrize("method", sorted(samp.methods.names()))
 def test_threads_get_the_maps_that_a_method_gives_alone_and_move_no_random_state(method: str) -> None:
     if method in ("shapley", "lime", "occlusion", "ablation"):
         pytest.importorskip("captum")

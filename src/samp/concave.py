@@ -93,8 +93,8 @@ class Concave:
         sums = total(self.way[:1]).new_zeros(len(self.way), len(self.moves), 1 + len(self.weight))
         for number, move in enumerate(self.moves):
             sums[move.rows, number] = torch.cat([move.length[:, None], move.rise], 1).to(sums)
-        length, rise = sums.cpu().double().split([1, len(self.weight)], 2)
-        return rise, length.squeeze(2)
+        sums = sums.cpu().double()
+        return sums[:, :, 1:], sums[:, :, 0]
 
     def _joint(self, elements: Tensor) -> Tensor:
         """r n: elements of all directions (r dn) added up."""

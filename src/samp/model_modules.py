@@ -105,7 +105,8 @@ def modules_being_trained(modules: Sequence[nn.Module]) -> list[nn.Module]:
     >>> modules_being_trained([nn.Dropout(0.5), nn.BatchNorm1d(3).eval()])
     [Dropout(p=0.5, inplace=False)]
     """
-    return [module for module in modules if module.training and _depends_on_mode(module)]
+    # a frozen script has no such attribute
+    return [module for module in modules if getattr(module, "training", False) and _depends_on_mode(module)]
 
 
 def _depends_on_mode(module: nn.Module) -> bool:
