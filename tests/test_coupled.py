@@ -261,14 +261,6 @@ def test_pixels_that_a_convolutional_net_does_not_see_earn_nothing_and_nor_does_
     assert (result.blind["to_image"] == 0).all()
 
 
-def test_what_has_a_gradient_only_once_it_has_moved_earns_its_part() -> None:
-    """4·ReLU(x₁ − 1/2) + x₂ from (0, 0) to (1, 1) in one step: at its start x₁ has no gradient, at its end it has."""
-    method = samp.Coupled(steps=1, eta=1, direction="to_image", baseline=0.0)
-    result = samp.explain(lambda x: 4 * torch.relu(x[:, 0] - 0.5) + x[:, 1], torch.ones(1, 2), method=method)
-    assert (result.values > 0).all()
-    assert float(result.values.sum()) == pytest.approx(3)
-
-
 def test_what_need_not_move_earns_nothing() -> None:
     x = images(0, 2, 12)
     x[:, :4] = 0

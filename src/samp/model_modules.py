@@ -127,6 +127,7 @@ _KNOWN: dict[type[nn.Module], Callable[[Any], bool]] = {
     nn.RReLU: lambda relu: relu.lower < relu.upper,
     nn.TransformerEncoder: lambda _: False,  # these ask for their mode to choose among ways to the same numbers
     nn.TransformerEncoderLayer: lambda _: False,
+    torch.fx.GraphModule: lambda _: False,  # its mode was settled when it was traced; its modules are asked themselves
 }
 _READS: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
 
