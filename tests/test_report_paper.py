@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from statistics import fmean
 
@@ -113,6 +114,18 @@ def test_nothing_measured_is_no_section(tmp_path: Path) -> None:
     assert report.left_out == (f"{'; '.join(sorted(everything_failed))} could not be measured: no room.",)
     assert "No claim of the paper was tested here yet." in markdown(report)
     assert "No claim of the paper was tested here yet." in page(report)
+
+
+def test_cells_of_older_code_are_shown_and_called_stale(tmp_path: Path) -> None:
+    store = write_results(tmp_path, SMALL.cells([MNIST]))
+    results = json.loads(store.results_file.read_text())
+    results["cells"][name_of(Judged(MNIST, "samp"))]["stale"] = "its credit has changed since"
+    store.results_file.write_text(json.dumps(results))
+    report = gather(store, [SMALL])
+    said = f"Stale, shown all the same: SAMP on {MNIST.title} (1 cells), its credit has changed since."
+    assert report.left_out == (said,)
+    assert len([row for row in table_rows(markdown(report)) if row[0] == "SAMP"]) == 1
+    assert escape(said) in page(report)
 
 
 def test_an_image_that_could_not_be_read_is_named_once(tmp_path: Path) -> None:

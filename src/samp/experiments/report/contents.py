@@ -64,7 +64,7 @@ class Report:
     facts: tuple[tuple[str, str], ...]
     commands: tuple[str, ...]
     left_out: tuple[str, ...]
-    """A sentence for everything that is not shown."""
+    """A sentence for everything that is not shown, or that is shown though it is stale."""
     figures: Path
 
     def counts(self, *, own: bool) -> Counter[State]:
@@ -104,7 +104,7 @@ def gather(store: Store, experiments: Iterable[Experiment]) -> Report:
         beds=_bed_table(present, results),
         facts=(*_facts(kept["about"], results), *_nets(kept.get("nets", {}))),
         commands=tuple(kept["commands"]),
-        left_out=(*_skipped(results), *_failed(results), *unfinished),
+        left_out=(*_stale(results), *_skipped(results), *_failed(results), *unfinished),
         figures=store.folder / "figures",
     )
 
@@ -170,6 +170,18 @@ def _unfinished(experiment: Experiment, known: Mapping[Bed, tuple[int, int]]) ->
     some = [f"{one.title} ({measured} of {asked} cells)" for one, (measured, asked) in own.items() if measured]
     if some:
         yield f"{experiment.title} is not shown for {', '.join(some)}: samp bench {experiment.name} measures the rest."
+
+
+def _stale(results: Results) -> Iterator[str]:
+    """What is shown although the code has changed since, by the reason that its entry in results.json gives."""
+    reasons: dict[str, list[str]] = {}
+    for entry in results.cells.values():
+        if "stale" in entry:
+            asked = entry["asked"]
+            method = str(asked.get("method", asked["kind"])).partition("(")[0]
+            reasons.setdefault(entry["stale"], []).append(f"{method} on {bed(asked['bed']).title}")
+    for why, titles in reasons.items():
+        yield f"Stale, shown all the same: {', '.join(dict.fromkeys(titles))} ({len(titles)} cells), {why}."
 
 
 # ---- how it was made

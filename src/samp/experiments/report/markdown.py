@@ -48,7 +48,7 @@ def _parts(report: Report) -> Iterator[str]:
     for chapter in report.chapters:
         yield from _chapter(chapter, report)
     if report.left_out:
-        yield "## Not shown"
+        yield "## Not shown, or stale"
         yield _list(paragraph(sentence) for sentence in report.left_out)
 
 

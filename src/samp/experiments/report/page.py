@@ -41,7 +41,7 @@ def page(report: Report) -> str:
 def _contents(report: Report) -> str:
     places = [("in-short", "In short", ""), ("reading", "How to read it", ""), ("made", "How it was made", "")]
     places += [(chapter.anchor, chapter.section.title, _marks(chapter)) for chapter in report.chapters]
-    places += [("not-shown", "Not shown", "")] if report.left_out else []
+    places += [("not-shown", "Not shown, or stale", "")] if report.left_out else []
     items = (f'<li><a href="#{anchor}">{_title(title)}{marks}</a></li>' for anchor, title, marks in places)
     return f"<ol>{''.join(items)}</ol>"
 
@@ -67,7 +67,7 @@ def _main(report: Report) -> Iterator[str]:
         yield _section(chapter.anchor, chapter.section.title, _chapter(chapter, report))
     if report.left_out:
         said = "".join(f"<li>{escape(sentence)}</li>" for sentence in report.left_out)
-        yield _section("not-shown", "Not shown", [f'<ul class="quiet">{said}</ul>'])
+        yield _section("not-shown", "Not shown, or stale", [f'<ul class="quiet">{said}</ul>'])
 
 
 def _section(anchor: str, title: str, blocks: Iterable[str]) -> str:
