@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-import laws  # noqa: F401  # its hypothesis profile
 from samp import photos
 from samp.metrics.boxes import Annotation, Box, as_mask, clipped, cropped, overlap, tight
 

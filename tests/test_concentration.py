@@ -12,7 +12,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from torch import Tensor
 
-import laws  # noqa: F401  # its hypothesis profile
 import samp
 from samp.metrics.concentration import concentration, features, gini, top_share, variance
 

@@ -35,7 +35,7 @@ def alive() -> int:
         tensors = [
             thing for thing in gc.get_objects() if type(thing) in (Tensor, nn.Parameter)
         ]  # a compiler's are none
-    storages = [t.untyped_storage() for t in tensors if t.device.type == "cpu"]
+    storages = [t.untyped_storage() for t in tensors if t.device.type == "cpu" and t.layout is torch.strided]
     return sum({s.data_ptr(): s.nbytes() for s in storages}.values())
 
 

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-import laws  # noqa: F401  # its hypothesis profile
 import samp
 from samp import models, photos
 from samp.metrics.box_files import read_voc, read_yolo
