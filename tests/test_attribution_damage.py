@@ -86,7 +86,7 @@ def test_stretches_written_over_are_noticed(path: Path, result: samp.Attribution
 
 def parts(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     with safe_open(path, "pt") as file:
-        return {name: file.get_tensor(name).clone() for name in file.keys()}, dict(file.metadata())  # noqa: SIM118
+        return {name: file.get_tensor(name).clone() for name in file.keys()}, dict(file.metadata())  # noqa: SIM118  # the file is no mapping
 
 
 def reword(metadata: dict[str, str], **changed: Any) -> None:

@@ -58,9 +58,9 @@ def test_an_array_for_a_function_keeps_its_own_dtype() -> None:
 def test_a_table_is_taken_row_by_row() -> None:
     model = nn.Linear(3, 2).eval()
     expected = samp.explain(model, torch.tensor(FRAME), method="ig")
-    assert torch.equal(samp.explain(model, Table(FRAME), method="ig").values, expected.values)  # type: ignore[arg-type]
+    assert torch.equal(samp.explain(model, Table(FRAME), method="ig").values, expected.values)  # type: ignore[arg-type]  # taken, though the types do not say so
     with pytest.raises(TypeError, match=r"the input is Table of dtype <U32: pass numbers, as with \.astype"):
-        samp.explain(model, Table([["a", 1.0]]))  # type: ignore[arg-type]
+        samp.explain(model, Table([["a", 1.0]]))  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_a_pandas_table_is_taken() -> None:
@@ -75,20 +75,20 @@ def test_photos_are_prepared_by_a_classifier_and_by_nothing_else() -> None:
     classifier = Classifier(PHOTO_NET, "tiny", size=8, mean=0.5, std=0.5, classes=())
     prepared = torch.cat([classifier.prepare(photo) for photo in photos])
     expected = samp.explain(PHOTO_NET, prepared)
-    assert torch.equal(samp.explain(classifier, photos).values, expected.values)  # type: ignore[arg-type]
-    assert torch.equal(samp.explain(classifier, prepared).values, expected.values)  # type: ignore[arg-type]
-    one = samp.explain(classifier, photos[0])  # type: ignore[arg-type]
+    assert torch.equal(samp.explain(classifier, photos).values, expected.values)  # type: ignore[arg-type]  # taken, though the types do not say so
+    assert torch.equal(samp.explain(classifier, prepared).values, expected.values)  # type: ignore[arg-type]  # taken, though the types do not say so
+    one = samp.explain(classifier, photos[0])  # type: ignore[arg-type]  # taken, though the types do not say so
     assert one.map.shape == (1, 8, 8)
-    assert samp.compare(classifier, photos[0], ["ig"]).rows[0].curves.deletion.shape == (1,)  # type: ignore[arg-type]
+    assert samp.compare(classifier, photos[0], ["ig"]).rows[0].curves.deletion.shape == (1,)  # type: ignore[arg-type]  # taken, though the types do not say so
     for given in (photos, photos[0], (photos[0], prepared)):
         with pytest.raises(TypeError, match=r"is a photo \(PIL\).*Classifier.*preprocess\(photo\)\[None\]"):
-            samp.explain(PHOTO_NET, given)  # type: ignore[arg-type]
+            samp.explain(PHOTO_NET, given)  # type: ignore[arg-type]  # wrong on purpose
 
 
 MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "no batch axis": (lambda: samp.explain(PHOTO_NET, PHOTOS[0]), ValueError, r"as one sample it works.*x\[None\]"),
     "a list of images": (
-        lambda: samp.explain(PHOTO_NET, list(PHOTOS)),  # type: ignore[arg-type]
+        lambda: samp.explain(PHOTO_NET, list(PHOTOS)),  # type: ignore[arg-type]  # wrong on purpose
         TypeError,
         r"the model takes \(input\) but was given 2 inputs and 0 forward_args.*torch\.stack",
     ),
@@ -124,7 +124,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "was given 1 input and 2 forward_args: leave out what it does not take",
     ),
     "a tokeniser's batch": (
-        lambda: samp.explain(PHOTO_NET, UserDict(input_ids=torch.ones(1, 3))),  # type: ignore[arg-type]
+        lambda: samp.explain(PHOTO_NET, UserDict(input_ids=torch.ones(1, 3))),  # type: ignore[arg-type]  # wrong on purpose
         TypeError,
         "the input is UserDict, a mapping.*get_input_embeddings.*samp.PerSample",
     ),
@@ -133,7 +133,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         TypeError,
         r"the model is the class Linear: pass an object of it, such as Linear\(\)",
     ),
-    "words": (lambda: samp.explain(PHOTO_NET, "cat.jpg"), TypeError, "the input is str, not a tensor or an array"),  # type: ignore[arg-type]
+    "words": (lambda: samp.explain(PHOTO_NET, "cat.jpg"), TypeError, "the input is str, not a tensor or an array"),  # type: ignore[arg-type]  # wrong on purpose
     "sparse": (lambda: samp.explain(PHOTO_NET, PHOTOS.to_sparse()), TypeError, "sparse tensor.*to_dense"),
     "meta": (lambda: samp.explain(PHOTO_NET, PHOTOS.to("meta")), TypeError, "meta device, which holds no numbers"),
     "complex": (lambda: samp.explain(PHOTO_NET, PHOTOS.cfloat()), TypeError, "complex64, which cannot be explained"),

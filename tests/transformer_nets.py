@@ -77,7 +77,7 @@ class Swin(nn.Module):
             x = x + block(windows).view(b, h // 4, w // 4, 4, 4, c).transpose(2, 3).reshape(b, h, w, c)
         x = self.norm(x)
         if self.back is not None:
-            return self.head(self.back(x.permute(0, 3, 1, 2)).mean((2, 3)))  # type: ignore[no-any-return]
+            return self.head(self.back(x.permute(0, 3, 1, 2)).mean((2, 3)))  # type: ignore[no-any-return]  # modules are typed as returning anything
         return self.head(x.mean((1, 2)))  # type: ignore[no-any-return]  # a module's call is untyped
 
 
@@ -120,7 +120,7 @@ class NextBlock(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         y = self.norm(self.conv(x).permute(0, 2, 3, 1))
-        return x + self.down(nn.functional.gelu(self.up(y))).permute(0, 3, 1, 2)  # type: ignore[no-any-return]
+        return x + self.down(nn.functional.gelu(self.up(y))).permute(0, 3, 1, 2)  # type: ignore[no-any-return]  # modules are typed as returning anything
 
 
 def conv_next() -> nn.Module:

@@ -65,7 +65,7 @@ class Concave:
         rise, length = self._curve()
         unseen = (length.sum(1) == 0)[:, None].to(self.way.device)  # R 1
         by_way = (rise.sum(1).to(self.way)[:, :, None] * _shares(self.whole)[:, None]).masked_fill(~unseen[:, None], 0)
-        credit = self._earned(majorant_rises(rise, length).to(self.way)) + by_way  # R d g
+        credit = self._share_among_groups(majorant_rises(rise, length).to(self.way)) + by_way  # R d g
         part = torch.where(unseen, self.way, self.effect)
         share = (part / self.own.spread(self.own.pool(part))).nan_to_num(0)
         return torch.cat([share * self.own.spread(one) for one in credit.unbind(1)], 1)
@@ -77,7 +77,7 @@ class Concave:
             count.index_add_(0, move.rows, ((move.length == 0) & (move.rise != 0).any(1)).long())
         return count
 
-    def _earned(self, rises: Tensor) -> Tensor:
+    def _share_among_groups(self, rises: Tensor) -> Tensor:
         """R d g: the rises of all steps (R k d), each shared among the groups that moved in it."""
         directions = len(self.weight)
         earned = self.way.new_zeros(len(self.way), directions, self.own.count)
