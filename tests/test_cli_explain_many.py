@@ -173,6 +173,11 @@ def test_the_seed_and_the_baseline_reach_the_method() -> None:
     assert "(Constant(value=1.0), Constant(value=0.25))" in pair
 
 
+def test_a_momentum_of_0_is_none_at_all_and_not_the_methods_own() -> None:
+    said = answer(tiny(a_photo(), "--method", "samp++", "--momentum", "0", "--json"))[0]["method"]
+    assert "momentum=0.0" in said
+
+
 @pytest.mark.parametrize(
     ("model", "kind"), [("sigmoid", "score"), ("one_sigmoid", "score"), ("softmax", "probability"), ("signed", "logit")]
 )
