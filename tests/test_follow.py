@@ -139,6 +139,20 @@ def test_scores_that_are_nan_from_the_start_get_the_same_sentence(samples: int) 
     assert caught.value.result.values.isnan().all()
 
 
+@pytest.mark.parametrize("method", ["samp", "coupled"])
+def test_a_walk_that_fails_before_its_first_move_has_no_credit_at_all(method: str) -> None:
+    """Beside a sample that has nowhere to go, rows are looked at from the start, and this one leaves at once."""
+    x = torch.tensor([[0.0, 0.0], [0.9, 0.1]])
+    with pytest.raises(samp.NonFiniteError) as caught:
+        samp.explain(
+            lambda x: x.sum(1).where(x[:, 0] < 0.5, torch.nan),
+            x,
+            method=replace(samp.methods.named(method), baseline=0.0),
+        )
+    assert caught.value.result.values[1].isnan().all()
+    assert (caught.value.result.values[0] == 0).all()
+
+
 @pytest.mark.parametrize("momentum", [0.0, 0.3, 0.5])
 @pytest.mark.parametrize("eta", [None, 0.1, 0.01])
 @pytest.mark.parametrize("zeros", [1, 3, 5])
