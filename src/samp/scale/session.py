@@ -15,6 +15,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 from samp.installing import install_command
@@ -118,9 +119,9 @@ def _choose_token(local: bool) -> None:
 
 def check_token(ray: Any) -> None:
     """A Ray of our own that strangers could use is not used, unless the user said so."""
-    from ray._raylet import AuthenticationMode, get_authentication_mode
-
-    if get_authentication_mode() == AuthenticationMode.DISABLED and os.environ.get("RAY_AUTH_MODE") != "disabled":
+    raylet: Any = import_module("ray._raylet")  # compiled, so there are no types to check it by
+    disabled = raylet.get_authentication_mode() == raylet.AuthenticationMode.DISABLED
+    if disabled and os.environ.get("RAY_AUTH_MODE") != "disabled":
         raise RuntimeError(
             f"this Ray ({ray.__version__}) was imported without token authentication, so others on this machine could "
             "use it: set RAY_AUTH_MODE=token in the environment first (or =disabled, if that is meant)."
