@@ -25,11 +25,11 @@ SECTIONS: tuple[tuple[str, str, str], ...] = (
     ("Explain", "", "samp.explain samp.Attribution samp.compare samp.Compared samp.run"),
     ("Methods", "samp.methods", "samp.Coupled samp.SAMP samp.SAMPPlusPlus samp.IG samp.methods.names"),
     ("Groups", "samp.groups", "samp.Pixels samp.Elements samp.Patches"),
-    ("Further arguments of the model", "samp.arguments", "samp.PerSample samp.ForAll"),
+    ("Further arguments of the model", "samp.engine.forward_args", "samp.PerSample samp.ForAll"),
     ("Baselines", "samp.baselines", "Constant Uniform GaussianNoise Blurred"),
     ("Credit", "samp.credit", "momentum left right trapezoid Shared"),
     ("Models", "samp.models", "load Classifier"),
-    ("Data sets", "samp.datasets", "open_dataset arrays Images Entry"),
+    ("Data sets", "samp_lab.datasets", "open_dataset arrays Images Entry"),
     (
         "Metrics",
         "samp.metrics",
@@ -40,7 +40,7 @@ SECTIONS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "Metrics that know where the object is",
-        "samp.metrics.boxes",
+        "samp.annotations.boxes",
         "samp.metrics.pointing_game samp.metrics.PointingGame samp.metrics.is_difficult samp.metrics.joined_games "
         "samp.metrics.segmentation samp.metrics.Segmentation samp.metrics.localisation samp.metrics.Localisation "
         "samp.metrics.OfMaximum samp.metrics.TopPixels samp.metrics.Otsu samp.metrics.Box samp.metrics.Annotation "

@@ -15,7 +15,7 @@ import torch
 from PIL import Image
 
 import samp
-from samp import models, photos, plots
+from samp import images, models, plots
 
 PICTURE = Path(__file__).with_name("coupled-gallery.png")
 METHODS: dict[str, samp.methods.Method] = {
@@ -30,7 +30,7 @@ METHODS: dict[str, samp.methods.Method] = {
 def draw(folder: Path, picture: Path) -> None:
     """Explain the photos of the folder, draw and save; 256 colours keep it small."""
     classifier = models.efficientnet_lite0()
-    found = [photos.read(path) for path in photos.find([folder])]
+    found = [images.read(path) for path in images.find([folder])]
     inputs = torch.cat([classifier.prepare(photo) for photo in found])
     results = {name: samp.explain(classifier.net, inputs, method=method) for name, method in METHODS.items()}
     classes = [classifier.classes[index] for index in results["IG"].details["target"]]

@@ -12,11 +12,11 @@ from PIL import Image
 from torch import nn
 
 from samp.cli import compare_page
-from samp.cli.asking import Asked, ask
-from samp.cli.compare_facts import repeat, told
 from samp.cli.options import ModelOptions
-from samp.comparison import Compared
+from samp.compare import Compared
+from samp.html.compare_facts import repeat, told
 from samp.models import Classifier
+from samp.models.prediction import Asked, ask
 
 EVIL = """</script><script>document.title = "hit"</script><img src=x onerror='document.title = "hit"'>"'&lt;&"""
 EVIL_FILE = EVIL.replace("/", "") + " näme.png"  # a file's name has no slash

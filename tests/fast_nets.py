@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 import samp
-from samp.speed import fast, prepared
+from samp.fast import fast, prepared
 
 Equip = Callable[..., None]
 EVEN = samp.SAMP(pixels_per_step=30)  # no step rule: all rows arrive together

@@ -16,12 +16,12 @@ from torch import Tensor, nn
 
 import samp
 from samp.attribution import DIRECTIONS, PER_DIRECTION, Attribution
-from samp.credit import NAMED
-from samp.follow import Plan, Run, follow
-from samp.paths import Salient, Straight
-from samp.problem import pose
-from samp.step_rules import MaxL1, Unlimited
-from samp.walk import Path, Route, Step, StepRule
+from samp.engine.credit import NAMED
+from samp.engine.driver import Plan, Run, follow
+from samp.engine.paths import Salient, Straight
+from samp.engine.problem import pose
+from samp.engine.step_rules import MaxL1, Unlimited
+from samp.engine.walk import Path, Route, Step, StepRule
 
 PLAIN = ["momentum", "left", "right", "trapezoid"]
 EXACT = ["shared", "shared_trapezoid"]

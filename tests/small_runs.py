@@ -15,9 +15,9 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
+from samp.batch import Model, load
+from samp.batch.tables import TIMING
 from samp.models import Classifier
-from samp.runs import Model, load
-from samp.runs.tables import TIMING
 
 CLASSES = ("ant", "bee", "cat")
 SIDE = 12
@@ -99,7 +99,7 @@ def slow() -> Classifier:
 
 def saving() -> Classifier:
     """A slow net; whoever loads it writes down what is finished of a shard at every batch."""
-    from samp.runs import worker
+    from samp.batch import worker
 
     worker.SAVED_EVERY = 0.0
     return classifier(0.02)

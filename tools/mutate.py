@@ -30,7 +30,7 @@ from pathlib import Path
 from queue import Queue
 
 ROOT = Path(__file__).resolve().parents[1]
-COPIED = ("src", "tests", "tools", "pyproject.toml")
+COPIED = ("src", "lab", "tests", "tools", "pyproject.toml")
 FAILED = (1, 2)  # pytest's: a test failed, or could not even be collected
 
 
@@ -38,7 +38,7 @@ FAILED = (1, 2)  # pytest's: a test failed, or could not even be collected
 class Mutation:
     """One wrong line: where `old` stands, `new` is put.
 
-    >>> Mutation("engine", "signs", "walk.py", "+1", "-1", ("tests/test_walk.py",)).applied("sign = +1")
+    >>> Mutation("engine", "signs", "walk.py", "+1", "-1", ("tests/engine/test_walk.py",)).applied("sign = +1")
     'sign = -1'
     """
 

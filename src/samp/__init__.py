@@ -9,54 +9,57 @@ torch.Size([1, 4])
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.2.0"
 
 if TYPE_CHECKING:
-    from samp.arguments import ForAll, PerSample
     from samp.attribution import Attribution, Tape
-    from samp.comparison import Compared, compare
-    from samp.door import explain
-    from samp.finite import NonFiniteError
+    from samp.batch.run import run
+    from samp.compare import Compared, compare
+    from samp.engine.forward_args import ForAll, PerSample
+    from samp.errors import NonFiniteError
+    from samp.explain import explain
     from samp.groups import Elements, Patches, Pixels
     from samp.methods import IG, SAMP, Coupled, SAMPPlusPlus
-    from samp.runs.door import run
 
 # Public names are imported when first used, so that `samp --help` need not wait for torch.
 _HOME = {
-    "explain": "samp.door",
-    "compare": "samp.comparison",
-    "Compared": "samp.comparison",
+    "explain": "samp.explain",
+    "compare": "samp.compare",
+    "Compared": "samp.compare",
     "Attribution": "samp.attribution",
     "Tape": "samp.attribution",
-    "NonFiniteError": "samp.finite",
+    "NonFiniteError": "samp.errors",
     "Elements": "samp.groups",
     "Patches": "samp.groups",
-    "PerSample": "samp.arguments",
-    "ForAll": "samp.arguments",
+    "PerSample": "samp.engine.forward_args",
+    "ForAll": "samp.engine.forward_args",
     "Pixels": "samp.groups",
-    "run": "samp.runs.door",
+    "run": "samp.batch.run",
     "Coupled": "samp.methods",
     "IG": "samp.methods",
     "SAMP": "samp.methods",
     "SAMPPlusPlus": "samp.methods",
 }
-_MODULES = (
-    "baselines",
-    "captum",
-    "credit",
-    "datasets",
-    "groups",
-    "methods",
-    "metrics",
-    "models",
-    "photos",
-    "player",
-    "plots",
-    "quantus",
-    "runs",
-)
+# Modules that are reached as `samp.NAME`, whatever folder they lie in.
+_MODULES = {
+    "annotations": "samp.annotations",
+    "baselines": "samp.baselines",
+    "batch": "samp.batch",
+    "captum": "samp.integrations.captum",
+    "credit": "samp.engine.credit",
+    "groups": "samp.groups",
+    "images": "samp.images",
+    "methods": "samp.methods",
+    "metrics": "samp.metrics",
+    "models": "samp.models",
+    "player": "samp.html.player",
+    "plots": "samp.plots",
+    "quantus": "samp.integrations.quantus",
+}
 
 __all__ = [
     "IG",
@@ -80,7 +83,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return importlib.import_module(f"samp.{name}")
+        return importlib.import_module(_MODULES[name])
     if name not in _HOME:
         raise AttributeError(f"module 'samp' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOME[name]), name)
@@ -88,3 +91,17 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*__all__, *_MODULES, "__version__"])
+
+
+class _Package(ModuleType):
+    """This package, in which `samp.explain` is the function, also once the module of that name is imported.
+
+    Python binds a module to its package under its own name when it is imported, whoever imports it.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        ours = name in _HOME and isinstance(value, ModuleType)
+        super().__setattr__(name, getattr(value, name) if ours else value)
+
+
+sys.modules[__name__].__class__ = _Package

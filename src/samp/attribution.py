@@ -19,7 +19,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from samp.files import whole
+from samp.atomic import whole
 from samp.layout import check_map_layout
 
 Direction = Literal["to_baseline", "to_image"]

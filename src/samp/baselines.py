@@ -23,7 +23,7 @@ from torch import Tensor
 
 from samp.dense import check_real
 from samp.isolation import observe
-from samp.names import look_up
+from samp.lookup import look_up
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import sys
 import warnings
+from collections.abc import Iterable
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import click
 from samp import __version__
 from samp.cli.flags import name_flags
 from samp.cli.terminal import accept_any_encoding, printable, say, say_block, say_traceback
+from samp.extras import lab_install_command
 
 # Each command, by its name: the function of that name in `samp.cli.NAME`, with its line in `samp --help`.
 COMMANDS = {
@@ -23,9 +26,11 @@ COMMANDS = {
     "play": "Walk the path in a page that opens in any browser.",
     "methods": "List all methods, with what they cost and promise.",
     "doctor": "Check that samp works on this machine.",
-    "bench": "Measure samp on this machine.",
     "completion": "Print what switches on completion in a shell.",
 }
+# Other packages add commands by entry points of this group; these are known to exist, with what brings them.
+PLUGINS = "samp.commands"
+ELSEWHERE = {"bench": ("samp-lab", "Measure samp, and make the paper's tables and figures again (package samp-lab).")}
 # their messages say what to do; methods refuse operations that they have no rule for by NotImplementedError
 EXPECTED = (ValueError, TypeError, OSError, MemoryError, ImportError, NotImplementedError)
 
@@ -41,17 +46,17 @@ class Commands(click.Group):
         return super().main(*args, **how)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return [*COMMANDS, *(entry.name for entry in _plugins() if entry.name not in COMMANDS)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
-            return None
+            return load_plugin(cmd_name)
         command: click.Command = getattr(importlib.import_module(f"samp.cli.{cmd_name}"), cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl(list({**plugin_lines(), **COMMANDS}.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -80,6 +85,31 @@ class Commands(click.Group):
             return super().parse_args(ctx, args)
         except click.ClickException as error:
             raise _with_printable_words(error) from None
+
+
+def plugin_lines() -> dict[str, str]:
+    """Return the commands that other packages bring, or would, each with its line in `samp --help`."""
+    installed = {entry.name: f"A command of the package {entry.module.partition('.')[0]}." for entry in _plugins()}
+    return {**installed, **{name: line for name, (_, line) in ELSEWHERE.items()}}
+
+
+def load_plugin(name: str) -> click.Command | None:
+    """Return the command of this name that another package brings, or None; raises ModuleNotFoundError where the
+    command is known and its package is not installed."""
+    for entry in _plugins():
+        if entry.name == name:
+            command: click.Command = entry.load()
+            return command
+    if name in ELSEWHERE:
+        package = ELSEWHERE[name][0]
+        raise ModuleNotFoundError(
+            f"`samp {name}` comes with the package {package}, which is not installed: {lab_install_command()}."
+        )
+    return None
+
+
+def _plugins() -> Iterable[EntryPoint]:
+    return entry_points(group=PLUGINS)
 
 
 def show(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any) -> None:

@@ -12,11 +12,11 @@ from typing import Any
 import torch
 
 import samp
-from samp import methods, photos
+from samp import images, methods
 from samp.cli import debugging, sentence
-from samp.cli.asking import ask
 from samp.cli.progress import Progress, expected_rows
 from samp.models import Classifier, efficientnet_lite0
+from samp.models.prediction import ask
 
 PACKAGES = ("torch", "numpy", "pillow", "click", "tqdm", "safetensors")
 SHOWN = ("demo", "viz", "compare", "metrics", "scale")
@@ -110,7 +110,7 @@ def self_check(device: str = "cpu") -> dict[str, Any]:
     classifier, expected = _classifier()
     classifier.net.to(device)
     with Progress(1, expected_rows(method, *classifier.shape)).watch(classifier.net, f"self-check on {device}"):
-        asked = ask(photos.embedded(), classifier)
+        asked = ask(images.embedded(), classifier)
         result = samp.explain(classifier.net, asked.x, target=asked.targets[0], method=method)
     change = sum(float(c) for c in result.score_change.values())
     residual, size = float(result.residual), float(result.group_values.abs().sum())

@@ -12,8 +12,8 @@ from click.shell_completion import CompletionItem
 
 from samp.cli.options import PATH, ModelOptions, model_options, target_option
 from samp.cli.terminal import say, say_block
-from samp.method_names import METHODS as METHOD_NAMES
-from samp.method_names import method_name
+from samp.methods.registry import METHODS as METHOD_NAMES
+from samp.methods.registry import method_name
 
 # Ours and the paper's, integrated gradients with two baselines, the best known of those that look at features and of
 # those that sample, and the floor: 248 gradients, and 464 forwards for the curves, 30 seconds of one core in all.
@@ -72,19 +72,19 @@ def compare(
       samp compare cat.jpg --out cat.html
       samp compare cat.jpg --methods coupled,samp++,ig,gradcam --protocol rise --json
     """
-    from samp import photos
+    from samp import images
 
-    path = photo or photos.embedded()
+    path = photo or images.embedded()
     names = _chosen(methods)
     model.check()
-    photos.check_readable(path)
+    images.check_readable(path)
     page, figure = _places(path, out)
 
-    from samp.cli.asking import ask
-    from samp.cli.compare_facts import missing, repeat, text_table, told
     from samp.cli.comparing import compare_all, write
     from samp.cli.places import make_room
-    from samp.comparison import labelled
+    from samp.compare import labelled
+    from samp.html.compare_facts import missing, repeat, text_table, told
+    from samp.models.prediction import ask
 
     chosen = labelled(names)
     asked = ask(path, model.load(), target)

@@ -9,16 +9,16 @@ from typing import Any
 
 from torch import Tensor
 
+from samp.atomic import whole
 from samp.cli import debugging, sentence
-from samp.cli.asking import Asked
-from samp.cli.compare_page import page as page_of
 from samp.cli.progress import Progress, expected_rows
 from samp.cli.terminal import say
-from samp.comparison import Compared, Task, pose_task
-from samp.files import whole
-from samp.installing import install_command
+from samp.compare import Compared, Task, pose_task
+from samp.extras import install_command
+from samp.html.compare_page import page as page_of
 from samp.methods import Method
-from samp.metrics.judge import Settings
+from samp.metrics.masked_forward import Settings
+from samp.models.prediction import Asked
 
 
 def compare_all(
@@ -46,7 +46,7 @@ def write(page: Path, figure: Path, asked: Asked, compared: Compared, told: dict
     with whole(page) as unfinished:
         unfinished.write_text(page_of(asked, compared, told), encoding="utf-8")
     try:
-        from samp.cli.compare_figure import draw
+        from samp.plots.compare_figure import draw
     except ImportError:
         said = f"the page has no figure beside it, which needs matplotlib: {install_command('viz')}."
         say(f"samp: {said}", err=True)

@@ -22,7 +22,7 @@ from samp.cli.options import (
 from samp.cli.terminal import say, say_block
 
 if TYPE_CHECKING:
-    from samp.speed import Speed
+    from samp.fast import Speed
 
 EPILOG = f"""{ABOUT}
 
@@ -70,7 +70,7 @@ def explain(
       samp explain cat.jpg --target "Egyptian cat" --model torchvision:resnet50
       samp explain photos/ --top 3 --format html --out why --json
     """
-    from samp import photos
+    from samp import images
     from samp.cli.places import check_room, make_room, places
 
     # What was typed is checked first: torch and the model take seconds to load.
@@ -78,12 +78,12 @@ def explain(
         raise ValueError("give --target or --top, not both: --top explains the best classes.")
     how.check()
     model.check()
-    paths = photos.find(photo or [photos.embedded()])
+    paths = images.find(photo or [images.embedded()])
     _check_any_readable(paths)
     several = paths != list(photo or paths) or len(paths) > 1
     files, form = places(paths, out, form, several)
     check_room(files)
-    if others := photos.left_out(photo):
+    if others := images.left_out(photo):
         say(f"samp: {others}.", err=True)
 
     from samp.cli.explaining import Explainer, explain_all
@@ -99,13 +99,13 @@ def explain(
 
 def _check_any_readable(paths: list[Path]) -> None:
     """Raise what is wrong with the first, if none can be read; one of several is reported when its turn comes."""
-    from samp import photos
+    from samp import images
 
     problems = []
     for path in paths:
         try:
-            return photos.check_readable(path)
-        except (OSError, photos.UnreadableError) as error:
+            return images.check_readable(path)
+        except (OSError, images.UnreadableError) as error:
             problems.append(error)
     raise problems[0]
 
@@ -117,7 +117,7 @@ def _as_json(told: list[dict[str, Any]]) -> None:
 
 def _in_words(told: list[dict[str, Any]]) -> None:
     """A block for each class; errors stand on stderr already."""
-    from samp.cli.facts import lines, shown
+    from samp.html.facts import lines, shown
 
     for one in told:
         if "error" not in one:

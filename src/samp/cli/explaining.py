@@ -12,18 +12,18 @@ from typing import Any
 import click
 
 import samp
+from samp.atomic import UnwritableError
 from samp.attribution import Attribution
 from samp.cli import plain
-from samp.cli.asking import Asked, ask
-from samp.cli.facts import facts
 from samp.cli.output import write
 from samp.cli.progress import Progress, expected_rows
 from samp.cli.terminal import say
-from samp.files import UnwritableError
+from samp.fast import Speed
+from samp.html.facts import facts
+from samp.images import UnreadableError
 from samp.methods import Method
 from samp.models import Classifier
-from samp.photos import UnreadableError
-from samp.speed import Speed
+from samp.models.prediction import Asked, ask
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ def methods() -> None:
 
     Example: samp methods
     """
-    from samp.method_names import other_names
     from samp.methods import table
+    from samp.methods.registry import other_names
 
     say_block(f"{table()}\n\nOther names that are understood: {other_names()}.")

@@ -1,7 +1,7 @@
 """Options that commands share, and what becomes of them: which model and which method.
 
 `@model_options` and `@method_options` add their options to a command and hand it one object each, `model` and `how`;
-`samp.cli.asking.ask` then puts a photo to the model:
+`samp.models.prediction.ask` then puts a photo to the model:
 
     @click.command()
     @click.argument("photo", type=PATH)
@@ -28,8 +28,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from samp.cli.terminal import say
-from samp.method_names import METHODS, method_name
-from samp.names import look_up
+from samp.lookup import look_up
+from samp.methods.registry import METHODS, method_name
 
 if TYPE_CHECKING:
     from samp.methods import Method
@@ -80,8 +80,8 @@ class ModelOptions:
         """The classifier, in evaluation mode on its device; what had to be assumed is said on stderr."""
         import torch
 
-        from samp.cli.asking import usable_device
         from samp.models import load
+        from samp.models.prediction import usable_device
 
         device = usable_device(self.device)
         given = {name: getattr(self, name) for name in ("size", "mean", "std", "channels")}
@@ -117,7 +117,7 @@ class MethodOptions:
 
     def check(self) -> None:
         """Raise ValueError for an unknown method or a setting that it does not have: known before torch is imported."""
-        own = METHODS[self.known_name]
+        own = METHODS[self.known_name].settings
         for option in self._given():
             if SETTINGS[option] not in own:
                 has = ", ".join(f"--{o}" for o, field in SETTINGS.items() if field in own) or "none of these settings"

@@ -13,12 +13,12 @@ import numpy as np
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from samp import drawing
+from samp.atomic import whole
 from samp.attribution import Attribution
-from samp.cli.asking import Asked
-from samp.cli.facts import notes, title
-from samp.cli.page import page
-from samp.files import whole
+from samp.html.explain_page import page
+from samp.html.facts import notes, title
+from samp.models.prediction import Asked
+from samp.plots import sheet
 
 Told = Sequence[dict[str, Any]]  # one entry for each class explained
 
@@ -39,9 +39,9 @@ def _png(path: Path, asked: Asked, result: Attribution, told: Told) -> None:
     """A sheet for each class, one above the other, with the numbers in the file's own notes."""
     crop, notebook = asked.crop, PngInfo()
     pictures = [
-        drawing.sheet(crop, result, title(one), notes(one, asked.classifier), sample) for sample, one in enumerate(told)
+        sheet.sheet(crop, result, title(one), notes(one, asked.classifier), sample) for sample, one in enumerate(told)
     ]
-    whole_page = Image.new("RGB", (pictures[0].width, sum(picture.height for picture in pictures)), drawing.PAPER)
+    whole_page = Image.new("RGB", (pictures[0].width, sum(picture.height for picture in pictures)), sheet.PAPER)
     top = 0
     for picture in pictures:
         whole_page.paste(picture, (0, top))
@@ -52,7 +52,7 @@ def _png(path: Path, asked: Asked, result: Attribution, told: Told) -> None:
 
 def _html(path: Path, asked: Asked, result: Attribution, told: Told) -> None:
     crop = asked.crop
-    panels = [drawing.panels(crop, result, sample) for sample in range(len(told))]
+    panels = [sheet.panels(crop, result, sample) for sample in range(len(told))]
     path.write_text(page(panels, told, asked.classifier), encoding="utf-8")
 
 

@@ -13,8 +13,8 @@ from samp.cli.options import ABOUT, PATH, MethodOptions, ModelOptions, method_op
 from samp.cli.terminal import say_block
 
 if TYPE_CHECKING:
-    from samp.cli.asking import Asked
     from samp.methods import Method
+    from samp.models.prediction import Asked
 
 # Both then take 50 steps a walk or more; the 15 that they take otherwise would make a jerky film.
 QUALITY, ETA = "fine", 0.02
@@ -44,19 +44,19 @@ def play(
       samp play cat.jpg --out cat.html
       samp play cat.jpg --method ig --baseline blurred --target tabby
     """
-    from samp import photos
+    from samp import images
     from samp.cli.places import check_room, make_room, places
 
-    path = photo or photos.embedded()
+    path = photo or images.embedded()
     how.check()
     model.check()
-    photos.check_readable(path)
+    images.check_readable(path)
     (file,), _ = places([path], out, "html", folder=False)
     check_room([file])
 
-    from samp import player
-    from samp.cli.asking import ask
-    from samp.cli.facts import shown
+    from samp.html import player
+    from samp.html.facts import shown
+    from samp.models.prediction import ask
 
     method = _walking(how)
     asked = ask(path, model.load(), target)
@@ -84,9 +84,9 @@ def _finely(how: MethodOptions) -> MethodOptions:
 def _played(asked: Asked, method: Method, seed: int, frames: int) -> tuple[str, dict[str, str]]:
     """The page, and what is said of the explanation in it."""
     import samp
-    from samp import player
-    from samp.cli.facts import facts, lines
     from samp.cli.progress import Progress, expected_rows
+    from samp.html import player
+    from samp.html.facts import facts, lines
 
     classifier, name, started = asked.classifier, click.format_filename(asked.path.name), time.perf_counter()
     rows = expected_rows(method, *classifier.shape)

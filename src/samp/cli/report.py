@@ -26,9 +26,9 @@ def report(folder: Path, out: Path | None, pictures: bool, check: bool) -> None:
 
     Example: samp report why --pictures
     """
-    from samp.cli.report_page import damage, page
-    from samp.files import whole
-    from samp.runs import load
+    from samp.atomic import whole
+    from samp.batch import load
+    from samp.html.report_page import damage, page
 
     run = load(folder, thorough=check)
     place = out or folder / "report.html"

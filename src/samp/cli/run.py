@@ -19,8 +19,8 @@ from samp.cli.run_progress import Progress
 from samp.cli.terminal import say, say_traceback
 
 if TYPE_CHECKING:
-    from samp.runs.models import Model
-    from samp.runs.summary import BrokenRunError, Summary
+    from samp.batch.models import Model
+    from samp.batch.summary import BrokenRunError, Summary
 
 EPILOG = f"""{ABOUT}
 
@@ -99,8 +99,8 @@ def run(
     if not place.exists() and not glob.glob(str(place), recursive=True):
         raise FileNotFoundError(f"{data} is not there: give a folder, a list (.csv, .parquet) or tars.")
 
-    from samp.runs import BrokenRunError, Crew
-    from samp.runs import run as explain_all
+    from samp.batch import BrokenRunError, Crew
+    from samp.batch import run as explain_all
 
     crew = Crew(words["workers"], words["gpus_per_worker"], words["cpus_per_worker"], words["address"])
     try:
@@ -148,8 +148,8 @@ def ended_by_sigterm() -> Iterator[None]:
 
 
 def _broke(error: BrokenRunError) -> NoReturn:
+    from samp.batch.summary import BROKE
     from samp.cli import debugging, sentence
-    from samp.runs.summary import BROKE
 
     cause = error.__cause__
     if cause is not None and debugging():
@@ -160,7 +160,7 @@ def _broke(error: BrokenRunError) -> NoReturn:
 
 
 def _model(options: ModelOptions) -> Model:
-    from samp.runs.models import Model
+    from samp.batch.models import Model
 
     return Model(
         options.model,
@@ -174,8 +174,8 @@ def _model(options: ModelOptions) -> Model:
 
 
 def _tell(summary: Summary, as_json: bool) -> None:
+    from samp.batch.shards import listed
     from samp.cli.progress import duration
-    from samp.runs.shards import listed
 
     for name, why in list(summary.failures.items())[:TOLD]:
         say(f"samp: {name}: {why}", err=True)

@@ -9,16 +9,16 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from samp import credit as credits
 from samp.attribution import Attribution
-from samp.credit import Credit
-from samp.follow import Plan, Run, follow
-from samp.methods.checks import check_counts, check_numbers
-from samp.methods.result import About, only_images
-from samp.paths import Curve
-from samp.problem import Problem
-from samp.step_rules import Unlimited
-from samp.walk import Route
+from samp.engine import credit as credits
+from samp.engine.credit import Credit
+from samp.engine.driver import Plan, Run, follow
+from samp.engine.paths import Curve
+from samp.engine.problem import Problem
+from samp.engine.step_rules import Unlimited
+from samp.engine.walk import Route
+from samp.methods._checks import check_counts, check_numbers
+from samp.methods._common import About, only_images
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.batches import Batches
-from samp.follow import Run
-from samp.methods.feature_maps import Place, find_place, replaced_output, uncompiled
-from samp.methods.result import About, only_images, over_channels, result
-from samp.problem import Problem
+from samp.engine.batching import Batches
+from samp.engine.driver import Run
+from samp.engine.problem import Problem
+from samp.methods._common import About, only_images, over_channels, result
+from samp.methods._feature_maps import Place, find_place, replaced_output, uncompiled
 
 FAR = -10.0  # CAM's gradient is also taken at this multiple of the features: a bend in the head shows there
 

@@ -21,13 +21,13 @@ from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.baselines import black, named
-from samp.follow import Run
-from samp.installing import install_command
-from samp.methods.checks import check_counts, check_numbers, check_open_counts
-from samp.methods.path_settings import wrapped
-from samp.methods.perturbing import Asked, Score, in_patches, patch_side, superpixels
-from samp.methods.result import About, only_images, over_channels, result
-from samp.problem import Problem
+from samp.engine.driver import Run
+from samp.engine.problem import Problem
+from samp.extras import install_command
+from samp.methods._checks import check_counts, check_numbers, check_open_counts
+from samp.methods._common import About, only_images, over_channels, result
+from samp.methods._path_method import wrapped
+from samp.methods._perturbation import Asked, Score, in_patches, patch_side, superpixels
 
 
 def _about(paper: str, cost: str, complete: str = "no") -> About:

@@ -11,15 +11,15 @@ import numpy as np
 from torch import Tensor
 
 from samp.attribution import Attribution, Direction
-from samp.coupling import CoupledPlan
-from samp.follow import Run, follow
-from samp.methods.checks import check_open_counts
-from samp.methods.path_settings import directions, placed, wrapped
-from samp.methods.result import About
-from samp.names import look_up
-from samp.paths import Salient
-from samp.problem import Problem
-from samp.step_rules import MaxL1, Unlimited
+from samp.engine.driver import Run, follow
+from samp.engine.joint_walk import CoupledPlan
+from samp.engine.paths import Salient
+from samp.engine.problem import Problem
+from samp.engine.step_rules import MaxL1, Unlimited
+from samp.lookup import look_up
+from samp.methods._checks import check_open_counts
+from samp.methods._common import About
+from samp.methods._path_method import directions, placed, wrapped
 
 Quality = Literal["draft", "standard", "fine"]
 
@@ -55,9 +55,10 @@ class Coupled:
     Each step moves the same groups by the same fraction in both directions, chosen by the weighted sum of both gains,
     each with a momentum gradient of its own. The gain is g·(x^E − x^S): a group that η stopped half way does not lose
     by it. Each step earns what the least concave majorant of both score curves together rises over it, and the groups
-    that moved in it share that in proportion to abs(gradient · move) (`samp.concave`). So the credit sums to the score
-    changes exactly, each step earns less for each group than the one before, and a feature without gradient earns
-    nothing. It is the credit of both directions together: `values` holds their sum, and the residual of each is 0.
+    that moved in it share that in proportion to abs(gradient · move) (`samp.engine.concave_credit`). So the credit
+    sums to the score changes exactly, each step earns less for each group than the one before, and a feature without
+    gradient earns nothing. It is the credit of both directions together: `values` holds their sum, and the residual of
+    each is 0.
 
     - `quality`: "draft", "standard" or "fine", points on the curve of quality against gradients. It decides the next
       six unless they are given; images of up to 32 pixels are walked more finely.

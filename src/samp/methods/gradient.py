@@ -8,10 +8,10 @@ from typing import ClassVar
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.follow import Run
+from samp.engine.driver import Run
+from samp.engine.problem import Problem
+from samp.methods._common import About
 from samp.methods.propagation.passes import Rows, explained
-from samp.methods.result import About
-from samp.problem import Problem
 
 
 @dataclass(frozen=True)

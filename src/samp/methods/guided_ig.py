@@ -11,13 +11,13 @@ from torch import Tensor
 
 from samp.attribution import Attribution, Direction
 from samp.baselines import black
-from samp.credit import Credit
-from samp.follow import Run
-from samp.methods.checks import check_counts, check_numbers
-from samp.methods.path_settings import check_path_settings, walk_along, wrapped
-from samp.methods.result import About
-from samp.problem import Problem
-from samp.walk import Route, Step
+from samp.engine.credit import Credit
+from samp.engine.driver import Run
+from samp.engine.problem import Problem
+from samp.engine.walk import Route, Step
+from samp.methods._checks import check_counts, check_numbers
+from samp.methods._common import About
+from samp.methods._path_method import check_path_settings, walk_along, wrapped
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from samp.credit import Credit
-from samp.methods.integrated_gradients import IG
-from samp.methods.result import About
+from samp.engine.credit import Credit
+from samp.methods._common import About
+from samp.methods.ig import IG
 
 
 @dataclass(frozen=True)

@@ -10,21 +10,21 @@ from typing import Any, ClassVar, cast
 import torch
 from torch import Tensor, nn
 
-from samp import credit as credits
 from samp.attribution import Attribution
 from samp.baselines import Given, black, make
-from samp.batches import Batches
-from samp.credit import Credit
-from samp.finite import NonFiniteError
-from samp.follow import Plan, Run, follow
-from samp.methods.checks import check_counts, check_numbers
-from samp.methods.path_settings import labelled, wrapped
-from samp.methods.representation import represented
-from samp.methods.result import About
-from samp.objectives import Function
-from samp.problem import Problem
-from samp.step_rules import Unlimited
-from samp.walk import Route, Step
+from samp.engine import credit as credits
+from samp.engine.batching import Batches
+from samp.engine.credit import Credit
+from samp.engine.driver import Plan, Run, follow
+from samp.engine.problem import Problem
+from samp.engine.step_rules import Unlimited
+from samp.engine.walk import Route, Step
+from samp.errors import NonFiniteError
+from samp.methods._checks import check_counts, check_numbers
+from samp.methods._common import About
+from samp.methods._path_method import labelled, wrapped
+from samp.methods._representation import represented
+from samp.targets import Function
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.batches import Batches
-from samp.follow import Run
-from samp.methods.result import About, result
-from samp.problem import Problem
+from samp.engine.batching import Batches
+from samp.engine.driver import Run
+from samp.engine.problem import Problem
+from samp.methods._common import About, result
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,14 @@ from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.baselines import black, make, named
-from samp.batches import Batches
-from samp.follow import Run
-from samp.methods.checks import check_counts, check_numbers
-from samp.methods.path_settings import wrapped
-from samp.methods.result import About, only_images, over_channels, result
-from samp.objectives import Index
-from samp.problem import Problem
+from samp.engine.batching import Batches
+from samp.engine.driver import Run
+from samp.engine.problem import Problem
+from samp.methods._checks import check_counts, check_numbers
+from samp.methods._common import About, only_images, over_channels, result
+from samp.methods._path_method import wrapped
 from samp.progress import open_bar
+from samp.targets import Index
 
 PIXELS_AT_ONCE = 2**24  # of masks that are held together: 334 masks at 224 pixels
 

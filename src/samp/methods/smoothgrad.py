@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.batches import Batches
-from samp.follow import Run
-from samp.methods.checks import check_counts, check_numbers
-from samp.methods.result import About, result
-from samp.problem import Problem
+from samp.engine.batching import Batches
+from samp.engine.driver import Run
+from samp.engine.problem import Problem
+from samp.methods._checks import check_counts, check_numbers
+from samp.methods._common import About, result
 from samp.progress import open_bar
 
 NOISES_AT_ONCE = 16  # held together

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.batches import Batches
-from samp.follow import Run
-from samp.installing import install_command
-from samp.methods.checks import check_counts, check_numbers
-from samp.methods.integrated_gradients import IG
-from samp.methods.path_settings import wrapped
-from samp.methods.result import About, only_images, over_channels, result
-from samp.problem import Problem
+from samp.engine.batching import Batches
+from samp.engine.driver import Run
+from samp.engine.problem import Problem
+from samp.extras import install_command
+from samp.methods._checks import check_counts, check_numbers
+from samp.methods._common import About, only_images, over_channels, result
+from samp.methods._path_method import wrapped
+from samp.methods.ig import IG
 from samp.progress import open_bar
 
 Floats = NDArray[np.float64]

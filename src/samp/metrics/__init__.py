@@ -9,8 +9,9 @@ A metric is a pure function that gives one number per sample; `Running` makes an
 
 from __future__ import annotations
 
-from samp.metrics.box_files import read_coco, read_voc, read_yolo
-from samp.metrics.boxes import Annotation, Box, cropped
+from samp.annotations.box_files import read_coco, read_voc, read_yolo
+from samp.annotations.boxes import Annotation, Box, cropped
+from samp.metrics.accumulate import Running, RunningGame
 from samp.metrics.completeness import Completeness, completeness, completeness_of
 from samp.metrics.concentration import Concentration, concentration, gini, top_share, variance
 from samp.metrics.deletion_insertion import Curves, deletion_insertion
@@ -23,7 +24,6 @@ from samp.metrics.pointing_game import PointingGame, is_difficult, pointing_game
 from samp.metrics.pointing_game import joined as joined_games
 from samp.metrics.protocols import PROTOCOLS, ChannelMeans, Protocol, RISEBlur
 from samp.metrics.remaining_mean import RemainingMean
-from samp.metrics.running import Running, RunningGame
 from samp.metrics.segmentation import Localisation, OfMaximum, Otsu, Segmentation, TopPixels, localisation, segmentation
 from samp.metrics.sensitivity_n import (
     CompletenessCheck,

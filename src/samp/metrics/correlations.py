@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from samp.names import look_up
+from samp.lookup import look_up
 
 Correlation = Callable[[Tensor, Tensor], Tensor]
 

@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from samp.batches import BatchSize
-from samp.inputs import Inputs, as_tensors
+from samp.engine.batching import BatchSize
+from samp.engine.inputs import Inputs, as_tensors
 from samp.metrics import protocols
-from samp.metrics.judge import Judge, Settings, judging
 from samp.metrics.maps import Maps, explained, group_values, ranks
+from samp.metrics.masked_forward import Judge, Settings, judging
 from samp.metrics.protocols import Protocol
 from samp.metrics.subsets import own_counts
-from samp.objectives import Target
+from samp.targets import Target
 
 GivenProtocol = str | Protocol | None
 

@@ -16,19 +16,19 @@ import torch
 from torch import Tensor
 
 from samp.baselines import black, make
-from samp.batches import BatchSize
 from samp.checks import check_flag
+from samp.engine.batching import BatchSize
+from samp.engine.inputs import Inputs
+from samp.extras import install_command
 from samp.groups import Elements, Groups
-from samp.inputs import Inputs
-from samp.installing import install_command
-from samp.methods.path_settings import wrapped
+from samp.methods._path_method import wrapped
 from samp.metrics.checks import check_count, check_share, is_number
-from samp.metrics.details import told
-from samp.metrics.judge import Judge, Settings, depends_on_the_rest, judging
 from samp.metrics.maps import Maps, explained, group_values
+from samp.metrics.masked_forward import Judge, Settings, depends_on_the_rest, judging
+from samp.metrics.provenance import told
 from samp.metrics.score_spaces import Space
 from samp.metrics.subsets import Subsets, shares_of
-from samp.objectives import Target
+from samp.targets import Target
 
 
 @dataclass(frozen=True, eq=False)

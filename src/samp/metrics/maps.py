@@ -11,9 +11,9 @@ from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.dense import check_dense
+from samp.engine.problem import Problem
 from samp.groups import Segments
-from samp.objectives import Target
-from samp.problem import Problem
+from samp.targets import Target
 
 Maps = Attribution | Tensor | np.ndarray | Sequence[Any]
 
@@ -24,7 +24,7 @@ def group_values(problem: Problem, maps: Maps) -> Tensor:
     Maps have the shape of the inputs (a tuple for a tuple), or b h w for b c h w images (each channel then holds an
     equal part), or b g: one value per feature. They may lie on any device; a list for one input holds one map a sample.
 
-    >>> from samp.problem import pose
+    >>> from samp.engine.problem import pose
     >>> problem = pose(torch.nn.Flatten(), torch.rand(2, 3, 4, 4), target=0)
     >>> group_values(problem, torch.ones(2, 3, 4, 4))[0, 0], group_values(problem, np.ones((2, 4, 4)))[0, 0]
     (tensor(3.), tensor(1., dtype=torch.float64))
@@ -53,7 +53,7 @@ def explained(maps: Maps, target: Target) -> Target:
 def ranks(problem: Problem, values: Tensor) -> Tensor:
     """b g: each feature's place in descending order of its value, from 0; ties by index, and what is empty last.
 
-    >>> from samp.problem import pose
+    >>> from samp.engine.problem import pose
     >>> ranks(pose(torch.nn.Flatten(), torch.rand(1, 4), target=0), torch.tensor([[1.0, 3.0, 1.0, 2.0]])).tolist()
     [[2, 0, 3, 1]]
     """

@@ -10,19 +10,19 @@ import torch
 from torch import Tensor
 
 from samp.baselines import black
-from samp.batches import BatchSize
+from samp.engine.batching import BatchSize
+from samp.engine.inputs import Inputs, as_tensors
+from samp.engine.problem import Problem
 from samp.groups import Groups
-from samp.inputs import Inputs, as_tensors
 from samp.layout import looks_channels_last
 from samp.metrics import correlations
 from samp.metrics.checks import check_count, check_share
-from samp.metrics.details import shown, told
-from samp.metrics.judge import Settings, judging
 from samp.metrics.maps import Maps, explained, group_values
+from samp.metrics.masked_forward import Settings, judging
+from samp.metrics.provenance import shown, told
 from samp.metrics.score_spaces import Space
 from samp.metrics.subsets import losses, shares_of, sizes_of
-from samp.objectives import Target
-from samp.problem import Problem
+from samp.targets import Target
 
 CELLS = 9
 

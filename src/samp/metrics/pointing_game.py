@@ -18,11 +18,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from samp.annotations.boxes import Annotation
 from samp.dense import check_dense
-from samp.metrics.boxes import Annotation
 from samp.metrics.checks import is_number
 from samp.metrics.maps import Maps
-from samp.metrics.truth import Aim, Labels, Truth, aims, masks_of, pixel_maps
+from samp.metrics.masks import Aim, Labels, Truth, aims, masks_of, pixel_maps
 
 TOLERANCE = 15.0  # pixels, as published
 SMALL = 0.25  # of the photo: what objects of the "difficult" subset stay below
@@ -115,7 +115,7 @@ def pointing_game(
       has no box of its label is not played (`PointingGame.unplayed` says which classes that befell).
     - `difficult`: which samples are in the difficult subset. Annotations say it themselves (see `is_difficult`).
 
-    >>> from samp.metrics.boxes import Box
+    >>> from samp.annotations.boxes import Box
     >>> maps = torch.zeros(2, 40, 40)
     >>> maps[0, 30, 30] = 1
     >>> box = [Box("dog", 20, 20, 40, 40)]
@@ -145,7 +145,7 @@ def is_difficult(annotation: Annotation, label: str) -> bool:
     It is if the boxes of the class have a total area below a quarter of the photo and there is an object of another
     class to mistake for it. The published subset is of whole photos: a cropped annotation may have lost either.
 
-    >>> from samp.metrics.boxes import Box
+    >>> from samp.annotations.boxes import Box
     >>> park = Annotation((Box("dog", 0, 0, 4, 4), Box("person", 0, 0, 10, 9)), size=(10, 10))
     >>> is_difficult(park, "dog"), is_difficult(park, "person")
     (True, False)

@@ -24,12 +24,12 @@ from torch import Tensor
 from samp.baselines import Blurred, Given, black
 from samp.checks import check_flag, is_one_of
 from samp.groups import Elements, Groups
-from samp.methods.path_settings import labelled, wrapped
-from samp.metrics.judge import ImageFill, depends_on_the_rest
+from samp.lookup import look_up
+from samp.methods._path_method import labelled, wrapped
+from samp.metrics.masked_forward import ImageFill, depends_on_the_rest
 from samp.metrics.remaining_mean import RemainingMean
 from samp.metrics.score_spaces import Space
 from samp.metrics.score_spaces import named as space_named
-from samp.names import look_up
 
 AUC = Literal["mean", "trapezoid"] | Callable[[Tensor], Tensor]
 

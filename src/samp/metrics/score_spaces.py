@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from samp.dense import check_real
-from samp.names import look_up
+from samp.lookup import look_up
 
 Space = Callable[[Any], Any]
 

@@ -16,11 +16,11 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from samp.installing import install_command
-from samp.metrics.boxes import Box, overlap, tight
+from samp.annotations.boxes import Box, overlap, tight
+from samp.extras import install_command
 from samp.metrics.checks import check_share
 from samp.metrics.maps import Maps
-from samp.metrics.truth import Labels, Truth, aims, masks_of, pixel_maps
+from samp.metrics.masks import Labels, Truth, aims, masks_of, pixel_maps
 
 Threshold = Callable[[Tensor], Tensor]  # b h w to the pixels kept
 EQUAL = 1e-9  # cuts whose criterion differs by less are equal: rounding, which differs by device, must not choose

@@ -16,20 +16,20 @@ from torch import Tensor
 
 from samp.attribution import Attribution, Direction
 from samp.baselines import black
-from samp.batches import BatchSize
-from samp.door import explain
+from samp.engine.batching import BatchSize
+from samp.engine.inputs import Inputs
+from samp.engine.problem import Problem
+from samp.explain import explain
 from samp.groups import Groups
-from samp.inputs import Inputs
 from samp.methods import Method, named
 from samp.metrics.checks import check_count, check_list, is_number
 from samp.metrics.correlations import pearson
-from samp.metrics.details import shown, told
-from samp.metrics.judge import Settings, judging
 from samp.metrics.maps import Maps, explained, group_values
+from samp.metrics.masked_forward import Settings, judging
+from samp.metrics.provenance import shown, told
 from samp.metrics.score_spaces import Space
 from samp.metrics.subsets import losses, own_counts, sizes_of
-from samp.objectives import Target
-from samp.problem import Problem
+from samp.targets import Target
 
 MOST_SIZES = 15
 LARGEST_SHARE = 0.8
@@ -114,7 +114,7 @@ def sensitivity_n(
 def default_sizes(problem: Problem) -> list[int]:
     """Up to 15 sizes of subsets, from 1 to 80 % of the features, evenly spaced on a logarithmic scale.
 
-    >>> from samp.problem import pose
+    >>> from samp.engine.problem import pose
     >>> default_sizes(pose(torch.nn.Flatten(), torch.rand(1, 1, 28, 28), 0))
     [1, 2, 3, 4, 6, 10, 16, 25, 40, 63, 100, 158, 250, 396, 627]
     """

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from samp.checks import is_one_of
 from samp.dense import check_real
-from samp.installing import install_command
+from samp.extras import install_command
 from samp.metrics.intervals import Bootstrap, Floats, mean_and_sd, mean_interval
 
 __all__ = ["Bootstrap", "Comparison", "Summary", "holm", "paired", "summarise", "table"]

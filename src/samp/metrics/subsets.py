@@ -16,10 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from samp.engine.problem import Problem
 from samp.groups import Segments
 from samp.metrics.checks import check_count, check_list
-from samp.metrics.judge import Hide, Judge
-from samp.problem import Problem
+from samp.metrics.masked_forward import Hide, Judge
 
 PLACES_AT_ONCE = 2**22  # what is held of subsets at a time: 83 of 50,176 pixels, some tens of MiB
 
@@ -28,7 +28,7 @@ PLACES_AT_ONCE = 2**22  # what is held of subsets at a time: 83 of 50,176 pixels
 class Subsets:
     """Some of the numbered subsets, each in every size.
 
-    >>> from samp.problem import pose
+    >>> from samp.engine.problem import pose
     >>> problem = pose(torch.nn.Flatten(), torch.rand(2, 5), target=0)
     >>> some = Subsets.draw(problem, torch.tensor([[1, 3], [1, 3]]), range(4), seed=0)
     >>> some.chosen(torch.tensor([0, 1]), torch.tensor([0, 5])).sum(1).tolist()  # size 1, then size 3
@@ -78,7 +78,7 @@ def losses(judge: Judge, hide: Hide, values: Tensor, sizes: Tensor, count: int) 
 def own_counts(problem: Problem) -> Tensor:
     """b: how many features each sample has; numbers that a mask does not use are none.
 
-    >>> from samp.problem import pose
+    >>> from samp.engine.problem import pose
     >>> own_counts(pose(torch.nn.Flatten(), torch.rand(2, 3), 0, torch.tensor([0, 0, 2]))).tolist()
     [2, 2]
     """
@@ -91,7 +91,7 @@ def own_counts(problem: Problem) -> Tensor:
 def sizes_of(problem: Problem, sizes: Any) -> Tensor:
     """b s: these sizes of subsets for every sample, or a sentence where one has not as many features.
 
-    >>> from samp.problem import pose
+    >>> from samp.engine.problem import pose
     >>> sizes_of(pose(torch.nn.Flatten(), torch.rand(1, 3), 0), [4])
     Traceback (most recent call last):
     ValueError: a subset of 4 features is larger than a sample with 3.
@@ -108,7 +108,7 @@ def sizes_of(problem: Problem, sizes: Any) -> Tensor:
 def shares_of(problem: Problem, share: float) -> Tensor:
     """b: this share of each sample's own features, rounded to a whole number of at least 1.
 
-    >>> from samp.problem import pose
+    >>> from samp.engine.problem import pose
     >>> shares_of(pose(torch.nn.Flatten(), torch.rand(1, 9, 9), 0), 0.2).tolist()
     [16]
     """

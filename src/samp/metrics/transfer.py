@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from samp.attribution import Attribution
-from samp.inputs import Inputs
+from samp.engine.inputs import Inputs
 from samp.metrics.deletion_insertion import Curves, GivenProtocol, deletion_insertion
 from samp.metrics.maps import Maps
-from samp.objectives import Target
+from samp.targets import Target
 
 
 def transfer(

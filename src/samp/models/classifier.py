@@ -14,8 +14,8 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
-from samp.names import look_up
-from samp.photos import centre
+from samp.images import centre
+from samp.lookup import look_up
 
 # How most ImageNet nets are fed: torchvision's mean and std of pixels in [0, 1].
 IMAGENET: Mapping[str, Any] = {

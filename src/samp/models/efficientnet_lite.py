@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from samp.installing import install_command
+from samp.extras import install_command
 
 
 def lite(number: int) -> nn.Module:

@@ -16,13 +16,13 @@ from typing import Any
 
 from torch import nn
 
+from samp.lookup import look_up
 from samp.models import hubs
 from samp.models.classifier import IMAGENET, IMAGENET_GREY, Classifier
 from samp.models.files import read_file
 from samp.models.found import Adapted, Found
 from samp.models.untrained import Initialisations, warn_of_random
 from samp.models.weights import with_weights
-from samp.names import look_up
 
 HUBS: dict[str, Callable[[str, bool], Found]] = {
     "torchvision": hubs.torchvision,

@@ -8,20 +8,37 @@ rcParams.
 
 from __future__ import annotations
 
-from samp.installing import install_command
+import importlib
+from typing import TYPE_CHECKING, Any
 
-try:
-    import matplotlib
-except ImportError as error:
-    raise ImportError(f"samp.plots draws with matplotlib, which is not installed: {install_command('viz')}.") from error
+from samp.extras import install_command
 
-from samp.plots.deletion_insertion import measured_curves, metric_curves
-from samp.plots.film import film_strip
-from samp.plots.grid import method_grid
-from samp.plots.maps import grey_map, overlay, signed_map
-from samp.plots.reading import CreditMap, Photo
-from samp.plots.shades import Glow, Grey, Shade, Signed
-from samp.plots.walks import score_curves
+if TYPE_CHECKING:
+    from samp.plots.deletion_insertion import measured_curves, metric_curves
+    from samp.plots.film import film_strip
+    from samp.plots.grid import method_grid
+    from samp.plots.maps import grey_map, overlay, signed_map
+    from samp.plots.reading import CreditMap, Photo
+    from samp.plots.shades import Glow, Grey, Shade, Signed
+    from samp.plots.walks import score_curves
+
+# Where each name lies. Imported when first used: what Pillow draws alone (`samp.plots.sheet`) needs no matplotlib.
+_HOME = {
+    "CreditMap": "reading",
+    "Glow": "shades",
+    "Grey": "shades",
+    "Photo": "reading",
+    "Shade": "shades",
+    "Signed": "shades",
+    "film_strip": "film",
+    "grey_map": "maps",
+    "measured_curves": "deletion_insertion",
+    "method_grid": "grid",
+    "metric_curves": "deletion_insertion",
+    "overlay": "maps",
+    "score_curves": "walks",
+    "signed_map": "maps",
+}
 
 __all__ = [
     "CreditMap",
@@ -39,4 +56,20 @@ __all__ = [
     "score_curves",
     "signed_map",
 ]
-del matplotlib
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'samp.plots' has no attribute {name!r}")
+    try:
+        return getattr(importlib.import_module(f"samp.plots.{_HOME[name]}"), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "matplotlib":
+            raise
+        raise ImportError(
+            f"samp.plots draws with matplotlib, which is not installed: {install_command('viz')}."
+        ) from error
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -13,11 +13,11 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from samp.attribution import Attribution, Direction, Tape
-from samp.drawing import CURVES
-from samp.names import look_up
+from samp.lookup import look_up
 from samp.plots.page import EDGE, GAP, MARGIN, SIZE, WIDTH, Panel, fitted, frame, page
 from samp.plots.reading import Array, credit_of, finite, how_made, number, numbers, photo_of, stretched
 from samp.plots.shades import GREY, Grey
+from samp.plots.sheet import CURVES
 from samp.plots.walks import draw_walk, scores_of, share, walked
 
 Scale = float | Sequence[float] | None

@@ -7,10 +7,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
-from samp.drawing import SHOWN
 from samp.plots.page import GAP, INK, SMALL, Panel, fitted, frame, page
 from samp.plots.reading import Array, CreditMap, Photo, Picture, credit_of, how_made, photo_of
 from samp.plots.shades import Glow, Grey, Shade, Signed
+from samp.plots.sheet import SHOWN
 
 SIDE, BAR, INSET = 3.6, 0.09, 0.15  # inches
 

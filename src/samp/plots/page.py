@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 
-from samp import drawing
+from samp.plots import sheet
 
 WIDTH = 8.0  # of the wide figures: at 800 pixels, letters of 8 points are 11 pixels high
 MARGIN, GAP, LINE = 0.12, 0.08, 0.13
@@ -24,13 +24,13 @@ SIZE, SMALL, LARGE = 8.0, 7.0, 10.0
 
 
 def rgb(colour: Sequence[int]) -> tuple[float, float, float]:
-    """A colour of `samp.drawing` in matplotlib's scale."""
+    """A colour of `samp.plots.sheet` in matplotlib's scale."""
     red, green, blue = colour
     return red / 255, green / 255, blue / 255
 
 
-INK, PAPER = rgb(drawing.INK), rgb(drawing.PAPER)
-QUIET, RULE = rgb(drawing.FAINT), rgb((225, 225, 225))
+INK, PAPER = rgb(sheet.INK), rgb(sheet.PAPER)
+QUIET, RULE = rgb(sheet.FAINT), rgb((225, 225, 225))
 # Everything that a user's dark style or TeX would break is set here; fonts stay the user's.
 # Any, as the type of its keys differs between versions of matplotlib.
 LOOK: Any = {

@@ -93,7 +93,7 @@ def photo_of(given: Photo, sample: int = 0) -> Picture:
         return _opened(given)
     if not isinstance(given, Tensor | np.ndarray):
         raise TypeError(
-            f"a photo is a PIL image, a tensor or an array, not {type(given).__name__}: samp.photos.read reads a file."
+            f"a photo is a PIL image, a tensor or an array, not {type(given).__name__}: samp.images.read reads a file."
         )
     channels_last = _channels_last(given, sample)
     if channels_last.ndim != 3 or channels_last.shape[2] not in (1, 3) or not channels_last.size:

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, LinearSegmentedColormap
 from matplotlib.image import AxesImage
 
-from samp.drawing import HEAT, SHOWN
 from samp.plots.reading import Array, number
+from samp.plots.sheet import HEAT, SHOWN
 
 DIM = 0.45  # the photo's brightness under an overlay, as `samp explain` draws it
 # From dark blue over white to dark orange: the hues of Okabe and Ito, equally dark at equal distance from the middle.

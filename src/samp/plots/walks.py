@@ -7,9 +7,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from samp.attribution import Attribution, Direction
-from samp.drawing import CURVES
 from samp.plots.page import EDGE, Panel, page, rgb, rule
 from samp.plots.reading import Array, finite, how_made, numbers
+from samp.plots.sheet import CURVES
 
 
 def score_curves(result: Attribution, *, sample: int = 0, title: str = "") -> Figure:

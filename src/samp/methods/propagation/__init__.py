@@ -10,7 +10,7 @@ from samp.methods.propagation.lrp import LRP
 from samp.methods.propagation.mwp import MWP, ContrastiveMWP
 
 if TYPE_CHECKING:
-    from samp.methods import Method
+    from samp.methods._common import Method
 
 __all__ = [
     "LRP",

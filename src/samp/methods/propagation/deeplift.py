@@ -16,16 +16,16 @@ from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.baselines import black, make
-from samp.follow import Run
-from samp.methods.path_settings import labelled, wrapped
+from samp.engine.driver import Run
+from samp.engine.problem import Problem
+from samp.methods._common import About
+from samp.methods._path_method import labelled, wrapped
 from samp.methods.propagation import rescale
 from samp.methods.propagation.calls import Call, Forward, ruled
 from samp.methods.propagation.masks import Switch
 from samp.methods.propagation.mode import Propagation
 from samp.methods.propagation.operations import KINDS
 from samp.methods.propagation.passes import Rows, back, explained, forward
-from samp.methods.result import About
-from samp.problem import Problem
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,14 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.follow import Run
-from samp.methods.checks import check_numbers
+from samp.engine.driver import Run
+from samp.engine.problem import Problem
+from samp.methods._checks import check_numbers
+from samp.methods._common import About
 from samp.methods.propagation import rescale
 from samp.methods.propagation.calls import Call, Pull, ruled
 from samp.methods.propagation.mode import Propagation
 from samp.methods.propagation.passes import Rows, back, explained, forward
-from samp.methods.result import About
-from samp.problem import Problem
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.follow import Run
+from samp.engine.driver import Run
+from samp.engine.problem import Problem
+from samp.methods._common import About
 from samp.methods.propagation.calls import Call, Pull
 from samp.methods.propagation.mode import Propagation
 from samp.methods.propagation.passes import Rows, back, explained, forward
 from samp.methods.propagation.rescale import pulled
-from samp.methods.result import About
-from samp.problem import Problem
 
 Linear = Callable[[Tensor], Tensor]
 

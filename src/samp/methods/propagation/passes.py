@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.batches import Batches
-from samp.follow import Run
+from samp.engine.batching import Batches
+from samp.engine.driver import Run
+from samp.engine.problem import Problem
+from samp.methods._common import result
 from samp.methods.propagation.mode import Propagation
 from samp.methods.propagation.opaque import refuse_compiled
-from samp.methods.result import result
-from samp.problem import Problem
 
 Rows = dict[str, Tensor]
 """One entry per row each: `values` (r n), perhaps `change` (r), and numbers for the details."""

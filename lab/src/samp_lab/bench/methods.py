@@ -1,0 +1,158 @@
+"""All methods side by side: seconds, model calls and memory, and beside them the same method of another library.
+
+Peers are called directly, with the settings of ours, in the same run; a peer that fails is shown as failing.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+import samp
+from samp import methods
+from samp.models.resnet import ResNet50
+from samp_lab.bench.machine import describe, peak_bytes, wait
+from samp_lab.bench.peers import ADAPTERS, PEERS, Peer
+
+SLOW = 4.0  # seconds after which a measurement is not repeated
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method: seconds for all images together, rows of model calls per image, peak memory in MiB."""
+
+    name: str
+    seconds: float
+    gradients: float
+    forwards: float
+    memory: float | None
+    peer: str
+
+
+class Counted(nn.Module):
+    """A net that counts the samples it is shown, with and without a gradient."""
+
+    def __init__(self, net: nn.Module) -> None:
+        super().__init__()
+        self.net, self.gradients, self.forwards = net, 0, 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.gradients += len(x) if torch.is_grad_enabled() else 0
+        self.forwards += 0 if torch.is_grad_enabled() else len(x)
+        out: Tensor = self.net(x)
+        return out
+
+
+def compare(names: Sequence[str], model: nn.Module, x: Tensor, target: int) -> list[Row]:
+    """Time each method on these images, and its peer where there is one."""
+    return [_row(name, model, x, target) for name in names or methods.names()]
+
+
+def _row(name: str, model: nn.Module, x: Tensor, target: int) -> Row:
+    counted = Counted(model).eval()
+
+    def ours(net: nn.Module = model) -> None:
+        samp.explain(net, x, target=target, method=name)
+
+    first = _once(lambda: ours(counted), x.device)
+    peak = peak_bytes(ours, x.device) if first < SLOW else 0
+    return Row(
+        name=name,
+        seconds=_seconds(ours, x.device, first),
+        gradients=counted.gradients / len(x),
+        forwards=counted.forwards / len(x),
+        memory=peak / 2**20 if peak else None,
+        peer=_peer(name, model, x, target),
+    )
+
+
+def _peer(name: str, model: nn.Module, x: Tensor, target: int) -> str:
+    """The peer's seconds for as many images as it is shown: 2 at most of those that take one at a time."""
+    if name not in PEERS:
+        return "–"
+    library, call = PEERS[name]
+    shown = x[:2] if library == "saliency" else x
+    try:
+        first = _once(lambda: call(model, shown, target), x.device)
+        seconds = _seconds(lambda: call(model, shown, target), x.device, first)
+    except Exception as error:  # a peer may fail in any way; the table says how
+        return f"{type(error).__name__} ({library})"
+    each = f", {len(shown)} of {len(x)} images" if len(shown) < len(x) else ""
+    return f"{seconds:.3f} ({library}{each})"
+
+
+def _seconds(work: Callable[[], object], device: torch.device, first: float) -> float:
+    """The shortest of three runs after a first one; where that one was slow, it alone, warm-up and all."""
+    return first if first > SLOW else min(_once(work, device) for _ in range(3))
+
+
+def _once(work: Callable[[], object], device: torch.device) -> float:
+    wait(device)
+    started = time.perf_counter()
+    work()
+    wait(device)
+    return time.perf_counter() - started
+
+
+def table(rows: Sequence[Row], device: torch.device) -> str:
+    """The rows as Markdown, with the machine below."""
+    lines = [
+        "| method | seconds | gradients/image | forwards/image | peak MiB | peer, seconds |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        memory = "–" if row.memory is None else f"{row.memory:.0f}"
+        lines.append(
+            f"| {row.name} | {row.seconds:.3f} | {row.gradients:.0f} | {row.forwards:.0f} | {memory} | {row.peer} |"
+        )
+    return "\n".join([*lines, "", describe(device)])
+
+
+def one_by_one(names: Sequence[str], model: nn.Module, x: Tensor, target: int) -> str:
+    """A batch against its images one after the other, for methods that other libraries take one image at a time."""
+    lines = ["| method | images | batch s | one by one s | times faster |", "|---|---|---|---|---|"]
+    for name in names:
+
+        def batch(name: str = name) -> None:
+            samp.explain(model, x, target=target, method=name)
+
+        def single(name: str = name) -> None:
+            for image in x:
+                samp.explain(model, image[None], target=target, method=name)
+
+        batch()
+        together, apart = _once(batch, x.device), _once(single, x.device)
+        lines.append(f"| {name} | {len(x)} | {together:.3f} | {apart:.3f} | {apart / together:.1f} |")
+    return "\n".join(lines)
+
+
+def adapters(model: nn.Module, x: Tensor, target: int, repeats: int) -> str:
+    """Our adapters over Captum itself with the same settings: the median ratio of pairs of runs, and its range."""
+    lines = ["| adapter | settings | ours s | Captum s | ratio (range) |", "|---|---|---|---|---|"]
+    for name, (settings, call) in ADAPTERS.items():
+        method: Any = replace(methods.named(name), **settings)  # type: ignore[type-var]  # every method is a dataclass
+
+        def ours(method: Any = method) -> None:
+            samp.explain(model, x, target=target, method=method)
+
+        def theirs(call: Peer = call) -> None:
+            call(model, x, target)
+
+        pairs = [(_once(ours, x.device), _once(theirs, x.device)) for _ in range(repeats + 1)][1:]
+        ratios = sorted(a / b for a, b in pairs)
+        mine, other = (statistics.median(side) for side in zip(*pairs, strict=True))
+        middle = f"**{statistics.median(ratios):.3f}** ({ratios[0]:.3f}–{ratios[-1]:.3f})"
+        lines.append(f"| {name} | {settings or 'as published'} | {mine:.3f} | {other:.3f} | {middle} |")
+    return "\n".join([*lines, "", describe(x.device)])
+
+
+def random_resnet(device: str) -> nn.Module:
+    """A ResNet-50-shaped net with random weights."""
+    torch.manual_seed(0)
+    return ResNet50().to(device).eval()

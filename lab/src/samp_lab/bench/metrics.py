@@ -1,0 +1,143 @@
+"""What Deletion and Insertion add to the model's own forwards: against the bare calls, a plain loop, and Quantus.
+
+The bare calls are those of the metric, inputs and all: they are noted during a first run and made again. The plain loop
+asks for the same points one at a time. Runs alternate, so that a machine that slows down slows all. Quantus'
+PixelFlipping deletes scalars, not pixels, and so makes three times as many points; compare it by forwards per second.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from samp.engine.batching import BatchSize
+from samp.metrics.deletion_insertion import deletion_insertion
+from samp.metrics.protocols import PROTOCOLS
+from samp_lab.bench.machine import describe, wait
+
+Work = Callable[[], object]
+POINTS = 29  # of one curve, by the paper's protocol at 224 pixels
+SLOW = 60.0  # seconds that a rival may take in all; it is shown fewer images otherwise
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Seconds of one way to get these scores, by its forwards, and its ratio to the bare calls run beside it."""
+
+    name: str
+    forwards: int
+    seconds: float
+    ratio: str = "–"
+
+    @property
+    def rate(self) -> float:
+        return self.forwards / self.seconds
+
+
+class Noted(nn.Module):
+    """A net that keeps the input of every call, so that the very same calls can be made again."""
+
+    def __init__(self, net: nn.Module) -> None:
+        super().__init__()
+        self.net, self.calls = net, list[Tensor]()
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.calls.append(x.clone())
+        out: Tensor = self.net(x)
+        return out
+
+
+def measure(model: nn.Module, x: Tensor, batch_size: BatchSize, repeats: int) -> list[Timed]:
+    """Deletion and Insertion of random maps of these images, beside what they are to be compared with."""
+    maps = torch.rand(len(x), *x.shape[2:], generator=torch.Generator().manual_seed(1)).to(x.device)
+    noted = Noted(model).eval()
+    deletion_insertion(noted, x, maps, 0, "imagenet", batch_size=batch_size)
+    sizes = [len(points) for points in noted.calls]
+
+    def ours() -> object:
+        return deletion_insertion(model, x, maps, 0, "imagenet", batch_size=batch_size).difference.sum().item()
+
+    @torch.no_grad()
+    def bare() -> object:
+        return torch.cat([model(points)[:, 0] for points in noted.calls]).sum().item()
+
+    pairs = [_pair(ours, bare, x, number % 2 == 0) for number in range(repeats + 1)][1:]
+    ratios, best = sorted(a / b for a, b in pairs), min(a for a, _ in pairs) / min(b for _, b in pairs)
+    ratio = f"**{statistics.median(ratios):.3f}** ({ratios[0]:.3f}–{ratios[-1]:.3f}); best runs {best:.3f}"
+    mine, other = (statistics.median(side) for side in zip(*pairs, strict=True))
+    timed = [Timed("samp", sum(sizes), mine, ratio), Timed(f"bare calls of {max(sizes)}", sum(sizes), other)]
+    shown = max(min(len(x), int(SLOW / (5 * other / len(x)))), 1)
+    timed.append(_timed("plain loop", shown * 2 * POINTS, lambda: _loop(model, x[:shown], maps[:shown]), x))
+    return [*timed, *_quantus(model, x[:shown], maps[:shown])]
+
+
+def table(rows: list[Timed], device: torch.device) -> str:
+    """The rows as Markdown, with the machine below."""
+    lines = ["| | forwards | seconds | forwards/s | ratio to bare (range) |", "|---|---|---|---|---|"]
+    lines += [f"| {row.name} | {row.forwards} | {row.seconds:.3f} | {row.rate:.1f} | {row.ratio} |" for row in rows]
+    return "\n".join([*lines, "", describe(device)])
+
+
+@torch.no_grad()
+def _loop(model: nn.Module, x: Tensor, maps: Tensor) -> list[float]:
+    """Both curves of every image, one point at a time."""
+    protocol, scores = PROTOCOLS["imagenet"], []
+    for image, start, map_ in zip(x, protocol.start(x), maps, strict=True):
+        order = map_.flatten().argsort(descending=True, stable=True)
+        black = torch.zeros_like(image)
+        for count in protocol.counts(len(order)).tolist():
+            changed = torch.zeros(len(order), dtype=torch.bool, device=x.device)
+            changed[order[:count]] = True
+            changed = changed.view_as(map_)
+            for point in (torch.where(changed, black, image), torch.where(changed, image, start)):
+                scores.append(model(point[None])[0, 0].item())
+    return scores
+
+
+def _quantus(model: nn.Module, x: Tensor, maps: Tensor) -> list[Timed]:
+    """Quantus' PixelFlipping of the same maps; its failure, where it fails."""
+    try:
+        quantus: Any = import_module("quantus")
+    except ImportError:
+        return []
+    step = x[0, 0].numel() // (POINTS - 1)  # it wants a divisor of the pixels, and changes that many scalars at a time
+    metric = quantus.PixelFlipping(features_in_step=step, perturb_baseline="black", disable_warnings=True)
+    given = {
+        "x_batch": x.cpu().numpy(),
+        "y_batch": np.zeros(len(x), dtype=int),
+        "a_batch": maps[:, None].expand_as(x).cpu().numpy(),
+        "device": str(x.device),
+    }
+    try:
+        return [_timed("Quantus PixelFlipping", x.numel() // step, lambda: metric(model=model, **given), x)]
+    except Exception as error:  # a rival may fail in any way; the table says how
+        return [Timed(f"Quantus PixelFlipping: {type(error).__name__}", 0, float("nan"))]
+
+
+def _pair(ours: Work, bare: Work, x: Tensor, ours_first: bool) -> tuple[float, float]:
+    """Seconds of both, run one after the other; which goes first takes turns."""
+    if ours_first:
+        return _seconds(ours, x), _seconds(bare, x)
+    late = _seconds(bare, x)
+    return _seconds(ours, x), late
+
+
+def _timed(name: str, forwards: int, work: Work, x: Tensor) -> Timed:
+    work()
+    return Timed(name, forwards, _seconds(work, x))
+
+
+def _seconds(work: Work, x: Tensor) -> float:
+    wait(x.device)
+    started = time.perf_counter()
+    work()
+    wait(x.device)
+    return time.perf_counter() - started

@@ -1,0 +1,218 @@
+"""How close walks come to the gradients they are made of: bare rates and walks, exact and fast, in one run.
+
+Images are random. A bare rate counts value-and-gradient calls of a whole batch, by every way that `speed="fast"` might
+take and one that it does not (all of the net in bfloat16). A walk's share is its gradients per second over the fastest
+bare rate of all. Every time is a median after a warm-up.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+import samp
+from samp.fast import SPEEDS, Speed
+from samp.fast.cache import forget_graphs, prepared
+from samp.fast.cuda_graphs import MOST_ROWS, Captured, CudaCapture
+from samp.fast.inputs import Feed, at_index
+from samp.fast.model_copy import HALF, Lowered, lowered
+from samp_lab.bench.machine import describe, peak_bytes, wait
+from samp_lab.bench.speed_tables import Bare, Line, Walk, bare_table, lines_table, walk_table
+
+Work = Callable[[], object]
+Net = Callable[..., Any]
+CALLS = 15  # in a row, as many as a walk makes
+METHODS = ("samp++", "coupled")
+Ask = Callable[[int], tuple[Tensor, int]]  # images and steps of a walk of this amount
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is measured: walks are counted in images, two rows each, and at most `rows` of them in a call."""
+
+    device: str = "cpu"
+    images: tuple[int, ...] = (1, 2)
+    rows: int = 128
+    side: int = 224
+    repeats: int = 3
+    compiled: bool = False
+
+    def rows_of(self, images: int) -> int:
+        """Rows of a call, where so many images are explained.
+
+        >>> Settings().rows_of(8), Settings().rows_of(100)
+        (16, 128)
+        """
+        return min(2 * images, self.rows)
+
+
+def tables(model: nn.Module, settings: Settings) -> Iterator[str]:
+    """Every table as Markdown, as soon as it is measured, the machine last."""
+    batches = sorted({2, *map(settings.rows_of, settings.images)}, reverse=True)  # the one compiled for itself first
+    bare = [one for batch in batches for one in bares(model, batch, settings, largest=batch == batches[0])]
+    yield bare_table(bare)
+    for method in METHODS:
+        asked = itertools.product([method], SPEEDS, settings.images)
+        yield walk_table([walked(model, *one, settings) for one in asked], bare)
+    yield _latency_table(model, settings)
+    yield lines_table(lines(model, settings))
+    yield describe(settings.device)
+
+
+def bares(model: nn.Module, batch: int, settings: Settings, largest: bool) -> Iterator[Bare]:
+    """Every way to call the net on a batch of this size; what is compiled for one size only, at the largest."""
+    x = _images(batch, settings)
+    for way, net in _ways(model, settings, largest):
+        yield from _bare(way, x, partial(differentiating, net, x, last="channels last" in way), settings)
+    if settings.compiled:
+        fast = prepared(model, True, x.device).fastest
+        yield from _bare(
+            "bfloat16, channels last, compiled for any batch", x, partial(differentiating, fast, x, last=True), settings
+        )
+    if x.is_cuda and batch <= MOST_ROWS:
+        for way, net in _to_capture(model, settings):
+            yield from _bare(f"{way}, CUDA graph", x, partial(_captured, net, x), settings)
+
+
+def _ways(model: nn.Module, settings: Settings, largest: bool) -> Iterator[tuple[str, Net]]:
+    kind = torch.device(settings.device).type
+    yield "float32" + (" (TF32 convolutions)" if kind == "cuda" else ""), model
+    yield "bfloat16 autocast", Lowered(model, kind, True)
+    yield "bfloat16, channels last", Lowered(lowered(model, True), kind, True)
+    if settings.compiled and largest:
+        compiled = torch.compile(lowered(model, True), dynamic=False)
+        yield "bfloat16, channels last, compiled for this batch", Lowered(compiled, kind, True)
+        whole = copy.deepcopy(model).requires_grad_(False).to(HALF)
+        whole = whole.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # its types leave this out
+        yield "all bfloat16, channels last, compiled for this batch", _in_half(torch.compile(whole, dynamic=False))
+        torch.compiler.reset()  # or what was compiled for this batch would serve as compiled for any
+
+
+def _to_capture(model: nn.Module, settings: Settings) -> Iterator[tuple[str, Lowered]]:
+    kind = torch.device(settings.device).type
+    yield "bfloat16, channels last", Lowered(lowered(model, True), kind, True)
+    if settings.compiled:
+        yield "bfloat16, channels last, compiled", prepared(model, True, torch.device(settings.device)).fastest
+
+
+def _in_half(net: Net) -> Net:
+    return lambda x: net(x.to(HALF))
+
+
+def differentiating(net: Net, x: Tensor, last: bool = False) -> Work:
+    """One bare call: the gradient of the first class by the input, which the net is given in channels last or not.
+
+    >>> differentiating(lambda x: x**2, torch.tensor([[3.0]]))()
+    tensor([[6.]])
+    """
+
+    def call() -> Tensor:
+        leaf = x.detach().requires_grad_()
+        given = leaf.to(memory_format=torch.channels_last) if last else leaf
+        (gradient,) = torch.autograd.grad(net(given)[:, 0].float().sum(), leaf)
+        return gradient
+
+    return call
+
+
+def _captured(net: Lowered, x: Tensor) -> Work:
+    feed, index, flat = Feed.of((x,)), torch.zeros(len(x), 1, dtype=torch.long, device=x.device), x.flatten(1)
+    call = Captured(partial(at_index, net), feed, len(x), flat, index, CudaCapture(x.device))
+    return partial(call, flat, index)
+
+
+def _bare(way: str, x: Tensor, make: Callable[[], Work], settings: Settings) -> Iterator[Bare]:
+    """The way's row; none, and a word on it, where this machine cannot go it."""
+    try:
+        call = make()
+        call()
+        peak = peak_bytes(call, x.device)
+        seconds = _median(lambda: [call() for _ in range(CALLS)], settings)
+    except Exception as error:  # a compiler or a capture may fail in any way
+        print(f"{way}, batch {len(x)}: {type(error).__name__}: {str(error)[:300]}", file=sys.stderr)
+        return
+    yield Bare(way, len(x), CALLS * len(x) / seconds, peak)
+
+
+def walked(model: nn.Module, method: str, speed: Speed, images: int, settings: Settings) -> Walk:
+    """A method on so many images at this speed, both directions."""
+    x = _images(images, settings)
+    forget_graphs(model)  # of other sizes: memory is to be that of this walk
+
+    def work() -> samp.Attribution:
+        return samp.explain(model, x, target=0, method=method, batch_size=settings.rows_of(images), speed=speed)
+
+    work()
+    result = work()
+    gradients = float(result.gradients.double().mean())
+    used = str(result.details["speed"])
+    del result
+    seconds = _median(work, settings)
+    rows, peak = settings.rows_of(images), peak_bytes(work, x.device)
+    return Walk(method, speed, images, rows, seconds, gradients, peak, used)
+
+
+def lines(model: nn.Module, settings: Settings) -> Iterator[Line]:
+    """Seconds against images, steps and pixels; exact, since every size of image would be compiled anew."""
+    most = settings.images[-1]
+    counts = sorted({max(most * k // 4, 1) for k in (1, 2, 3, 4)})
+    yield _line("images", counts, lambda n: (_images(n, settings), 14), model, settings)
+    few = _images(max(most // 4, 1), settings)
+    yield _line("steps", [7, 14, 28, 56], lambda n: (few, n), model, settings)
+    sides = [settings.side * k // 4 for k in (2, 3, 4, 5)]
+    by_pixels = {side**2: side for side in sides}
+    yield _line("pixels", list(by_pixels), lambda n: (_images(len(few), settings, by_pixels[n]), 14), model, settings)
+
+
+def _line(quantity: str, amounts: Sequence[int], ask: Ask, model: nn.Module, settings: Settings) -> Line:
+    seconds = []
+    for amount in amounts:
+        x, steps = ask(amount)
+        method = samp.SAMP(steps=steps)
+
+        def work(x: Tensor = x, method: samp.SAMP = method) -> object:
+            return samp.explain(model, x, target=0, method=method, batch_size=settings.rows_of(len(x)))
+
+        work()
+        seconds.append(_median(work, settings))
+    return Line(quantity, tuple(map(float, amounts)), tuple(seconds))
+
+
+def _latency_table(model: nn.Module, settings: Settings) -> str:
+    lines = ["| one image after warm-up | speed | class given, ms | class predicted, ms |", "|---|---|---|---|"]
+    x = _images(1, settings)
+    for method, speed in itertools.product(METHODS, SPEEDS):
+        cells = []
+        for target in (0, None):
+            work = partial(samp.explain, model, x, target=target, method=method, speed=speed)
+            work()
+            cells.append(f"{1000 * _median(work, settings):.1f}")
+        lines.append(f"| {method} | {speed} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _images(count: int, settings: Settings, side: int = 0) -> Tensor:
+    side = side or settings.side
+    return torch.rand(count, 3, side, side, generator=torch.Generator().manual_seed(0)).to(settings.device)
+
+
+def _median(work: Work, settings: Settings) -> float:
+    return statistics.median(_seconds(work, settings.device) for _ in range(settings.repeats))
+
+
+def _seconds(work: Work, device: str) -> float:
+    wait(device)
+    started = time.perf_counter()
+    work()
+    wait(device)
+    return time.perf_counter() - started

@@ -1,0 +1,169 @@
+"""`samp bench`: measurements that can be run again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from samp.cli.terminal import say_block
+from samp_lab.paper_commands import Experiments
+
+
+@click.group(cls=Experiments)
+def bench() -> None:
+    """Measure samp on this machine, and make the paper's tables and figures again.
+
+    \b
+    Example:
+      samp bench list
+      samp bench table1 --dataset mnist --data DIR
+    """
+
+
+@bench.command()
+@click.option(
+    "--net", default="efficientnet-lite0", show_default=True, help="efficientnet-lite0 or resnet50 (random weights)."
+)
+@click.option("--images", default=1, show_default=True, help="Images explained in one call.")
+@click.option("--batch-size", default="auto", show_default=True, help="Walks per model call.")
+@click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
+@click.option("--repeats", default=5, show_default=True, help="Pairs of runs; the table shows their median.")
+def overhead(net: str, images: int, batch_size: str, device: str, repeats: int) -> None:
+    """Time of SAMP++ over the time of the bare value-and-gradient calls it makes.
+
+    Example: samp bench overhead --net resnet50 --images 32 --batch-size 64 --device cuda
+    """
+    from samp_lab.bench.overhead import measure, table
+
+    say_block(table(measure(net, images, "auto" if batch_size == "auto" else int(batch_size), device, repeats)))
+
+
+@bench.command()
+@click.option("--names", default="", help="Methods, with commas between; all if left out.")
+@click.option("--images", default=1, show_default=True, help="Images: 1 is the embedded photo, more are random.")
+@click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
+@click.option("--adapters", is_flag=True, help="Instead, our Captum adapters against Captum itself, in pairs of runs.")
+@click.option("--one-by-one", is_flag=True, help="Instead, a batch against its images one after the other.")
+def methods(names: str, images: int, device: str, adapters: bool, one_by_one: bool) -> None:
+    """Seconds, model calls and memory of every method, beside other libraries' where they run.
+
+    One photo is explained with EfficientNet-Lite0; several random images with a ResNet-50-shaped net.
+
+    Example: samp bench methods --names ig,gradcam,rise
+    """
+    import torch
+
+    from samp.images import embedded, read
+    from samp.models import efficientnet_lite0
+    from samp_lab.bench import methods as side_by_side
+
+    if images == 1:
+        classifier = efficientnet_lite0()
+        model, x = classifier.net.to(device), classifier.prepare(read(embedded())).to(device)
+    else:
+        generator = torch.Generator().manual_seed(0)
+        model = side_by_side.random_resnet(device)
+        x = torch.rand(images, 3, 224, 224, generator=generator).to(device)
+    chosen = [name for name in names.split(",") if name]
+    if adapters:
+        say_block(side_by_side.adapters(model, x, 967, repeats=7))
+    elif one_by_one:
+        say_block(side_by_side.one_by_one(chosen or ["blurig", "guidedig"], model, x, 967))
+    else:
+        say_block(side_by_side.table(side_by_side.compare(chosen, model, x, 967), x.device))
+
+
+@bench.command()
+@click.option("--net", default="efficientnet-lite0", show_default=True, help="efficientnet-lite0 or resnet50.")
+@click.option("--images", default=2, show_default=True, help="Random images of 224 pixels.")
+@click.option("--batch-size", default="auto", show_default=True, help="Points per model call.")
+@click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
+@click.option("--repeats", default=5, show_default=True, help="Pairs of runs; the table shows their median.")
+def metrics(net: str, images: int, batch_size: str, device: str, repeats: int) -> None:
+    """Time of Deletion and Insertion over the time of the bare forwards they make, and of others' ways.
+
+    Example: samp bench metrics --net resnet50 --images 100 --device cuda
+    """
+    import torch
+
+    from samp_lab.bench.metrics import measure, table
+    from samp_lab.bench.overhead import net_named
+
+    model = net_named(net).to(device)
+    x = torch.rand(images, 3, 224, 224, generator=torch.Generator().manual_seed(0)).to(device)
+    say_block(table(measure(model, x, "auto" if batch_size == "auto" else int(batch_size), repeats), x.device))
+
+
+@bench.command()
+@click.option("--images", default=5000, show_default=True, help="Generated photos of 28 pixels; 960 at least.")
+@click.option("--workers", default="1,2", show_default=True, help="Numbers of workers, commas between; 0: no Ray.")
+@click.option("--method", default="samp++", show_default=True, help="Name of a method.")
+def dataset(images: int, workers: str, method: str) -> None:
+    """Two workers against one over a data set, and whether rate and memory stay flat.
+
+    Example: samp bench dataset --images 5000 --workers 1,2
+    """
+    from samp_lab.bench.dataset_scaling import measure, table
+
+    say_block(table(measure(images, [int(word) for word in workers.split(",")], method)))
+
+
+@bench.command()
+@click.option("--net", default="resnet50", show_default=True, help="resnet50 (random weights) or efficientnet-lite0.")
+@click.option("--images", default=256, show_default=True, help="Generated JPEGs of 500 x 375 pixels.")
+@click.option("--shard", default=64, show_default=True, help="Images of one shard; three shards at least.")
+@click.option("--method", default="coupled", show_default=True, help="Name of a method.")
+@click.option("--speed", default="exact", show_default=True, help="exact or fast.")
+@click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
+@click.option("--repeats", default=3, show_default=True, help="Runs; the table shows their median.")
+def pipeline(net: str, **settings: Any) -> None:
+    """Images/s of a whole run in one process over those of the method alone.
+
+    Example: samp bench pipeline --images 2048 --shard 128 --speed fast --device cuda
+    """
+    from samp_lab.bench.overhead import net_named
+    from samp_lab.bench.pipeline import Settings, measure, table
+
+    say_block(table(measure(net_named(net), Settings(**settings))))
+
+
+@bench.command()
+@click.option("--repeats", default=5, show_default=True, help="Pairs of runs; the table shows their median.")
+def startup(repeats: int) -> None:
+    """Time of `samp --help` and `samp explain` over what they stand on, each run a process of its own.
+
+    Example: samp bench startup --repeats 5
+    """
+    from samp_lab.bench.startup import measure, table
+
+    say_block(table(measure(repeats)))
+
+
+@bench.command()
+@click.option("--net", default="resnet50", show_default=True, help="resnet50 (random weights) or efficientnet-lite0.")
+@click.option("--images", default="1,2", show_default=True, help="Images explained in one call; several with commas.")
+@click.option("--rows", default=128, show_default=True, help="Rows a call at most; an image has two.")
+@click.option("--side", default=224, show_default=True, help="Pixels a side.")
+@click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
+@click.option("--repeats", default=3, show_default=True, help="Runs; the table shows their median.")
+@click.option("--compile/--no-compile", "compiled", default=False, help="Bare calls compiled, too (a minute each).")
+@click.option("--agreement", is_flag=True, help="Instead, how far fast maps of a real net agree with exact ones.")
+def speed(
+    net: str, images: str, rows: int, side: int, device: str, repeats: int, compiled: bool, agreement: bool
+) -> None:
+    """Walks, exact and fast, beside the fastest bare gradients; one photo; memory; cost by images, steps and pixels.
+
+    Example: samp bench speed --device cuda --images 64,256 --rows 256 --repeats 3 --compile
+    """
+    from samp_lab.bench.overhead import net_named
+    from samp_lab.bench.speed import Settings, tables
+    from samp_lab.bench.speed_agreement import agreements
+
+    if agreement:
+        say_block(agreements(device))
+        return
+    counts = tuple(sorted(int(count) for count in images.split(",")))
+    settings = Settings(device, counts, rows, side, repeats, compiled)
+    for table in tables(net_named(net).to(device), settings):
+        say_block(f"{table}\n")

@@ -1,0 +1,82 @@
+"""Data sets of the paper and folders of photos, in the layouts they usually come in.
+
+`open_dataset(name, folder)` gives the pictures of a data set, which are opened one at a time; `arrays(name, folder)`
+the small ones whole, to train on. Nothing is downloaded unless `samp_lab.datasets.download` is asked to.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from samp.lookup import look_up
+from samp_lab.datasets.bulk import Bulk
+from samp_lab.datasets.cifar10 import read_cifar10
+from samp_lab.datasets.cub import open_cub
+from samp_lab.datasets.detection import coco_classes, open_coco, open_voc
+from samp_lab.datasets.folders import open_folder
+from samp_lab.datasets.idx import read_idx, read_mnist
+from samp_lab.datasets.imagenet import open_imagenet, open_photos
+from samp_lab.datasets.images import Entry, Images
+from samp_lab.datasets.locate import data_folder
+
+__all__ = ["BULK", "READERS", "Bulk", "Entry", "Images", "arrays", "coco_classes", "open_dataset", "read_idx"]
+
+BULK: Mapping[str, Callable[[Path, bool], Bulk]] = {
+    "mnist": read_mnist,
+    "mnist-train": partial(read_mnist, split="train"),
+    "cifar10": read_cifar10,
+    "cifar10-train": partial(read_cifar10, split="train"),
+}
+
+
+def _whole(name: str, folder: Path) -> Images:
+    return BULK[name](folder, True).images()
+
+
+READERS: Mapping[str, Callable[[Path], Images]] = {
+    **{name: partial(_whole, name) for name in BULK},
+    "imagenet": open_imagenet,
+    "photos": open_photos,
+    "coco": open_coco,
+    "voc": open_voc,
+    "cub": open_cub,
+    "folder": open_folder,
+}
+
+
+def open_dataset(name: str, folder: str | os.PathLike[str], check: bool = True) -> Images:
+    """The pictures of a data set that lies in this folder, or below it under its usual name.
+
+    `check=False` takes other data than MNIST or CIFAR-10 in their files, whose content is compared with the published
+    one otherwise.
+
+    >>> from samp.images import embedded
+    >>> images = open_dataset("photos", embedded().parent)
+    >>> images[1].id, images[1].picture().size
+    ('coffee.jpg', (480, 320))
+    """
+    reader = look_up(name, READERS, "data set")
+    home = data_folder(folder)
+    return BULK[name](home, check).images() if name in BULK else reader(home)
+
+
+def arrays(
+    name: str, folder: str | os.PathLike[str], check: bool = True
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """All pictures of MNIST (n 28 28) or CIFAR-10 (n 32 32 3) in bytes, and their classes.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as data:
+    ...     _ = (Path(data) / "test_batch.bin").write_bytes(bytes([6, *[255] * 3072]))
+    ...     pixels, labels = arrays("cifar10", data, check=False)
+    >>> pixels.shape, labels
+    ((1, 32, 32, 3), array([6]))
+    """
+    whole = look_up(name, BULK, "data set in arrays")(data_folder(folder), check)
+    return whole.pixels, whole.labels

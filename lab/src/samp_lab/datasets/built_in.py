@@ -1,0 +1,29 @@
+"""Images that need no data folder: they come with samp, or are made here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.resources import as_file, files
+
+from samp_lab.datasets.generated import coloured_shapes, mixed_shapes, mosaics_of
+from samp_lab.datasets.idx import CREDIT, read_mnist
+from samp_lab.datasets.images import Images
+
+
+def digits() -> Images:
+    """The first twenty digits of MNIST's test set, which come with samp.
+
+    >>> digits().labels[:5]
+    (7, 2, 1, 0, 4)
+    """
+    with as_file(files("samp") / "data" / "digits") as folder:
+        return replace(read_mnist(folder, check=False).images(), free=True, credit=CREDIT)
+
+
+OWN: dict[str, Callable[[], Images]] = {"digits": digits, "counting": coloured_shapes, "counting-mixed": mixed_shapes}
+MADE_OF: dict[str, tuple[str, Callable[[Images], Images]]] = {
+    "mosaic": ("mnist", mosaics_of),
+    "digit-mosaic": ("digits", mosaics_of),
+}
+"""Data sets made of the images of another: which, and how."""

@@ -1,0 +1,114 @@
+"""A data set as a list of pictures that are opened one at a time, when they are asked for."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from PIL import Image
+
+from samp.metrics.checks import check_count
+
+if TYPE_CHECKING:
+    from samp.annotations.boxes import Annotation
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One picture: what it is called, its class where that is known, and how to open it.
+
+    `read` and `boxes` are called when the picture and its annotation are asked for, not before, so that a broken file
+    is a matter of its own entry alone.
+
+    >>> entry = Entry("test/00042", 7, lambda: Image.new("L", (28, 28)))
+    >>> entry.picture().size, entry.annotation
+    ((28, 28), None)
+    """
+
+    id: str
+    label: int | None
+    read: Callable[[], Image.Image] = field(repr=False, compare=False)
+    boxes: Callable[[], Annotation] | None = field(default=None, repr=False, compare=False)
+
+    def picture(self) -> Image.Image:
+        """The picture, opened now; a file that is none gets a sentence with its name."""
+        return self.read()
+
+    @cached_property
+    def annotation(self) -> Annotation | None:
+        """The boxes in pixels of the picture, read when first asked for; None where the data set has none."""
+        return self.boxes() if self.boxes else None
+
+
+@dataclass(frozen=True, eq=False)
+class Images:
+    """The pictures of a data set in a fixed order, and what is known of them as a whole.
+
+    `free` says whether they may be shown in public, `credit` where they come from and on what terms. `mapping` gives
+    the ImageNet classes that a class with boxes stands for.
+
+    >>> black = Entry("a.png", 0, lambda: Image.new("RGB", (4, 4)))
+    >>> images = Images("mine", [black], classes=("dark",))
+    >>> len(images), images[0].id, images.labels
+    (1, 'a.png', (0,))
+    """
+
+    name: str
+    entries: Sequence[Entry] = field(repr=False)
+    classes: tuple[str, ...] = field(default=(), repr=False)
+    free: bool = False
+    credit: str = ""
+    mapping: Mapping[str, tuple[int, ...]] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        seen: set[str] = set()
+        for entry in self.entries:
+            if entry.id in seen:
+                raise ValueError(f"{self.name} has the id {entry.id} twice: each picture needs one of its own.")
+            seen.add(entry.id)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __getitem__(self, index: int) -> Entry:
+        return self.entries[index]
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries)
+
+    @property
+    def labels(self) -> tuple[int | None, ...]:
+        """The class of each picture, None where it is not known."""
+        return tuple(entry.label for entry in self.entries)
+
+    def fingerprint(self) -> str:
+        """SHA-256 over the ids in their order: which pictures these are, not what is in them.
+
+        >>> Images("none", []).fingerprint()[:8]
+        'e3b0c442'
+        """
+        return _hash("".join(f"{entry.id}\n" for entry in self.entries)).hex()
+
+    def chosen(self, count: int | None, seed: int) -> Images:
+        """`count` of the pictures, drawn without replacement, in the order of the draw; None takes all as they are.
+
+        The draw sorts by a hash of seed and id. So it is the same on every machine, a larger draw begins with the
+        smaller one, and pictures added to the data set move none of the others past each other.
+
+        >>> images = Images("mine", [Entry(name, None, lambda: Image.new("L", (1, 1))) for name in "abcde"])
+        >>> [entry.id for entry in images.chosen(2, seed=0)], [entry.id for entry in images.chosen(3, seed=0)]
+        (['e', 'b'], ['e', 'b', 'a'])
+        """
+        if count is None:
+            return self
+        if check_count("the number of pictures to draw", count, 1) > len(self):
+            raise ValueError(f"{self.name} has {len(self)} pictures, not {count}: ask for that many at most.")
+        drawn = sorted(self.entries, key=lambda entry: _hash(f"{seed} {entry.id}"))
+        return replace(self, entries=tuple(drawn[:count]))
+
+
+def _hash(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()  # file names may be no UTF-8

@@ -1,0 +1,1 @@
+"""The paper's figures, and ours: each names its measurements and draws what they found."""

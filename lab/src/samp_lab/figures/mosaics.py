@@ -1,0 +1,61 @@
+"""Fig. multi-label: 2×2 mosaics of MNIST digits, a map for each class that is there (READING, point 16)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from samp.metrics.statistics import summarise
+from samp_lab.claims import image_by_image
+from samp_lab.experiment import Sheet
+from samp_lab.figures.setup_figure import BedFigure
+from samp_lab.measurements.class_maps import Quartered
+from samp_lab.report.format import percent
+from samp_lab.sections import Verdict
+from samp_lab.setups import Bed
+from samp_lab.store import Results
+
+if TYPE_CHECKING:
+    from samp_lab.figures.pages import Row, Tile
+
+SHOWN = 4  # images
+
+
+def draw(sheet: Sheet, bed: Bed, name: str) -> None:
+    """For each mosaic its picture and a map for each of its classes."""
+    from samp.plots.shades import Grey
+    from samp_lab.figures.pages import Tile, tile_page
+
+    arrays = {name: array[:SHOWN].numpy() for name, array in sheet.arrays(Quartered(bed)).items()}
+    photos, label = sheet.pictures(bed, None), sheet.lab.net(bed.net).label
+    rows: list[Row] = []
+    for image, (maps, present) in enumerate(zip(arrays["maps"], arrays["classes"].tolist(), strict=True)):
+        full = max(Grey().limits(credit)[1] for credit in maps)
+        firsts = [place for place, one in enumerate(present) if one not in present[:place]]
+        tiles: list[Tile | None] = [Tile(photos[image], "image")] if photos else []
+        tiles += [Tile(maps[place], f"credit for {label(present[place])}", full=full) for place in firsts]
+        rows.append([*tiles, *[None] * (4 - len(firsts))])
+    words = f"The maps of an image share a scale: {Grey().rule()}, of the brightest."
+    sheet.save(tile_page(rows, [words], width=6.5), name)
+
+
+def verdicts(results: Results, bed: Bed) -> list[Verdict]:
+    """Whether credit for a digit lies on it."""
+    inside, ink = (results.numbers(Quartered(bed), column) for column in ("inside", "ink"))
+    found, mean, chance = image_by_image(inside, ink), summarise(inside), summarise(ink)
+    ours = (
+        f"{percent(mean.mean)} [{percent(mean.low)}, {percent(mean.high)}] of the positive credit lies in the digit's "
+        f"own quarters, which hold {percent(chance.mean)} of the ink; {found}"
+    )
+    claim = "credit for a class lies on its own digits, more than brightness alone would put there"
+    return [Verdict(claim, "“only attributes to the 0 digit”", ours, found.state(1), bed.title)]
+
+
+MOSAICS = BedFigure(
+    name="mosaics",
+    title="Fig. multi-label: mosaics of digits",
+    beds=("mosaic",),
+    caption="SAMP++ at η = 0.02, one map for each class that is there.",
+    cells_of=lambda bed: [Quartered(bed)],
+    draw_on=draw,
+    verdicts_of=verdicts,
+)

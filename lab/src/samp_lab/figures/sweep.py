@@ -1,0 +1,112 @@
+"""A table whose rows are values of one setting, drawn against it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from samp.metrics.statistics import summarise
+from samp_lab.claims import Difference, image_by_image
+from samp_lab.effects import ARROWS, BETTER
+from samp_lab.experiment import Sheet
+from samp_lab.figures.setup_figure import picture
+from samp_lab.measurements.base import Cell, Judged
+from samp_lab.sections import Block, Section, State, Verdict, Verdicts
+from samp_lab.setups import Bed
+from samp_lab.store import Results
+from samp_lab.tables.metric_table import MetricTable
+
+if TYPE_CHECKING:
+    from samp_lab.figures.pages import Swept
+
+NEAR = 0.1 + 1e-9  # "≈ 0.3" is from 0.2 to 0.4
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A table whose rows are values of `axis` in their order, its figure, and whether the paper's `best` one is best.
+
+    >>> from samp_lab.figures.momentum import MOMENTUM_FIGURE
+    >>> MOMENTUM_FIGURE.name, len(MOMENTUM_FIGURE.values)
+    ('momentum', 10)
+    """
+
+    table: MetricTable
+    values: tuple[float, ...]
+    axis: str
+    best: float
+
+    @property
+    def name(self) -> str:
+        return self.table.name
+
+    @property
+    def title(self) -> str:
+        return self.table.title
+
+    @property
+    def beds(self) -> tuple[str, ...]:
+        return self.table.beds
+
+    def cells(self, beds: Sequence[Bed]) -> list[Cell]:
+        """The table's."""
+        return self.table.cells(beds)
+
+    def draw(self, sheet: Sheet) -> None:
+        """One figure with a line for each bed."""
+        from samp_lab.figures.pages import sweep_page
+
+        beds = [bed for bed in sheet.beds if self._there(sheet.results, bed)]
+        if beds:
+            halves = {ARROWS[c]: [self._line(sheet.results, bed, c) for bed in beds] for c in BETTER}
+            words = "Means over images with their 95 % intervals."
+            sheet.save(sweep_page(halves, self.axis, [words]), self.name)
+
+    def section(self, results: Results, beds: Sequence[Bed], figures: Path) -> Section:
+        """The figure, the table, and the verdict on the best value."""
+        table = self.table.section(results, beds, figures)
+        blocks: list[Block] = picture(figures, self.name, f"Deletion and Insertion against {self.axis}.")
+        there = [bed for bed in beds if self._there(results, bed)]
+        verdicts = tuple(self._verdict(results, bed) for bed in there)
+        return Section(self.name, self.title, (*blocks, *table.blocks, *([Verdicts(verdicts)] if verdicts else [])))
+
+    def _cell(self, row: str, bed: Bed) -> Judged:
+        return Judged(bed, self.table.rows[row])
+
+    def _there(self, results: Results, bed: Bed) -> bool:
+        return all(results.has(self._cell(row, bed)) for row in self.table.rows)
+
+    def _line(self, results: Results, bed: Bed, column: str) -> Swept:
+        from samp_lab.figures.pages import Swept
+
+        found = [summarise(results.numbers(self._cell(row, bed), column)) for row in self.table.rows]
+        means, lows, highs = ([getattr(one, name) for one in found] for name in ("mean", "low", "high"))
+        return Swept(bed.title, self.values, means, lows, highs)
+
+    def _verdict(self, results: Results, bed: Bed) -> Verdict:
+        """By Insertion − Deletion, one number for both; values near the paper's are all called the paper's."""
+        scores = [self._difference(results, row, bed) for row in self.table.rows]
+        means = [summarise(score).mean for score in scores]
+        ours = int(np.nanargmax(means)) if not np.isnan(means).all() else 0
+        theirs = min(range(len(self.values)), key=lambda place: abs(self.values[place] - self.best))
+        found = image_by_image(scores[ours], scores[theirs])
+        said = f"best at {self.values[ours]:g}"
+        said += f", better than at {self.best:g} by {found}" if ours != theirs else ""
+        state = _state(abs(self.values[ours] - self.best), found)
+        claim = f"best {self.axis} ≈ {self.best:g} by Insertion − Deletion"
+        return Verdict(claim, f"{self.best:g}", said, state, bed.title)
+
+    def _difference(self, results: Results, row: str, bed: Bed) -> list[float]:
+        deletion, insertion = (results.numbers(self._cell(row, bed), column) for column in BETTER)
+        return [after - before for before, after in zip(deletion, insertion, strict=True)]
+
+
+def _state(away: float, found: Difference) -> State:
+    """Near the paper's: it holds. Farther away: it fails where the other value is surely better, else it is open."""
+    if away <= NEAR:
+        return "holds"
+    return "fails" if found.low > 0 else "open"

@@ -1,0 +1,82 @@
+"""Fig. verification: points on SAMP's path from black to the image, the credit so far, and the score along it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from samp.metrics.statistics import Summary, summarise
+from samp_lab.claims import above
+from samp_lab.experiment import Sheet
+from samp_lab.figures.setup_figure import BedFigure
+from samp_lab.measurements.paper_figures import Walked
+from samp_lab.report.format import percent
+from samp_lab.sections import State, Verdict
+from samp_lab.setups import Bed
+from samp_lab.store import Results
+
+MOMENTS = (0.0, 0.25, 0.5, 0.75, 1.0)
+STRAIGHT = 0.25  # of the rise would be reached by a quarter of an even walk
+SMALL = 0.25  # of the rise: what we take for a small drop; the paper gives no number
+SHOWN = 3  # images
+
+
+def draw(sheet: Sheet, bed: Bed, name: str) -> None:
+    """The first images, each with its path."""
+    from samp_lab.figures.walk_page import Walk, walk_page
+
+    arrays = {name: array.numpy() for name, array in sheet.arrays(Walked(bed)).items()}
+    credit, arrival, scores = (arrays[name] for name in ("map", "arrival", "scores"))
+    photos, black = sheet.pictures(bed, None), _black(sheet, bed)
+    walks = [
+        Walk(credit[i], arrival[i], scores[i], photos[i] if photos else None, black)
+        for i in range(min(SHOWN, len(credit)))
+    ]
+    sheet.save(walk_page(walks, MOMENTS), name)
+
+
+def verdicts(results: Results, bed: Bed) -> list[Verdict]:
+    """What the paper reads off the score curve."""
+    early, drop = (summarise(results.numbers(Walked(bed), column)) for column in ("early", "drop"))
+    rise, fall = _said(early, "by 25 % of the steps"), _said(drop, "lost by the end")
+    return [
+        Verdict("rapid rise at the start", "more than 25 % of the rise", rise, above(early, STRAIGHT), bed.title),
+        Verdict("small drop at the end", "small (we say: below 25 %)", fall, small(drop), bed.title),
+    ]
+
+
+def small(drop: Summary) -> State:
+    """There is a drop, and it is below a quarter of the rise.
+
+    >>> small(summarise([0.1, 0.12, 0.11])), small(summarise([0.5, 0.6, 0.7])), small(summarise([0.1, 0.4]))
+    ('holds', 'fails', 'open')
+    """
+    there, large = above(drop, 0.0), above(drop, SMALL)
+    if there == "holds" and large == "fails":
+        return "holds"
+    return "fails" if there == "fails" or large == "holds" else "open"
+
+
+def _said(summary: Summary, when: str) -> str:
+    mean, low, high = map(percent, (summary.mean, summary.low, summary.high))
+    return f"{mean} [{low}, {high}] of the rise {when}, {summary.count} images"
+
+
+def _black(sheet: Sheet, bed: Bed) -> np.ndarray[Any, Any]:
+    """The colour of zero in the space the net is fed, as bytes."""
+    return np.round(255 * np.atleast_1d(np.asarray(sheet.lab.net(bed.net).mean, float))).astype(np.uint8)
+
+
+VERIFICATION = BedFigure(
+    name="verification",
+    title="Fig. verification: the path of SAMP",
+    beds=("photos/mobilenet_v2", "mnist", "imagenet/mobilenet_v2"),
+    caption=(
+        "SAMP from black (zero as the net is fed) to the image. Points on the path, the credit of the pixels that have "
+        "arrived, and the score against the share of the steps."
+    ),
+    cells_of=lambda bed: [Walked(bed)],
+    draw_on=draw,
+    verdicts_of=verdicts,
+)

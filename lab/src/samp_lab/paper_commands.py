@@ -1,0 +1,244 @@
+"""`samp bench table1 …`: the experiments of the paper, each a command with the same options."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from samp.cli.flags import name_flags
+from samp.cli.terminal import say
+
+if TYPE_CHECKING:
+    from samp_lab.runner import Failed
+    from samp_lab.workspace import Choice
+
+# Each experiment's line in `samp bench --help`; the experiments themselves are imported when one is run.
+EXPERIMENTS = {
+    "table1": "Table 1: Deletion and Insertion of 13 methods.",
+    "table2": "Table 2: ablation of IC and MS.",
+    "table3": "Table 3: the upper bound η.",
+    "table4": "Table 4: the direction of the path.",
+    "table6": "Table 6: the choice of baselines.",
+    "table7": "Table 7: μFidelity, pointing game and seconds.",
+    "table8": "Table 8: the Shapley methods.",
+    "curves": "Fig. intro: deletion and insertion curves.",
+    "verification": "Fig. verification: the path of SAMP.",
+    "gallery": "Fig. gallery: methods side by side.",
+    "sensitivity": "Fig. Sensitivity-N: completeness against β.",
+    "momentum": "Fig. λ: the momentum coefficient.",
+    "baselines": "Fig. baselines: maps under other baselines.",
+    "eta": "Fig. η: maps under other upper bounds.",
+    "counting": "Fig. counting: the blue-pixel counting model.",
+    "confidence": "Fig. confidence: maps at high and low confidence.",
+    "shapley": "Fig. Shapley: maps of the Shapley methods.",
+    "mosaics": "Fig. multi-label: mosaics of digits, one map per class.",
+    "fine-grained": "Fig. CUB: image × class.",
+    "ours": "Beyond the paper: the coupled walk against all others.",
+    "transfer": "Beyond the paper: maps of one net judged by another.",
+    "budget": "Beyond the paper: quality against 7 to 112 gradients an image.",
+    "rematch": "Beyond the paper: the path methods published since, under DiffID.",
+    "optimum": "Beyond the paper: how far paths are from the exact optimum of Eq. 5.",
+    "theory": "Beyond the paper: Prop. 1 and 2, simulated and on random orders of real nets.",
+}
+SETS = {
+    "paper": "All tables and figures of the paper.",
+    "beyond": "All that goes beyond the paper.",
+    "all": "Both.",
+}
+OPTIONS = (
+    click.option("--dataset", "datasets", multiple=True, help="Data set or test bed: mnist, imagenet/resnet50."),
+    click.option(
+        "--data", type=click.Path(path_type=Path), envvar="SAMP_DATA", help="Folder of the data.  [env: SAMP_DATA]"
+    ),
+    click.option("--weights", type=click.Path(path_type=Path), help="Checkpoint of a net that comes without weights."),
+    click.option("--trust", is_flag=True, help="Open checkpoints that may run code: only if you trust their makers."),
+    click.option(
+        "--out", type=click.Path(path_type=Path), default="results", show_default=True, help="Where all is kept."
+    ),
+    click.option("--device", default="cpu", show_default=True, help="cpu or cuda."),
+    click.option("--limit", type=int, help="At most so many images of each data set; 100, as the paper, if left out."),
+    click.option("--seed", default=0, show_default=True, help="Picks the images; seeds training and random methods."),
+    click.option("--part", default=20, show_default=True, help="Images measured together; a killed run loses as many."),
+    click.option(
+        "--jobs",
+        type=click.IntRange(1),
+        default=1,
+        show_default=True,
+        help="Cells measured side by side, each in its own process.",
+    ),
+    click.option("--show", is_flag=True, help="Show pictures that must not be published (CIFAR-10, ImageNet, CUB)."),
+)
+
+
+class Experiments(click.Group):
+    """A group whose experiments become commands when they are used, below the group's own."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*EXPERIMENTS, *SETS, "smoke", "list", "report", "train", "download", *self.commands]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in self.commands:
+            return self.commands[cmd_name]
+        if cmd_name in EXPERIMENTS or cmd_name in SETS:
+            return experiment_command(cmd_name)
+        return BESIDE.get(cmd_name)
+
+
+def with_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that every experiment takes."""
+    for option in reversed(OPTIONS):
+        function = option(function)
+    return function
+
+
+def experiment_command(name: str) -> click.Command:
+    """The command of one experiment, or of a set of them."""
+
+    def call(**given: Any) -> None:
+        run_experiments(name, **given)
+
+    words = {**SETS, **EXPERIMENTS}[name]
+    call.__doc__ = (
+        f"{words}\n\nWhat is measured already is kept, so a run that was stopped goes on when it is given again. Exit "
+        f"code 1 if any cell failed.\n\n\b\nExample:\n  samp bench {name} --data DIR --device cuda"
+    )
+    return click.command(name, short_help=words)(with_options(call))
+
+
+def run_experiments(name: str, datasets: Sequence[str], out: Path, jobs: int, show: bool, **choice: Any) -> None:
+    """Measure, draw and report these experiments."""
+    from samp_lab.registry import EXPERIMENTS as KNOWN
+    from samp_lab.registry import SETS as TOGETHER
+    from samp_lab.reproduce import run_and_report
+
+    told = choice_of(out, **choice)
+    chosen = list(KNOWN.values()) if name == "all" else TOGETHER.get(name) or [KNOWN[name]]
+    close(out, run_and_report(chosen, datasets, told, out, jobs=jobs, show=show, command=said(), say=say))
+
+
+def choice_of(out: Path, **given: Any) -> Choice:
+    """What the lab is told, on a device that is there."""
+    from samp.models.prediction import usable_device
+    from samp_lab.workspace import Choice
+
+    usable_device(given["device"])
+    return Choice(models=out / "models", **given)
+
+
+def close(out: Path, failed: Sequence[Failed]) -> None:
+    """Say where the report is and what failed; exit with 1 if anything did."""
+    reasons: dict[str, list[str]] = {}
+    for one in failed:
+        reasons.setdefault(one.why, []).append(one.title)
+    for why, titles in reasons.items():  # data that is not there fails every cell alike: said once
+        more = f" and {len(titles) - 1} more" if len(titles) > 1 else ""
+        say(f"samp: {titles[0]}{more} failed: {name_flags(why)}", err=True)
+    say(f"report: {out / 'report.md'} and {out / 'report.html'}")
+    if failed:
+        sys.exit(1)
+
+
+@click.command(name="list")
+def list_experiments() -> None:
+    """What can be run: each experiment with its test beds and how many cells it has.
+
+    Example: samp bench list
+    """
+    from samp_lab.registry import EXPERIMENTS as KNOWN
+    from samp_lab.setups import bed
+
+    for name, experiment in KNOWN.items():
+        cells = experiment.cells([bed(one) for one in experiment.beds])
+        say(f"{name:14} {experiment.title}")
+        say(f"{'':14} {len(cells)} {'cell' if len(cells) == 1 else 'cells'} on {', '.join(experiment.beds)}")
+
+
+@click.command()
+@click.option("--out", type=click.Path(path_type=Path), default="results", show_default=True, help="Folder of a run.")
+def report(out: Path) -> None:
+    """Write the report again from the results in a folder; needs neither data nor nets.
+
+    Example: samp bench report --out results
+    """
+    from samp_lab.report import write_report
+    from samp_lab.store import Store
+
+    store = Store(out)
+    if not store.results_file.is_file():
+        raise FileNotFoundError(f"there is no {store.results_file}: run an experiment with --out {out} first.")
+    write_report(store)
+    say(f"{out / 'report.md'} and {out / 'report.html'}")
+
+
+@click.command()
+@click.argument("name")
+@click.option("--data", type=click.Path(path_type=Path), envvar="SAMP_DATA", required=True, help="Folder of the data.")
+@click.option("--out", type=click.Path(path_type=Path), help="File for the weights; NAME.safetensors if left out.")
+@click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
+@click.option("--seed", default=0, show_default=True, help="The same seed gives the same weights on the same machine.")
+def train(name: str, data: Path, out: Path | None, device: str, seed: int) -> None:
+    """Train one of the paper's nets: mnist, cifar10, mosaic, cub, or a slim sibling.
+
+    Example: samp bench train mnist --data DIR --device cuda
+    """
+    from samp.models.prediction import usable_device
+    from samp_lab.training import train_and_save
+
+    usable_device(device)
+    path = out or Path(f"{name}.safetensors")
+    trained = train_and_save(name, data, path, device, seed=seed, progress=_epoch)
+    count = trained.test_images
+    tested = f", {100 * trained.test_accuracy:.2f} % on {count:,} test images" if count else ""
+    accuracies = f"{100 * trained.train_accuracy:.2f} % right on its training images{tested}"
+    say(f"{path}: {accuracies}; {trained.seconds:.0f} s; weights {trained.sha256[:16]}")
+
+
+def _epoch(done: int, epochs: int, loss: float) -> None:
+    say(f"epoch {done} of {epochs}: loss {loss:.4f}", err=True)
+
+
+@click.command()
+@click.argument("name")
+@click.option("--data", type=click.Path(path_type=Path), required=True, help="Folder to put the data in.")
+def download(name: str, data: Path) -> None:
+    """Download a data set (mnist, cifar10, voc, cub) and check that it is the published one.
+
+    Example: samp bench download mnist --data DIR
+    """
+    from samp_lab.datasets.download import download
+
+    say(str(download(name, data, progress=True)))
+
+
+@click.command()
+@with_options
+def smoke(out: Path, jobs: int, show: bool, datasets: Sequence[str], **given: Any) -> None:
+    """Every experiment end to end on a handful of digits with a small net, in two minutes: does all of it run?
+
+    Example: samp bench smoke --out smoke
+    """
+    from samp_lab.registry import EXPERIMENTS as KNOWN
+    from samp_lab.reproduce import follow, stand_ins
+    from samp_lab.smoke import LIMIT, STAND_INS
+    from samp_lab.store import Store
+
+    told = choice_of(out, **{**given, "limit": given["limit"] or LIMIT})
+    plans = [(experiment, beds) for experiment in KNOWN.values() if (beds := stand_ins(experiment, STAND_INS))]
+    close(out, follow(plans, told, Store(out), jobs=jobs, show=show, command=said(), say=say))
+
+
+BESIDE = {"list": list_experiments, "report": report, "train": train, "download": download, "smoke": smoke}
+
+
+def said() -> str:
+    """The command as it was given, without folders of this machine."""
+    words = ["samp", *sys.argv[1:]]
+    hidden = {"--data", "--out", "--weights", "--models"}
+    shown = [Path(word).name if words[i - 1] in hidden and os.sep in word else word for i, word in enumerate(words)]
+    return shlex.join(shown)

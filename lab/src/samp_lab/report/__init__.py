@@ -1,0 +1,43 @@
+"""The report: what was measured beside what the paper says, as Markdown and as one HTML page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from samp.atomic import whole
+from samp_lab.store import Store
+
+if TYPE_CHECKING:
+    from samp_lab.experiment import Experiment
+
+
+def write_report(store: Store, experiments: Iterable[Experiment] | None = None) -> tuple[Path, Path]:
+    """Write report.md and report.html from results.json, timing.json, figures and remarks alone; return both paths.
+
+    All experiments of the paper are asked for their sections unless others are given. The same files give the same
+    report, byte for byte. OUT/remarks/NAME.md is shown below the experiment NAME, OUT/remarks/summary.md at the top.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = Store(Path(folder))
+    ...     _ = store.results_file.write_text('{"about": {}, "commands": [], "cells": {}, "failed": {}}')
+    ...     [path.name for path in write_report(store, [])]
+    ['report.md', 'report.html']
+    """
+    from samp_lab.registry import EXPERIMENTS
+    from samp_lab.report.contents import gather
+    from samp_lab.report.html_page import page
+    from samp_lab.report.markdown import markdown
+
+    if not store.results_file.is_file():
+        raise FileNotFoundError(
+            f"there are no results in {store.folder}: measure some first, by samp bench table1 --out {store.folder}."
+        )
+    report = gather(store, EXPERIMENTS.values() if experiments is None else experiments)
+    written = store.folder / "report.md", store.folder / "report.html"
+    for path, text in zip(written, (markdown(report), page(report)), strict=True):
+        with whole(path) as unfinished:
+            unfinished.write_text(text, encoding="utf-8")
+    return written

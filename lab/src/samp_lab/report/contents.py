@@ -1,0 +1,246 @@
+"""What a report holds, in no format yet: all that both kinds of report write down."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from samp_lab.experiment import Experiment
+from samp_lab.measurements.base import name_of
+from samp_lab.report.remarks import Remark, read_remarks
+from samp_lab.sections import Grid, Section, State, Verdict, Words
+from samp_lab.setups import DATA_TITLES, NET_TITLES, Bed, bed
+from samp_lab.store import Results, Store
+
+SILENT = ("", "–")
+SHOWN_HASH = 12  # letters: enough to tell weights apart
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """What an experiment says, and our remarks on it.
+
+    >>> Chapter(Section("Fig. λ", "λ", ()), ()).anchor
+    'fig'
+    """
+
+    section: Section
+    remarks: tuple[Remark, ...]
+
+    @property
+    def anchor(self) -> str:
+        """Where links lead."""
+        return re.sub(r"[^a-z0-9]+", "-", self.section.name.lower()).strip("-") or "section"
+
+    @property
+    def short(self) -> str:
+        """The title up to its colon."""
+        return self.section.title.partition(":")[0]
+
+    def counts(self) -> Counter[State]:
+        """How many claims hold, are open, …"""
+        return Counter(verdict.state for verdict in self.section.verdicts)
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report: chapters, and how it was made.
+
+    >>> from samp_lab.sections import Verdicts
+    >>> verdicts = Verdicts((Verdict("a", "+1", "+2", "holds"), Verdict("b", "–", "+2", "open")))
+    >>> chapter = Chapter(Section("a", "A", (verdicts,)), ())
+    >>> report = Report((chapter,), (), Grid((), ()), (), (), (), Path("figures"))
+    >>> report.counts(own=False), report.counts(own=True)
+    (Counter({'holds': 1}), Counter({'open': 1}))
+    """
+
+    chapters: tuple[Chapter, ...]
+    remarks: tuple[Remark, ...]
+    beds: Grid
+    facts: tuple[tuple[str, str], ...]
+    commands: tuple[str, ...]
+    left_out: tuple[str, ...]
+    """A sentence for everything that is not shown, or that is shown though it is stale."""
+    figures: Path
+
+    def counts(self, *, own: bool) -> Counter[State]:
+        """How many claims hold, are open, … in all chapters: our own, on which the paper is silent, or the paper's."""
+        every = [verdict for chapter in self.chapters for verdict in chapter.section.verdicts]
+        return Counter(verdict.state for verdict in every if (verdict.paper in SILENT) == own)
+
+    def claims(self, state: State) -> list[tuple[Chapter, Verdict]]:
+        """All claims in this state, with the chapter each is in."""
+        return [(c, verdict) for c in self.chapters for verdict in c.section.verdicts if verdict.state == state]
+
+
+def gather(store: Store, experiments: Iterable[Experiment]) -> Report:
+    """Everything from the folder of a run; nothing is measured, and neither images nor nets are needed.
+
+    >>> gather(Store(Path("no such folder")), []).facts[0]
+    ('Machine and versions', 'not known')
+    """
+    kept = store.results()
+    results = store.read()
+    present = _beds(results)
+    chapters: list[Chapter] = []
+    unfinished: list[str] = []
+    for experiment in experiments:
+        known = {one: _known(experiment, one, results) for one in present}
+        enough = [one for one in present if _enough(known[one], own=_is_for(experiment, one))]
+        mixed = {one: said for one in enough if (said := _mixed(experiment, one, results))}
+        shown = [one for one in enough if one not in mixed]
+        section = experiment.section(results, shown, store.folder / "figures") if shown else None
+        if section and not all(isinstance(block, Words) for block in section.blocks):
+            chapters.append(Chapter(section, read_remarks(store.folder / "remarks" / f"{experiment.name}.md")))
+        unfinished += mixed.values()
+        unfinished += _unfinished(experiment, {one: count for one, count in known.items() if one not in enough})
+    return Report(
+        chapters=tuple(chapters),
+        remarks=read_remarks(store.folder / "remarks" / "summary.md"),
+        beds=_bed_table(present, results),
+        facts=(*_facts(kept["about"], results), *_nets(kept.get("nets", {}))),
+        commands=tuple(kept["commands"]),
+        left_out=(*_stale(results), *_skipped(results), *_failed(results), *unfinished),
+        figures=store.folder / "figures",
+    )
+
+
+# ---- which experiments, on which beds
+
+
+def _beds(results: Results) -> list[Bed]:
+    """The beds that anything was measured on, in the order the paper has them."""
+    found = {bed(entry["asked"]["bed"]) for entry in results.cells.values()}
+    data, nets = list(DATA_TITLES), list(NET_TITLES)
+
+    def place(one: Bed) -> tuple[int, str, int, str]:
+        whole, _, half = one.data.partition(":")
+        return data.index(whole), half, nets.index(one.net) if one.net in nets else len(nets), one.net
+
+    return sorted(found, key=place)
+
+
+def _is_for(experiment: Experiment, one: Bed) -> bool:
+    return one.data in {bed(name).data for name in experiment.beds}
+
+
+def _enough(count: tuple[int, int], *, own: bool) -> bool:
+    """Whether an experiment was run on a bed: on its own data most cells are there, on other data all.
+
+    Experiments share cells, so that some are there although nobody ran the experiment.
+    """
+    measured, asked = count
+    return 2 * measured > asked if own else measured == asked > 0
+
+
+def _known(experiment: Experiment, one: Bed, results: Results) -> tuple[int, int]:
+    """How many of the experiment's cells on a bed were measured or failed, and how many it asks for."""
+    cells = {name_of(cell): cell for cell in experiment.cells([one])}
+    return sum(results.has(cell) or results.failure(cell) is not None for cell in cells.values()), len(cells)
+
+
+def _mixed(experiment: Experiment, one: Bed, results: Results) -> str | None:
+    """What is wrong if cells that stand side by side were measured on different images, or with different weights.
+
+    A cell's entry is that of the last run that asked for it, whatever seed and limit it had.
+    """
+    found: dict[int | None, dict[str, str]] = {}
+    for cell in experiment.cells([one]):
+        if results.has(cell):
+            facts = results.found(cell).get("facts", {})
+            same = repr([facts.get(name) for name in ("images", "weights", "unread")])
+            weights = str(facts.get("weights"))[:SHOWN_HASH]
+            words = f"{facts.get('count')} images of seed {facts.get('seed')}, weights {weights}"
+            found.setdefault(cell.most, {})[same] = words
+    kinds = next((list(kinds.values()) for kinds in found.values() if len(kinds) > 1), None)
+    if kinds is None:
+        return None
+    return (
+        f"{experiment.title} is not shown for {one.title}: its cells are of different images or nets "
+        f"({'; '.join(kinds)}), and samp bench {experiment.name} with one --seed and --limit measures them alike."
+    )
+
+
+def _unfinished(experiment: Experiment, known: Mapping[Bed, tuple[int, int]]) -> Iterator[str]:
+    own = {one: count for one, count in known.items() if _is_for(experiment, one)}
+    some = [f"{one.title} ({measured} of {asked} cells)" for one, (measured, asked) in own.items() if measured]
+    if some:
+        yield f"{experiment.title} is not shown for {', '.join(some)}: samp bench {experiment.name} measures the rest."
+
+
+def _stale(results: Results) -> Iterator[str]:
+    """What is shown although the code has changed since, by the reason that its entry in results.json gives."""
+    reasons: dict[str, list[str]] = {}
+    for entry in results.cells.values():
+        if "stale" in entry:
+            asked = entry["asked"]
+            method = str(asked.get("method", asked["kind"])).partition("(")[0]
+            reasons.setdefault(entry["stale"], []).append(f"{method} on {bed(asked['bed']).title}")
+    for why, titles in reasons.items():
+        yield f"Stale, shown all the same: {', '.join(dict.fromkeys(titles))} ({len(titles)} cells), {why}."
+
+
+# ---- how it was made
+
+
+def _bed_table(beds: Sequence[Bed], results: Results) -> Grid:
+    rows = []
+    for one in beds:
+        entries = [entry for entry in results.cells.values() if bed(entry["asked"]["bed"]) == one]
+        facts = [entry.get("facts", {}) for entry in entries]
+        unread = max((len(entry.get("skipped", ())) for entry in entries), default=0)
+        count = max((int(fact.get("count", 0)) for fact in facts), default=0)
+        weights = sorted({str(fact["weights"])[:SHOWN_HASH] for fact in facts if "weights" in fact})
+        rows.append((one.title, f"{count or '–'}", f"{unread}", f"{len(entries)}", ", ".join(weights) or "–"))
+    heads = ("test bed", "images", "not readable", "cells", "weights (SHA-256)")
+    return Grid(heads, tuple(rows), "Test beds: a data set and a net")
+
+
+def _nets(trained: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """How good each net is that was trained for the run."""
+    for name, net in trained.items():
+        test, training = net["accuracy"]["test"], net["accuracy"]["training"]
+        tested = f"{100 * test:.2f} % of {net['test_images']:,} test images right; " if test is not None else ""
+        words = f"{tested}{100 * training:.2f} % of the training images; weights {net['weights'][:16]}"
+        yield f"Net “{name}”, trained here", words
+
+
+def _facts(about: Mapping[str, Any], results: Results) -> Iterator[tuple[str, str]]:
+    facts = [entry.get("facts", {}) for entry in results.cells.values()]
+    seeds = sorted({str(fact["seed"]) for fact in facts if "seed" in fact} or {str(about.get("seed", "not known"))})
+    timed = sorted({str(timing["machine"]) for timing in results.timings.values() if "machine" in timing})
+    yield "Machine and versions", str(about.get("device", "not known"))
+    if timed and timed != [about.get("device")]:
+        yield "Seconds were taken on", "; ".join(timed)
+    yield "Seed", ", ".join(seeds)
+    yield "Cells measured", f"{len(results.cells)}" + (f"; {len(results.failures)} failed" if results.failures else "")
+
+
+# ---- what is left out
+
+
+def _skipped(results: Results) -> list[str]:
+    """Images that could not be read, each once for a data set however many cells met it."""
+    found = {
+        f"{bed(entry['asked']['bed']).data_title}: image {one['id']} was left out: {_ended(one['why'])}"
+        for entry in results.cells.values()
+        for one in entry.get("skipped", ())
+    }
+    return sorted(found)
+
+
+def _failed(results: Results) -> list[str]:
+    """A sentence for each reason, with the cells that it kept from being measured."""
+    reasons: dict[str, list[str]] = {}
+    for name, why in sorted(results.failures.items()):
+        again = " again, and older numbers are shown" if name in results.cells else ""
+        reasons.setdefault(f"{again}: {_ended(why)}", []).append(name)
+    return [f"{'; '.join(names)} could not be measured{said}" for said, names in reasons.items()]
+
+
+def _ended(sentence: str) -> str:
+    return sentence if sentence.endswith((".", "!", "?")) else f"{sentence}."

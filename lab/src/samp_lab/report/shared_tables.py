@@ -1,0 +1,137 @@
+"""Tables that both kinds of report show, and what they need to know of a cell."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from samp_lab.report.contents import Chapter, Report
+from samp_lab.report.texts import SIGNS, STATES
+from samp_lab.sections import Grid, Picture, State, Verdict
+
+BEST = re.compile(r"^\*\*(?P<best>[^*\s](?:[^*]*[^*\s])?)\*\*(?P<rest>.*)$", re.DOTALL)
+NUMBER = re.compile(r"^(\*\*)?(× )?[+−-]?[\d.]")
+NONE = ("", "–")
+
+
+def best_and_rest(cell: str) -> tuple[str, str]:
+    """What of a cell is marked as best, and the rest of it.
+
+    >>> best_and_rest("**0.1** ± 0.2"), best_and_rest("0.1")
+    (('0.1', ' ± 0.2'), ('', '0.1'))
+    """
+    found = BEST.match(cell)
+    return (found["best"], found["rest"]) if found else ("", cell)
+
+
+def numeric(grid: Grid) -> list[bool]:
+    """Which columns hold numbers; the first holds names.
+
+    >>> numeric(Grid(("", "a", "b"), (("1", "0.5", "c"), ("2", "–", "1"))))
+    [False, True, False]
+    """
+    columns = [[row[place] for row in grid.rows] for place in range(len(grid.heads))]
+    return [place > 0 and _are_numbers(column) for place, column in enumerate(columns)]
+
+
+def _are_numbers(column: Sequence[str]) -> bool:
+    known = [cell for cell in column if cell not in NONE]
+    return bool(known) and all(NUMBER.match(cell) for cell in known)
+
+
+def state_words(state: State) -> str:
+    """A state as a sign and a word.
+
+    >>> state_words("holds")
+    '✓ holds'
+    """
+    return f"{SIGNS[state]} {STATES[state]}"
+
+
+def tallies(report: Report) -> list[str]:
+    """How many claims of the paper hold and, where there are any, how many of our own.
+
+    >>> tallies(Report((), (), Grid((), ()), (), (), (), Path()))
+    ['No claim of the paper was tested here yet.']
+    """
+    own = report.counts(own=True)
+    return [tally(report.counts(own=False), "of the paper"), *([tally(own, "of our own")] if own else [])]
+
+
+def tally(counts: Counter[State], whose: str) -> str:
+    """How many claims hold, as a sentence.
+
+    >>> tally(Counter(holds=3, open=1), "of the paper")
+    'Of 4 claims of the paper that were tested here, 3 hold, 1 is open and 0 fail.'
+    """
+    holds, unsure, fails = counts["holds"], counts["open"], counts["fails"]
+    tested, missing = holds + unsure + fails, counts["missing"]
+    if not tested + missing:
+        return f"No claim {whose} was tested here yet."
+    said = f"Of {_many(tested, 'claim')} {whose} that {_were(tested)} tested here, "
+    said += f"{_verb(holds, 'hold')}, {unsure} {'is' if unsure == 1 else 'are'} open and {_verb(fails, 'fail')}."
+    return said + (f" {missing} more {_were(missing)} not measured." if missing else "")
+
+
+def tally_table(chapters: Sequence[Chapter]) -> Grid:
+    """A row for each chapter: its claims, and how many of them are in which state.
+
+    >>> tally_table([]).heads
+    ('section', 'claims', '✗ fails', '? open', '✓ holds')
+    """
+    missing = any(chapter.counts()["missing"] for chapter in chapters)
+    states = [state for state in SIGNS if state != "missing" or missing]
+    rows = []
+    for chapter in chapters:
+        counts = chapter.counts()
+        rows.append((chapter.section.title, f"{counts.total()}", *(f"{counts[state]}" for state in states)))
+    return Grid(("section", "claims", *map(state_words, states)), tuple(rows), "Claims by section")
+
+
+def summary_table(claims: Sequence[tuple[Chapter, Verdict]], title: str) -> Grid:
+    """Claims of several chapters, each row with its chapter in front.
+
+    >>> summary_table([], "What fails").heads
+    ('section', 'claim', "the paper's", 'ours')
+    """
+    own = claim_table([verdict for _, verdict in claims])
+    rows = tuple((chapter.short, *row) for (chapter, _), row in zip(claims, own.rows, strict=True))
+    return Grid(("section", *own.heads), rows, title)
+
+
+def claim_table(verdicts: Sequence[Verdict], title: str = "", *, states: bool = False) -> Grid:
+    """A row for each claim; the test bed has a column where any claim has one.
+
+    >>> claim_table([Verdict("a beats b", "+1", "+2", "holds")], states=True).rows
+    (('a beats b', '✓ holds', '+1', '+2'),)
+    """
+    beds = any(row.bed for row in verdicts)
+    heads = ("claim", *(["verdict"] if states else []), *(["test bed"] if beds else []), "the paper's", "ours")
+    rows = tuple(
+        (row.claim, *([state_words(row.state)] if states else []), *([row.bed] if beds else []), row.paper, row.ours)
+        for row in verdicts
+    )
+    return Grid(heads, rows, title)
+
+
+def picture_path(picture: Picture, figures: Path) -> Path | None:
+    """The file of a picture, which lies in the figures folder itself; None where it does not.
+
+    >>> picture_path(Picture("../elsewhere.png", ""), Path("figures"))
+    """
+    path = figures / picture.file
+    return path if path.parent == figures and path.is_file() else None
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def _verb(count: int, verb: str) -> str:
+    return f"{count} {verb}s" if count == 1 else f"{count} {verb}"
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"

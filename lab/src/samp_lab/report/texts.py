@@ -1,0 +1,48 @@
+"""What every report says, whatever was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from samp_lab.sections import State
+
+TITLE = "Path choice matters, measured again"
+LEAD = (
+    "The tables and figures of “Path Choice Matters for Clear Attribution in Path Methods” (ICLR 2024), measured again "
+    "with samp. Our values stand beside the paper's, and each comparison that it draws is tested image by image. "
+    "Where we disagree with the paper is said first."
+)
+SIGNS: Mapping[State, str] = {"fails": "✗", "open": "?", "holds": "✓", "missing": "–"}
+"""In the order in which a reader should meet them."""
+STATES: Mapping[State, str] = {"fails": "fails", "open": "open", "holds": "holds", "missing": "not measured"}
+PLURALS: Mapping[State, str] = {"fails": "fail", "open": "open", "holds": "hold", "missing": "not measured"}
+HEADINGS: Mapping[State, str] = {"fails": "What fails here", "open": "What stays open here"}
+MEANINGS = (
+    ("✓ holds", "The difference has the sign that is claimed, its interval excludes zero, and p is below 0.05."),
+    ("? open", "Neither of the two: so many images cannot tell which way it goes."),
+    ("✗ fails", "The difference has the other sign, its interval excludes zero, and p is below 0.05."),
+    (
+        "mean ± deviation",
+        "The mean over images, and their standard deviation: how images differ, not how sure the mean is.",
+    ),
+    (
+        "[low, high]",
+        "A 95 % bootstrap interval over images: BCa for a mean and for a mean difference on the same images, between "
+        "percentiles for all else. It tells how the choice of images moves a number, not what another net would give.",
+    ),
+    (
+        "p",
+        "Of Wilcoxon's signed-rank test, two-sided. Neither p nor intervals are corrected for the number of claims: of "
+        "those where nothing is there, about one in twenty would show something.",
+    ),
+    (
+        "difference",
+        "Ours less the paper's. Nets and images are not the paper's own, so signs and orders say more than this.",
+    ),
+    (
+        "seconds",
+        "Of one image, from timing.json, with images in batches on the machine named below. They differ from run to "
+        "run; all other numbers do not.",
+    ),
+    ("bold", "The best mean of its column. The arrow tells which way is better: ↓ lower, ↑ higher."),
+)

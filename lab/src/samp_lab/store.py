@@ -1,0 +1,213 @@
+"""Where results are kept: every part of every cell under the hash of all it depends on, and what a report reads.
+
+OUT/cells/KEY/000.json, 000.safetensors, 000.time.json     parts, each written whole or not at all
+OUT/results.json                                           numbers of all cells, the same whenever made again
+OUT/timing.json                                            seconds, which never are
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from samp.atomic import whole
+from samp_lab.measurements.base import Cell, Measured, asked, name_of
+
+SHAPE: dict[str, type] = {"about": dict, "commands": list, "images": dict, "cells": dict, "failed": dict, "nets": dict}
+"""Of results.json."""
+Found = dict[str, Any]
+"""A cell's entry in results.json: `asked`, `facts`, `images`, `numbers`, `skipped`."""
+
+
+@dataclass(frozen=True)
+class Store:
+    """The folder of a run's results.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = Store(Path(folder))
+    ...     store.put("key", 0, Measured({"deletion": [0.5]}, {"seconds": [0.1]}))
+    ...     dict(store.part("key", 0).numbers), store.part("key", 1)
+    ({'deletion': [0.5]}, None)
+    """
+
+    folder: Path
+
+    @property
+    def results_file(self) -> Path:
+        return self.folder / "results.json"
+
+    @property
+    def timing_file(self) -> Path:
+        return self.folder / "timing.json"
+
+    def open(self) -> None:
+        """Make the folder, and look into its files now rather than after minutes of measuring."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ValueError(
+                f"{self.folder} cannot be a folder of results ({error.strerror}): give another by --out."
+            ) from error
+        self.read()
+
+    def put(self, key: str, number: int, measured: Measured) -> None:
+        """Keep a part; its numbers come last, so that where they are, all is."""
+        base = self._base(key, number)
+        base.parent.mkdir(parents=True, exist_ok=True)
+        if measured.arrays:
+            from safetensors.torch import save_file
+
+            with whole(base.with_suffix(".safetensors")) as unfinished:
+                save_file({name: array.contiguous() for name, array in measured.arrays.items()}, unfinished)
+        write_json(base.with_suffix(".time.json"), dict(measured.timing))
+        write_json(base.with_suffix(".json"), {**measured.numbers})
+
+    def part(self, key: str, number: int) -> Measured | None:
+        """A part that is there and whole, or None; a damaged one is measured again."""
+        base = self._base(key, number)
+        try:
+            numbers, timing = (json.loads(base.with_suffix(end).read_text()) for end in (".json", ".time.json"))
+        except (OSError, ValueError):
+            return None
+        return Measured(numbers, timing)
+
+    def arrays(self, key: str, count: int) -> dict[str, Tensor]:
+        """The arrays of a cell's first parts, joined."""
+        import torch
+        from safetensors.torch import load_file
+
+        parts = [load_file(self._base(key, number).with_suffix(".safetensors")) for number in range(count)]
+        return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+
+    def results(self) -> dict[str, Any]:
+        """What results.json holds, or an empty one."""
+        if not self.results_file.exists():
+            return {name: kind() for name, kind in SHAPE.items()}
+        found = {"images": {}, "nets": {}, **_read(self.results_file)}
+        wrong = [name for name, kind in SHAPE.items() if not isinstance(found.get(name), kind)]
+        wrong = wrong or [name for name, cell in found["cells"].items() if not _is_entry(cell)]
+        if wrong:
+            raise ValueError(
+                f"{self.results_file} is not of samp bench: it lacks {', '.join(wrong)}. Remove it, or give another "
+                "folder by --out."
+            )
+        return found
+
+    def timing(self) -> dict[str, Any]:
+        """What timing.json holds: by the cell's name, seconds of each image and the machine they were taken on."""
+        found = _read(self.timing_file) if self.timing_file.exists() else {}
+        return {name: timing for name, timing in found.items() if isinstance(timing, dict)}
+
+    def read(self) -> Results:
+        """All results, for a report."""
+        results = self.results()
+        return Results(results["cells"], self.timing(), results["failed"])
+
+    def _base(self, key: str, number: int) -> Path:
+        return self.folder / "cells" / key / f"{number:03d}"
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """What a report reads: the entries of results.json and timing.json by the cell that asked.
+
+    >>> from samp_lab.setups import bed
+    >>> from samp_lab.measurements.base import Judged
+    >>> cell = Judged(bed("mnist"), "ig")
+    >>> results = Results({name_of(cell): {"numbers": {"deletion": [0.25, None]}}}, {})
+    >>> results.numbers(cell, "deletion"), results.has(Judged(bed("mnist"), "samp"))
+    ([0.25, nan], False)
+    """
+
+    cells: Mapping[str, Found]
+    timings: Mapping[str, Any]
+    failures: Mapping[str, str] = field(default_factory=dict)
+
+    def has(self, cell: Cell) -> bool:
+        """Whether the cell was measured."""
+        return name_of(cell) in self.cells
+
+    def found(self, cell: Cell) -> Found:
+        """All that is kept of a cell."""
+        if not self.has(cell):
+            raise KeyError(f"{name_of(cell)} was not measured.")
+        return self.cells[name_of(cell)]
+
+    def failure(self, cell: Cell) -> str | None:
+        """Why the cell could not be measured, if it could not."""
+        return self.failures.get(name_of(cell))
+
+    def numbers(self, cell: Cell, column: str) -> list[float]:
+        """One number per image; NaN where there is none."""
+        return [float("nan") if value is None else value for value in self.found(cell)["numbers"][column]]
+
+    def seconds(self, cell: Cell) -> list[float]:
+        """Seconds of each image; empty where they are not known."""
+        timing = self.timings.get(name_of(cell), {})
+        return [float(value) for value in timing.get("seconds", [])]
+
+
+def joined(parts: Iterable[Measured]) -> Measured:
+    """Several parts as one; arrays stay in their files.
+
+    >>> dict(joined([Measured({"a": [1]}), Measured({"a": [2]})]).numbers)
+    {'a': [1, 2]}
+    """
+    numbers: dict[str, list[Any]] = {}
+    timing: dict[str, list[Any]] = {}
+    for part in parts:
+        for into, columns in ((numbers, part.numbers), (timing, part.timing)):
+            for name, column in columns.items():
+                into.setdefault(name, []).extend(column)
+    return Measured(numbers, timing)
+
+
+def entry(cell: Cell, facts: Mapping[str, Any], measured: Measured, skipped: list[dict[str, str]]) -> Found:
+    """A cell as results.json keeps it."""
+    found: Found = {"asked": asked(cell), "facts": dict(facts), "numbers": dict(measured.numbers)}
+    return {**found, "skipped": skipped} if skipped else found
+
+
+def write_json(path: Path, content: Any) -> None:
+    """JSON, written whole or not at all; lists of plain numbers stand on one line.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_json(Path(folder) / "a.json", {"b": [1, 2]})
+    ...     print((Path(folder) / "a.json").read_text(), end="")
+    {
+     "b": [1, 2]
+    }
+    """
+    with whole(path) as unfinished:
+        unfinished.write_text(_lines(content, 0) + "\n", encoding="utf-8")
+
+
+def _lines(content: Any, depth: int) -> str:
+    if not isinstance(content, dict) or not content:
+        return json.dumps(content, ensure_ascii=False, sort_keys=True, allow_nan=False)
+    pad = " " * (depth + 1)
+    rows = [f"{pad}{json.dumps(str(key), ensure_ascii=False)}: {_lines(content[key], depth + 1)}" for key in content]
+    return "{\n" + ",\n".join(rows) + "\n" + " " * depth + "}"
+
+
+def _is_entry(cell: Any) -> bool:
+    """Whether this is a cell as `entry` makes it."""
+    asks = isinstance(cell, dict) and isinstance(cell.get("asked"), dict) and isinstance(cell["asked"].get("bed"), str)
+    return asks and isinstance(cell.get("numbers"), dict)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged ({error}): remove it and run the same command again.") from error
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} holds no results: remove it, or give another folder by --out.")
+    return content

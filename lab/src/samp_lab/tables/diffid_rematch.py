@@ -1,0 +1,36 @@
+"""The rematch with the path methods published since: under DiffID, their protocol, and under the paper's."""
+
+from __future__ import annotations
+
+from samp.methods import IG, Method
+from samp_lab.method_ranking import Contest
+
+ROWS: dict[str, str | Method] = {
+    "coupled": "coupled",
+    "SAMP++": "samp++",
+    "SAMP": "samp",
+    "IG": "ig",
+    "IDGI": IG(credit="idgi"),
+    "IG2": "ig2",
+    "Spectral IG": "spectralig",
+    "Guided IG": "guidedig",
+    "Blur IG": "blurig",
+}
+BEDS = ("imagenet:even/mobilenet_v2", "imagenet:even/efficientnet_lite0", "imagenet:even/squeezenet1_1")
+REMATCH = Contest(
+    name="rematch",
+    title="Rematch under DiffID",
+    rows=ROWS,
+    beds=BEDS,
+    champion="coupled",
+    rivals=("SAMP++", "Spectral IG", "IG2", "IDGI"),
+    about=(
+        "DiffID as the public code of Spectral IG has it: single values, ranked by the size of their credit, are set "
+        "to the mean of all values that still show, over all channels; the score is accuracy. Spectral IG has its "
+        "authors' settings; IG2 the published number of steps and layer (on SqueezeNet, which does not end in a linear "
+        "layer, the output), but one reference, a black image, since the photos come without images of other classes. "
+        "SAMP++ has its momentum on. Under the paper's protocol the same methods are in the section on the coupled "
+        "walk."
+    ),
+    protocol="diffid",
+)

@@ -1,0 +1,146 @@
+"""Tables of Deletion and Insertion: rows of methods, a test bed a column; most tables of the paper are of this kind."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from samp.methods import Method
+from samp.metrics.statistics import Summary, summarise
+from samp_lab.effects import ARROWS, BETTER, Effect, agreement
+from samp_lab.experiment import Sheet
+from samp_lab.measurements.base import Cell, Judged
+from samp_lab.sections import Block, Grid, Section, Verdict, Verdicts, Words
+from samp_lab.setups import Bed
+from samp_lab.store import Results
+
+Value = tuple[float, float | None, float, float | None]
+"""The paper's deletion and its deviation, insertion and its deviation."""
+
+
+@dataclass(frozen=True)
+class MetricTable:
+    """Methods judged by Deletion and Insertion, beside the paper's values and the effects it reports.
+
+    `values` are by data set and row. `effects` are looked for on every bed whose data set has values for both rows.
+    Rows without a value are ours to add.
+
+    >>> table = MetricTable("t", "T", {"IG": "ig"}, ("mnist",), {"mnist": {"IG": (-0.038, 0.14, 0.795, 0.11)}})
+    >>> from samp_lab.setups import bed
+    >>> [cell.method for cell in table.cells([bed("mnist")])]
+    ['ig']
+    """
+
+    name: str
+    title: str
+    rows: Mapping[str, str | Method]
+    beds: tuple[str, ...]
+    values: Mapping[str, Mapping[str, Value]]
+    effects: tuple[Effect, ...] = ()
+    about: str = ""
+
+    def cells(self, beds: Sequence[Bed]) -> list[Cell]:
+        """A cell for every row on every bed."""
+        return [self._cell(row, bed) for bed in beds for row in self.rows]
+
+    def draw(self, sheet: Sheet) -> None:
+        """Tables have no figures."""
+
+    def section(self, results: Results, beds: Sequence[Bed], figures: Path) -> Section:
+        """For each bed its table, then all verdicts."""
+        blocks: list[Block] = [Words(self.about)] if self.about else []
+        verdicts: list[Verdict] = []
+        for bed in beds:
+            if any(results.has(self._cell(row, bed)) for row in self.rows):
+                blocks += self._of_bed(results, bed)
+                verdicts += self._verdicts(results, bed)
+        return Section(self.name, self.title, (*blocks, *([Verdicts(tuple(verdicts))] if verdicts else [])))
+
+    def _cell(self, row: str, bed: Bed) -> Judged:
+        return Judged(bed, self.rows[row])
+
+    def _of_bed(self, results: Results, bed: Bed) -> list[Block]:
+        present = [row for row in self.rows if results.has(self._cell(row, bed))]
+        summaries = {row: self._summaries(results, row, bed) for row in present}
+        best = {c: _best({row: summaries[row][c].mean for row in present}, BETTER[c]) for c in BETTER}
+        what = ("ours", "the paper's", "difference") if self.values.get(bed.data) else ("ours",)
+        cost = ("gradients", "forwards", "seconds")
+        heads = ("", *(what * len(BETTER)), *cost)
+        groups = (("", 1), *((ARROWS[c], len(what)) for c in BETTER), ("cost of an image", len(cost)))
+        rows = []
+        for row in present:
+            cells = [row]
+            for place, column in enumerate(BETTER):
+                cells += _cells(summaries[row][column], row in best[column], self._paper(row, bed, place))[: len(what)]
+            rows.append((*cells, *self._cost(results, row, bed)))
+        grid = Grid(heads, tuple(rows), bed.title, groups)
+        return [grid, Words(self._order(results, bed, present, summaries))]
+
+    def _summaries(self, results: Results, row: str, bed: Bed) -> dict[str, Summary]:
+        return {column: summarise(results.numbers(self._cell(row, bed), column)) for column in BETTER}
+
+    def _paper(self, row: str, bed: Bed, place: int) -> tuple[float, float | None] | None:
+        value = self.values.get(bed.data, {}).get(row)
+        return None if value is None else (value[2 * place], value[2 * place + 1])  # type: ignore[return-value]  # deletion and insertion are never None
+
+    def _cost(self, results: Results, row: str, bed: Bed) -> tuple[str, str, str]:
+        cell = self._cell(row, bed)
+        gradients, forwards = (fmean(results.numbers(cell, column)) for column in ("gradients", "forwards"))
+        seconds = results.seconds(cell)
+        return f"{gradients:,.0f}", f"{forwards:,.0f}", f"{fmean(seconds):.3g}" if seconds else "–"
+
+    def _order(self, results: Results, bed: Bed, present: Sequence[str], summaries: Mapping[str, Any]) -> str:
+        """How far the order of the rows is the paper's, and how many images it is about."""
+        known = [row for row in present if self._paper(row, bed, 0) is not None]
+        said = [_images(results, [self._cell(row, bed) for row in present])]
+        if len(known) > 2:
+            for place, column in enumerate(BETTER):
+                paper = [self._paper(row, bed, place)[0] for row in known]  # type: ignore[index]  # known ones have a value
+                tau = agreement(paper, [summaries[row][column].mean for row in known])
+                said.append(
+                    f"Order of the rows by {column} against the paper's: Kendall's τ {tau:+.2f}.".replace("-", "−")
+                )
+        return " ".join(said)
+
+    def _verdicts(self, results: Results, bed: Bed) -> list[Verdict]:
+        found = []
+        for effect in self.effects:
+            place = list(BETTER).index(effect.column)
+            a, b = self._paper(effect.a, bed, place), self._paper(effect.b, bed, place)
+            if a is None or b is None:
+                continue
+            cells = [self._cell(row, bed) for row in (effect.a, effect.b)]
+            if all(results.has(cell) for cell in cells):
+                first, second = (results.numbers(cell, effect.column) for cell in cells)
+                found.append(effect.verdict(a[0] - b[0], (first, second), bed.title))
+        return found
+
+
+def _cells(summary: Summary, best: bool, paper: tuple[float, float | None] | None) -> list[str]:
+    """Ours with deviation and interval, the paper's, and the difference of the two."""
+    mean = f"**{summary.mean:.3f}**" if best else f"{summary.mean:.3f}"
+    sure = f" ± {summary.sd:.2f} [{summary.low:.3f}, {summary.high:.3f}]" if summary.count > 1 else ""
+    ours = (mean + sure).replace("-", "−") if summary.count else "–"
+    if paper is None:
+        return [ours, "–", "–"]
+    value, deviation = paper
+    theirs = f"{value:.3f}" + (f" ± {deviation:.2f}" if deviation is not None else "")
+    difference = f"{summary.mean - value:+.3f}".replace("-", "−") if summary.count else "–"
+    return [ours, theirs.replace("-", "−"), difference]
+
+
+def _best(means: Mapping[str, float], better: str) -> set[str]:
+    known = {row: mean for row, mean in means.items() if not math.isnan(mean)}
+    goal = (min if better == "lower" else max)(known.values(), default=None)
+    return {row for row, mean in known.items() if mean == goal}
+
+
+def _images(results: Results, cells: Sequence[Cell]) -> str:
+    first = results.numbers(cells[0], "deletion")
+    without = sum(math.isnan(value) for value in first)
+    said = f"{len(first)} images"
+    return said + (f", {without} of them without a score above 0 and left out." if without else ".")

@@ -1,0 +1,31 @@
+"""Table 3: the upper bound η of IC, without momentum (READING, point 11)."""
+
+from __future__ import annotations
+
+from samp.methods import SAMP
+from samp_lab.effects import Effect
+from samp_lab.tables.metric_table import MetricTable
+
+TABLE3 = MetricTable(
+    name="table3",
+    title="Table 3: the upper bound η",
+    rows={f"1/{n}": SAMP(eta=1 / n) for n in (10, 50, 100, 200)},
+    beds=("imagenet/mobilenet_v2",),
+    values={
+        "imagenet": {
+            "1/10": (0.159, 0.121, 1.056, 0.185),
+            "1/50": (0.218, 0.133, 1.130, 0.168),
+            "1/100": (0.249, 0.142, 1.031, 0.155),
+            "1/200": (0.279, 0.147, 0.939, 0.159),
+        }
+    },
+    effects=(
+        Effect("1/50", "1/10", "deletion"),
+        Effect("1/100", "1/50", "deletion"),
+        Effect("1/200", "1/100", "deletion"),
+        Effect("1/50", "1/10", "insertion"),
+        Effect("1/100", "1/50", "insertion"),
+        Effect("1/200", "1/100", "insertion"),
+    ),
+    about="SAMP with IC and without momentum, as the rows shared with Table 2 show the paper's to be.",
+)

@@ -1,0 +1,31 @@
+"""Table 4: walking to the baseline, to the image, or both; IC at η ratio 0.1 without momentum (READING, point 11)."""
+
+from __future__ import annotations
+
+from samp.methods import SAMP
+from samp_lab.effects import Effect
+from samp_lab.setups import IMAGENET_NETS
+from samp_lab.tables.metric_table import MetricTable
+
+TABLE4 = MetricTable(
+    name="table4",
+    title="Table 4: the direction of the path",
+    rows={
+        "to x⁰": SAMP(eta=0.1, direction="to_baseline"),
+        "to x^T": SAMP(eta=0.1, direction="to_image"),
+        "both": SAMP(eta=0.1),
+    },
+    beds=tuple(f"imagenet/{net}" for net in IMAGENET_NETS),
+    values={
+        "imagenet": {
+            "to x⁰": (0.108, 0.107, 0.659, 0.171),
+            "to x^T": (0.199, 0.135, 1.330, 0.230),
+            "both": (0.159, 0.121, 1.056, 0.185),
+        }
+    },
+    effects=tuple(
+        Effect(a, b, column)
+        for a, b in (("to x⁰", "both"), ("to x^T", "both"), ("to x⁰", "to x^T"))
+        for column in ("deletion", "insertion")
+    ),
+)

@@ -1,0 +1,255 @@
+"""Table 7: μFidelity and seconds on MNIST, and the pointing game on photos with boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from samp.methods import Method
+from samp.metrics.statistics import Summary, summarise
+from samp_lab.claims import image_by_image
+from samp_lab.experiment import Sheet
+from samp_lab.measurements.base import Cell
+from samp_lab.measurements.paper_tables import SOURCES, Fidelity, Pointing, imagenet_classes_of
+from samp_lab.report.format import p_value
+from samp_lab.sections import SURE, Block, Grid, Section, State, Verdict, Verdicts, Words
+from samp_lab.setups import Bed
+from samp_lab.statistics import Estimate, Game, Tally, bootstrapped, mcnemar, tallied
+from samp_lab.store import Results
+from samp_lab.tables.time_table import TimeTable
+
+WITH_BOXES = ("coco", "voc")
+PHOTOS = 500  # at most: 100 would leave three maps to a class, and the paper played all of VOC2007's test photos
+PATHS = ("IG", "Blur IG", "Guided IG")
+METHODS: dict[str, str | Method] = {
+    "MWP": "mwp",
+    "SmoothGrad": "smoothgrad",
+    "RISE": "rise",
+    "IG": "ig",
+    "Blur IG": "blurig",
+    "Guided IG": "guidedig",
+    "SAMP": "samp",
+    "SAMP++": "samp++",
+    "CAM": "cam",
+    "Grad-CAM": "gradcam",
+}
+FIDELITY = {**METHODS, "random": "random"}
+POINTING = {"MWP": "mwp", "c-MWP": "cmwp", **METHODS, "random": "random"}
+FIDELITY_VALUES = {
+    "SmoothGrad": 0.327,
+    "RISE": 0.286,
+    "IG": 0.453,
+    "Blur IG": 0.292,
+    "Guided IG": 0.453,
+    "SAMP++": 0.461,
+}
+POINTING_VALUES = {"MWP": 76.90, "RISE": 87.33, "IG": 76.31, "Blur IG": 76.19, "Guided IG": 72.82, "SAMP++": 80.75}
+TIMES = TimeTable(
+    rows={**METHODS, "ApproShapley": "shapley"},
+    values={
+        "SmoothGrad": 0.204,
+        "RISE": 0.191,
+        "IG": 0.207,
+        "Blur IG": 0.205,
+        "Guided IG": 0.344,
+        "SAMP++": 0.235,
+        "ApproShapley": 14.390,
+    },
+    unit="SAMP++",
+    claims={"Guided IG": "faster", "ApproShapley": "faster", "CAM": "slower", "Grad-CAM": "slower"},
+)
+ABOUT_MNIST = (
+    "The paper gives no settings of μFidelity and cites Novello et al. (2022): 200 subsets of a fifth of a 9 × 9 "
+    "grid, black, Spearman's correlation. Beside it stands Bhatt et al.'s own definition: single pixels and Pearson's"
+    " correlation. Seconds depend on the machine, so the claims are about ratios within one run."
+)
+ABOUT_POINTING = (
+    "The paper played on VOC2007's test photos with a net of its own for VOC's classes. Here an ImageNet net stands "
+    "in: a class of objects is explained as the most likely of the ImageNet classes that it stands for in each photo,"
+    " and classes that stand for none (as person) are not played. The truth are boxes, cut as the net's view of the "
+    "photo is; the tolerance is 3 % of the photo's longer side, 15 pixels on VOC's. MWP loses most of its probability"
+    " in MobileNetV2."
+)
+
+
+@dataclass(frozen=True)
+class OtherMetrics:
+    """Beds with boxes play the pointing game; all others have μFidelity and seconds.
+
+    >>> from samp_lab.setups import bed
+    >>> [sorted({cell.kind for cell in TABLE7.cells([bed(name)])}) for name in ("mnist", "coco")]
+    [['fidelity', 'timed'], ['pointing']]
+    """
+
+    name: str
+    title: str
+    beds: tuple[str, ...]
+
+    def cells(self, beds: Sequence[Bed]) -> list[Cell]:
+        """All that is measured on these beds."""
+        return [cell for bed in beds for cell in self._cells(bed)]
+
+    def draw(self, sheet: Sheet) -> None:
+        """Tables have no figures."""
+
+    def section(self, results: Results, beds: Sequence[Bed], figures: Path) -> Section:
+        """For each bed its tables, then all verdicts."""
+        blocks: list[Block] = []
+        verdicts: list[Verdict] = []
+        for bed in beds:
+            if _has_boxes(bed):
+                blocks += _pointing_blocks(results, bed)
+                verdicts += _pointing_verdicts(results, bed)
+            else:
+                blocks += _fidelity_blocks(results, bed)
+                verdicts += _fidelity_verdicts(results, bed) + TIMES.verdicts(results, bed)
+        return Section(self.name, self.title, (*blocks, *([Verdicts(tuple(verdicts))] if verdicts else [])))
+
+    def _cells(self, bed: Bed) -> list[Cell]:
+        if _has_boxes(bed):
+            return [Pointing(bed, method, most=PHOTOS) for method in POINTING.values()]
+        return [*(Fidelity(bed, method) for method in FIDELITY.values()), *TIMES.cells(bed)]
+
+
+TABLE7 = OtherMetrics(
+    "table7",
+    "Table 7: μFidelity, pointing game and seconds",
+    ("mnist", "coco/mobilenet_v2", "voc/mobilenet_v2"),
+)
+
+
+def _has_boxes(bed: Bed) -> bool:
+    return bed.data.partition(":")[0] in WITH_BOXES  # also for half of a data set
+
+
+# ---- μFidelity and seconds ----
+
+
+def _fidelity_blocks(results: Results, bed: Bed) -> list[Block]:
+    present = {row: _fidelities(results, Fidelity(bed, FIDELITY[row])) for row in FIDELITY}
+    present = {row: found for row, found in present.items() if found}
+    grids = [grid for grid in (_fidelity_grid(present, bed), TIMES.grid(results, bed)) if grid]
+    return [Words(ABOUT_MNIST), *grids] if grids else []
+
+
+def _fidelity_grid(present: Mapping[str, Mapping[str, Summary]], bed: Bed) -> Grid | None:
+    if not present:
+        return None
+    best = {source: _highest({row: found[source].mean for row, found in present.items()}) for source in SOURCES}
+    paper = _fidelity_values(bed)
+    heads = ("", *("ours", "the paper's", "difference")[: 3 if paper else 1], "ours")
+    groups = (("", 1), ("μFidelity ↑", len(heads) - 2), ("μFidelity ↑ as Bhatt et al. define it", 1))
+    rows = []
+    for row, found in present.items():
+        beside = _beside(found["novello"], row == best["novello"], paper.get(row))
+        rows.append((row, *beside[: len(heads) - 2], _mean(found["bhatt"], row == best["bhatt"])))
+    count = max(found["novello"].count for found in present.values())
+    return Grid(heads, tuple(rows), f"{bed.title}, {count} images", groups)
+
+
+def _fidelity_values(bed: Bed) -> Mapping[str, float]:
+    return FIDELITY_VALUES if bed.data.partition(":")[0] == "mnist" else {}
+
+
+def _fidelities(results: Results, cell: Fidelity) -> dict[str, Summary]:
+    """By the source of the settings; nothing if the cell was not measured."""
+    return {source: summarise(results.numbers(cell, source)) for source in SOURCES} if results.has(cell) else {}
+
+
+def _fidelity_verdicts(results: Results, bed: Bed) -> list[Verdict]:
+    ours, found = Fidelity(bed, FIDELITY["SAMP++"]), []
+    for other, value in _fidelity_values(bed).items():
+        cell = Fidelity(bed, FIDELITY[other])
+        if other != "SAMP++" and results.has(ours) and results.has(cell):
+            difference = image_by_image(results.numbers(ours, "novello"), results.numbers(cell, "novello"))
+            claim, paper = f"SAMP++ better than {other}, μFidelity ↑", f"{FIDELITY_VALUES['SAMP++'] - value:+.3f}"
+            found.append(Verdict(claim, paper, str(difference), difference.state(+1), bed.title))
+    return found
+
+
+# ---- the pointing game ----
+
+
+def _pointing_blocks(results: Results, bed: Bed) -> list[Block]:
+    games = _games(results, bed)
+    if not games:
+        return []
+    counted = {row: tallied(game) for row, game in games.items()}
+    ours = {row: bootstrapped(tally.accuracy, len(tally.hits)) for row, tally in counted.items()}
+    best = _highest({row: estimate.value for row, estimate in ours.items()})
+    heads = ("", "ours", "the paper's", "difference", "difficult ones", "hits")
+    groups = (("", 1), ("mean accuracy of classes ↑, %", 4), ("", 1))
+    rows = tuple(
+        (row, *_accuracy(ours[row], row == best, POINTING_VALUES.get(row)), _difficult(games[row]), _hits(counted[row]))
+        for row in games
+    )
+    return [Words(ABOUT_POINTING), Grid(heads, rows, bed.title, groups), Words(_played(next(iter(games.values()))))]
+
+
+def _pointing_verdicts(results: Results, bed: Bed) -> list[Verdict]:
+    games = _games(results, bed)
+    others = [row for row in POINTING_VALUES if row != "RISE"]
+    pairs = [*(("RISE", row) for row in others), *(("SAMP++", row) for row in (*PATHS, "MWP"))]
+    return [_compared(a, b, games, bed) for a, b in pairs if a in games and b in games]
+
+
+def _compared(a: str, b: str, games: Mapping[str, Game], bed: Bed) -> Verdict:
+    first, second = tallied(games[a]), tallied(games[b])
+    ours = bootstrapped(lambda weights: first.accuracy(weights) - second.accuracy(weights), len(first.hits))
+    p, paper = mcnemar(first, second), POINTING_VALUES[a] - POINTING_VALUES[b]
+    said = f"{ours.shown('+.1f')} points, {p_value(p)}"
+    state: State = ours.state(+1) if p < SURE else "open"
+    return Verdict(f"{a} better than {b}, pointing ↑", f"{paper:+.1f} points", said, state, bed.title)
+
+
+def _games(results: Results, bed: Bed) -> dict[str, Game]:
+    cells = {row: Pointing(bed, method, most=PHOTOS) for row, method in POINTING.items()}
+    return {row: results.found(cell)["numbers"]["game"] for row, cell in cells.items() if results.has(cell)}
+
+
+def _difficult(game: Game) -> str:
+    tally = tallied(game, difficult=True)
+    return f"{bootstrapped(tally.accuracy, len(tally.hits)).value:.1f} of {tally.played.sum():.0f}"
+
+
+def _hits(tally: Tally) -> str:
+    return f"{tally.hits.sum():.0f} of {tally.played.sum():.0f}"
+
+
+def _played(game: Game) -> str:
+    """What was played, the same for all rows."""
+    tally, broken = tallied(game), sum(one is None for one in game)
+    photos = int((tally.played.sum(1) > 0).sum())
+    said = (
+        f"{tally.played.sum():.0f} maps of {photos} out of {len(game)} photos, for {len(tally.classes)} classes; "
+        f"{len(imagenet_classes_of())} names in COCO and VOC stand for ImageNet classes."
+    )
+    return said + (f" The boxes of {broken} photos could not be read." if broken else "")
+
+
+# ---- cells of tables ----
+
+
+def _highest(means: Mapping[str, float]) -> str:
+    return max((row for row, mean in means.items() if mean == mean), key=lambda row: means[row], default="")
+
+
+def _mean(found: Summary, best: bool) -> str:
+    mean = f"**{found.mean:.3f}**" if best else f"{found.mean:.3f}"
+    return f"{mean} ± {found.sd:.2f} [{found.low:.3f}, {found.high:.3f}]".replace("-", "−")
+
+
+def _beside(found: Summary, best: bool, paper: float | None) -> tuple[str, str, str]:
+    """Ours, the paper's, and the difference."""
+    if paper is None:
+        return _mean(found, best), "–", "–"
+    return _mean(found, best), f"{paper:.3f}", f"{found.mean - paper:+.3f}".replace("-", "−")
+
+
+def _accuracy(ours: Estimate, best: bool, paper: float | None) -> tuple[str, str, str]:
+    value, space, interval = ours.shown(".1f").partition(" ")
+    bold = f"**{value}**{space}{interval}" if best else f"{value}{space}{interval}"
+    if paper is None:
+        return bold, "–", "–"
+    return bold, f"{paper:.1f}", f"{ours.value - paper:+.1f}".replace("-", "−")

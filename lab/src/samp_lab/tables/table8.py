@@ -1,0 +1,91 @@
+"""Table 8: SAMP++ beside the Shapley methods on MNIST, in Deletion, Insertion and seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from samp.methods import Method
+from samp_lab.effects import Effect
+from samp_lab.experiment import Sheet
+from samp_lab.measurements.base import Cell
+from samp_lab.sections import Section, Verdicts
+from samp_lab.setups import Bed
+from samp_lab.store import Results
+from samp_lab.tables.metric_table import MetricTable
+from samp_lab.tables.time_table import TimeTable
+
+ROWS: dict[str, str | Method] = {"ApproShapley": "shapley", "Deep SHAP": "deepshap", "SAMP++": "samp++"}
+METRICS = MetricTable(
+    name="table8",
+    title="Table 8: the Shapley methods",
+    rows=ROWS,
+    beds=("mnist",),
+    values={
+        "mnist": {
+            "ApproShapley": (0.014, None, 0.808, None),
+            "Deep SHAP": (0.029, None, 0.955, None),
+            "SAMP++": (-0.137, None, 1.050, None),
+        }
+    },
+    effects=tuple(
+        Effect("SAMP++", other, column)
+        for other in ("ApproShapley", "Deep SHAP")
+        for column in ("deletion", "insertion")
+    ),
+    about=(
+        "ApproShapley draws 25 orders of the 784 pixels from black, 19,603 forwards an image; the paper does not say "
+        "how many it drew. Deep SHAP is DeepLIFT averaged over black, white, uniform and Gaussian noise; the paper "
+        "does not say what it averaged over. The seconds of the first table are of images in batches."
+    ),
+)
+TIMES = TimeTable(
+    rows=ROWS,
+    values={"ApproShapley": 14.390, "Deep SHAP": 0.748, "SAMP++": 0.235},
+    unit="SAMP++",
+    claims={"ApproShapley": "faster", "Deep SHAP": "faster"},
+)
+
+
+@dataclass(frozen=True)
+class ShapleyTable:
+    """A table of Deletion and Insertion and one of seconds.
+
+    >>> from samp_lab.setups import bed
+    >>> [cell.kind for cell in TABLE8.cells([bed("mnist")])]
+    ['judged', 'judged', 'judged', 'timed', 'timed', 'timed']
+    """
+
+    metrics: MetricTable
+    times: TimeTable
+
+    @property
+    def name(self) -> str:
+        return self.metrics.name
+
+    @property
+    def title(self) -> str:
+        return self.metrics.title
+
+    @property
+    def beds(self) -> tuple[str, ...]:
+        return self.metrics.beds
+
+    def cells(self, beds: Sequence[Bed]) -> list[Cell]:
+        """Every row judged, and every row timed."""
+        return [*self.metrics.cells(beds), *(cell for bed in beds for cell in self.times.cells(bed))]
+
+    def draw(self, sheet: Sheet) -> None:
+        """Tables have no figures."""
+
+    def section(self, results: Results, beds: Sequence[Bed], figures: Path) -> Section:
+        """The tables of each bed, then the verdicts of both."""
+        judged = self.metrics.section(results, beds, figures)
+        grids = [grid for bed in beds if (grid := self.times.grid(results, bed))]
+        verdicts = (*judged.verdicts, *(one for bed in beds for one in self.times.verdicts(results, bed)))
+        blocks = [block for block in judged.blocks if not isinstance(block, Verdicts)]
+        return Section(self.name, self.title, (*blocks, *grids, *([Verdicts(verdicts)] if verdicts else [])))
+
+
+TABLE8 = ShapleyTable(METRICS, TIMES)

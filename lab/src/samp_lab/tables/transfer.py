@@ -1,0 +1,139 @@
+"""Transfer: maps found on one net, judged by another, to see that they are not merely adversarial to their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from samp.methods import Method, SAMPPlusPlus
+from samp.metrics.statistics import summarise
+from samp_lab.claims import Difference, image_by_image
+from samp_lab.experiment import Sheet
+from samp_lab.measurements.base import Cell
+from samp_lab.measurements.path_orders import Transferred
+from samp_lab.sections import Block, Grid, Section, State, Verdict, Verdicts, Words
+from samp_lab.setups import IMAGENET_NETS, NET_TITLES, Bed
+from samp_lab.store import Results
+
+MARGIN = -0.03
+ABOUT = (
+    "Insertion − Deletion by the judge's score of the class that the map explains, which is the one its own net "
+    "predicts. Photos whose score by the judge is not above 0 cannot be normalised and are left out. All nets see the "
+    "same 224 × 224 pixels, each as it was trained to."
+)
+
+
+def judges_of(bed: Bed) -> tuple[str, ...]:
+    """The other nets that know the same classes from the same pixels.
+
+    >>> from samp_lab.setups import bed
+    >>> judges_of(bed("imagenet")), judges_of(bed("mnist"))
+    (('efficientnet_lite0', 'squeezenet1_1'), ())
+    """
+    return tuple(net for net in IMAGENET_NETS if net != bed.net) if bed.net in IMAGENET_NETS else ()
+
+
+@dataclass(frozen=True)
+class TransferTable:
+    """Methods' maps of each bed's net, judged by the others; the champion may lose at most `margin` on the rival.
+
+    >>> from samp_lab.setups import bed
+    >>> sorted({cell.judge for cell in TRANSFER.cells([bed("imagenet/squeezenet1_1")])})
+    ['efficientnet_lite0', 'mobilenet_v2']
+    """
+
+    name: str
+    title: str
+    rows: Mapping[str, str | Method]
+    beds: tuple[str, ...]
+    champion: str
+    rival: str
+    margin: float = MARGIN
+    about: str = ABOUT
+
+    def cells(self, beds: Sequence[Bed]) -> list[Cell]:
+        """Every row on every bed by every judge."""
+        return [self.cell(bed, row, judge) for bed in beds for judge in judges_of(bed) for row in self.rows]
+
+    def draw(self, sheet: Sheet) -> None:
+        """Tables have no figures."""
+
+    def section(self, results: Results, beds: Sequence[Bed], figures: Path) -> Section:
+        """For each bed a table with a column for each judge, then what is claimed of the champion."""
+        blocks: list[Block] = [Words(self.about)]
+        verdicts: list[Verdict] = []
+        for bed in beds:
+            judges = [judge for judge in judges_of(bed) if self._present(results, bed, judge)]
+            if judges:
+                blocks.append(self._grid(results, bed, judges))
+                verdicts += [found for judge in judges if (found := self._claim(results, bed, judge))]
+        claims = [Verdicts(tuple(verdicts), "What is claimed, and whether it holds")] if verdicts else []
+        return Section(self.name, self.title, (*blocks, *claims) if len(blocks) > 1 else ())
+
+    def cell(self, bed: Bed, row: str, judge: str) -> Transferred:
+        """The cell of this row and judge."""
+        return Transferred(bed, self.rows[row], judge)
+
+    def _present(self, results: Results, bed: Bed, judge: str) -> list[str]:
+        return [row for row in self.rows if results.has(self.cell(bed, row, judge))]
+
+    def _numbers(self, results: Results, bed: Bed, row: str, judge: str) -> list[float]:
+        return results.numbers(self.cell(bed, row, judge), "difference")
+
+    def _grid(self, results: Results, bed: Bed, judges: Sequence[str]) -> Grid:
+        columns = [self._column(results, bed, judge) for judge in judges]
+        rows = [(row, *(cell for column in columns for cell in column[row])) for row in self.rows]
+        heads = ("", *("insertion − deletion ↑", f"less {self.rival}", "photos") * len(judges))
+        groups = (("", 1), *((f"judged by {NET_TITLES.get(judge, judge)}", 3) for judge in judges))
+        return Grid(heads, tuple(rows), f"Maps of {bed.title}", groups)
+
+    def _column(self, results: Results, bed: Bed, judge: str) -> dict[str, tuple[str, str, str]]:
+        present = self._present(results, bed, judge)
+        numbers = {row: self._numbers(results, bed, row, judge) for row in present}
+        summaries = {row: summarise(values) for row, values in numbers.items()}
+        best = max(present, key=lambda row: summaries[row].mean)
+        found = dict.fromkeys(self.rows, ("–", "–", "–"))
+        for row, summary in summaries.items():
+            mean = f"**{summary.mean:.3f}**" if row == best else f"{summary.mean:.3f}"
+            sure = f" [{summary.low:.3f}, {summary.high:.3f}]"
+            compared = row != self.rival and self.rival in numbers
+            less = _shown(image_by_image(numbers[row], numbers[self.rival])) if compared else "–"
+            found[row] = ((mean + sure).replace("-", "−"), less, f"{summary.count}")
+        return found
+
+    def _claim(self, results: Results, bed: Bed, judge: str) -> Verdict | None:
+        pair = [row for row in (self.champion, self.rival) if row in self._present(results, bed, judge)]
+        if len(pair) < 2:
+            return None
+        found = image_by_image(*(self._numbers(results, bed, row, judge) for row in pair))
+        margin = f"{self.margin:g}".replace("-", "−")
+        claim = f"{self.champion} less {self.rival} is above {margin}, judged by {NET_TITLES.get(judge, judge)}"
+        return Verdict(claim, "–", str(found), self._state(found), bed.title)
+
+    def _state(self, found: Difference) -> State:
+        """By the whole interval; without one it is open."""
+        if found.low > self.margin:
+            return "holds"
+        return "fails" if found.high < self.margin else "open"
+
+
+def _shown(found: Difference) -> str:
+    return f"{found.value:+.3f} [{found.low:+.3f}, {found.high:+.3f}]".replace("-", "−")
+
+
+TRANSFER = TransferTable(
+    name="transfer",
+    title="Maps judged by another net",
+    rows={
+        "coupled": "coupled",
+        "SAMP++": "samp++",
+        "SAMP++, η 0.02": SAMPPlusPlus(eta=0.02),
+        "SAMP": "samp",
+        "IG": "ig",
+        "Grad-CAM": "gradcam",
+    },
+    beds=tuple(f"imagenet:even/{net}" for net in IMAGENET_NETS),
+    champion="coupled",
+    rival="SAMP++",
+)

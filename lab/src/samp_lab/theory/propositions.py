@@ -1,0 +1,235 @@
+"""Prop. 1 and 2 in numbers: Brownian allocations as simulated, and the credits of real nets along random orders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from samp.attribution import DIRECTIONS, Direction
+from samp.metrics.intervals import Floats
+from samp.metrics.statistics import summarise
+from samp_lab.experiment import Sheet
+from samp_lab.figures.setup_figure import picture
+from samp_lab.measurements.base import Cell
+from samp_lab.measurements.path_orders import Cut, Shuffled, Squares
+from samp_lab.sections import Block, Grid, Section, State, Verdict, Verdicts, Words
+from samp_lab.setups import Bed
+from samp_lab.statistics import Estimate, Statistic, bootstrapped
+from samp_lab.store import Results
+from samp_lab.theory.allocation import bridge
+
+if TYPE_CHECKING:
+    from samp_lab.figures.pages import Swept
+
+SIGMA, TOTAL = 1.0, 3.0  # of the simulation
+SIZES = (4, 16, 64)
+WORDS: dict[Direction, str] = {"to_baseline": "image to black", "to_image": "blurred to image"}
+ABOUT = (
+    "Ass. 1 takes the credits of a path for steps of a Brownian motion. Given their sum C, each then has mean C/d and "
+    "variance σ(1 − 1/d), any two have covariance −σ/d (Prop. 1), which vanishes for large d (Prop. 2), and the "
+    "expected score along a random path is a straight line. That follows from Ass. 1, as the simulation shows; whether "
+    "a net's credits are like that is another question. Below, groups of a net's pixels move in random orders. That "
+    "the covariances of all pairs of moves average to −σ/d is no finding: credits that sum to a constant cannot do "
+    "otherwise. What can fail is that all moves, all pairs and all groups are alike, and Gaussian."
+)
+
+
+@dataclass(frozen=True)
+class Theory:
+    """What Ass. 1 implies, simulated and measured on random orders of a bed's groups.
+
+    >>> from samp_lab.setups import bed
+    >>> [cell.kind for cell in THEORY.cells([bed("mnist")])]
+    ['shuffled']
+    """
+
+    name: str
+    title: str
+    beds: tuple[str, ...]
+    cut: Cut
+    about: str = ABOUT
+
+    def cells(self, beds: Sequence[Bed]) -> list[Cell]:
+        """One for each bed."""
+        return [Shuffled(bed, self.cut) for bed in beds]
+
+    def draw(self, sheet: Sheet) -> None:
+        """The expected score of each bed and direction beside the straight line."""
+        from samp_lab.figures.line_panels import Look, panel_page
+
+        there = [bed for bed in sheet.beds if sheet.results.has(Shuffled(bed, self.cut))]
+        if there:
+            lines = {bed.title: [self._line(sheet.results, bed, d) for d in DIRECTIONS] for bed in there}
+            look = Look("share of the groups moved", "share of the change", against=((0.0, 0.0), (1.0, 1.0)))
+            caption = "Mean over images and random orders, with 95 % intervals over images; dotted: Prop. 1."
+            sheet.save(panel_page(lines, look, [caption]), self.name)
+
+    def section(self, results: Results, beds: Sequence[Bed], figures: Path) -> Section:
+        """The simulation, the figure, a table for all beds, and what of Ass. 1 holds on them."""
+        there = [bed for bed in beds if results.has(Shuffled(bed, self.cut))]
+        if not there:
+            return Section(self.name, self.title, ())
+        blocks: list[Block] = [Words(self.about), simulated()]
+        blocks += picture(figures, self.name, "The expected score along random orders of the groups.")
+        asked = [(bed, d) for bed in there for d in DIRECTIONS]
+        measured = {(bed, d): self._measured(results, bed, d) for bed, d in asked}
+        blocks.append(_grid(measured))
+        rows = tuple(_verdict(bed, d, claim, found[claim]) for (bed, d), found in measured.items() for claim in found)
+        return Section(self.name, self.title, (*blocks, Words(_plainly(rows)), Verdicts(rows)))
+
+    def _measured(self, results: Results, bed: Bed, direction: Direction) -> dict[Claim, Estimate]:
+        """What each claim is judged by."""
+        columns = results.found(Shuffled(bed, self.cut))["numbers"]
+        curves, spread = (np.array(columns[f"{name} {direction}"], np.float64) for name in ("curve", "spread"))
+        return {
+            LINEAR: bootstrapped(farthest(curves), len(curves)),
+            FIT: bootstrapped(fit(curves), len(curves)),
+            STEADY: bootstrapped(late_by_early(spread), len(spread)),
+            PAIRS: _mean(results.numbers(Shuffled(bed, self.cut), f"neighbours {direction}"), spread.shape[1]),
+            GAUSSIAN: _mean(results.numbers(Shuffled(bed, self.cut), f"kurtosis {direction}")),
+            ALIKE: _mean(results.numbers(Shuffled(bed, self.cut), f"identity {direction}")),
+        }
+
+    def _line(self, results: Results, bed: Bed, direction: Direction) -> Swept:
+        from samp_lab.figures.pages import Swept
+
+        curves = np.array(results.found(Shuffled(bed, self.cut))["numbers"][f"curve {direction}"], np.float64)
+        points = [bootstrapped(share_at(curves, place), len(curves)) for place in range(curves.shape[1])]
+        means, lows, highs = ([getattr(one, name) for one in points] for name in ("value", "low", "high"))
+        return Swept(WORDS[direction], np.linspace(0, 1, len(points)).tolist(), means, lows, highs)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What Ass. 1 says, and from where to where a number may lie that we still call the same."""
+
+    text: str
+    head: str
+    theory: str
+    least: float
+    most: float
+
+    def state(self, found: Estimate) -> State:
+        """Whether the number's interval lies within the bounds, outside, or across one.
+
+        >>> [LINEAR.state(Estimate(0.1, *ends)) for ends in ((0.01, 0.02), (0.05, 0.2), (0.2, 0.3))]
+        ['holds', 'open', 'fails']
+        """
+        if self.least <= found.low and found.high <= self.most:
+            return "holds"
+        return "fails" if found.low > self.most or found.high < self.least else "open"
+
+
+LINEAR = Claim("the expected score is a straight line", "farthest from the line", "0 (we say: below 0.1)", -np.inf, 0.1)
+FIT = Claim("a straight line fits the expected score", "R² of the line", "1 (we say: above 0.95)", 0.95, np.inf)
+STEADY = Claim("late moves vary as early ones", "variance, last third by first", "1 (we say: 0.8 to 1.25)", 0.8, 1.25)
+PAIRS = Claim(
+    "neighbouring moves covary by −σ/d", "neighbours' correlation less −1/(d−1)", "0 (we say: ± 0.02)", -0.02, 0.02
+)
+GAUSSIAN = Claim("credits are Gaussian", "excess kurtosis", "0 (we say: ± 0.5)", -0.5, 0.5)
+ALIKE = Claim("all groups are alike", "variance that goes with the group", "0 (we say: below 0.1)", -np.inf, 0.1)
+CLAIMS = (LINEAR, FIT, STEADY, PAIRS, GAUSSIAN, ALIKE)
+
+
+def farthest(curves: Floats) -> Statistic:
+    """How far the mean curve (of n curves n d+1 from 0 on) is from the straight line at most, as a share of its change.
+
+    >>> float(farthest(np.array([[0.0, 1.0, 4.0]]))(np.ones((1, 1)))[0])
+    0.25
+    """
+    line = np.linspace(0, 1, curves.shape[1])
+    return lambda weights: np.abs(weights @ curves / (weights @ curves[:, -1:]) - line).max(1)
+
+
+def fit(curves: Floats) -> Statistic:
+    """R²: the share of the mean curve's variation that the straight line between its ends accounts for.
+
+    >>> float(fit(np.array([[0.0, 2.0, 4.0], [0.0, 0.0, 4.0]]))(np.array([[1.0, 0.0], [1.0, 1.0]])).round(3)[1])
+    0.885
+    """
+    line = np.linspace(0, 1, curves.shape[1])
+
+    def statistic(weights: Floats) -> Floats:
+        shares = weights @ curves / (weights @ curves[:, -1:])
+        missed = ((shares - line) ** 2).sum(1)
+        return np.asarray(1 - missed / ((shares - shares.mean(1, keepdims=True)) ** 2).sum(1), np.float64)
+
+    return statistic
+
+
+def share_at(curves: Floats, place: int) -> Statistic:
+    """The mean curve at one place, as a share of its change.
+
+    >>> float(share_at(np.array([[0.0, 1.0, 4.0]]), 1)(np.ones((1, 1)))[0])
+    0.25
+    """
+    return lambda weights: (weights @ curves[:, place]) / (weights @ curves[:, -1])
+
+
+def late_by_early(spread: Floats) -> Statistic:
+    """The variance of the last third of moves by that of the first, over all images (n d).
+
+    >>> float(late_by_early(np.array([[1.0, 5.0, 2.0]]))(np.ones((1, 1)))[0])
+    2.0
+    """
+    third = spread.shape[1] // 3
+    return lambda weights: (weights @ spread[:, -third:].sum(1)) / (weights @ spread[:, :third].sum(1))
+
+
+def simulated() -> Grid:
+    """Moments of Brownian allocations given their sum, beside those of Prop. 1."""
+    rows = []
+    for groups in SIZES:
+        found = bridge(groups, SIGMA, TOTAL)
+        theory = (TOTAL / groups, SIGMA * (1 - 1 / groups), -SIGMA / groups)
+        moments = (found.mean, found.variance, found.covariance)
+        cells = [
+            cell
+            for (value, half), says in zip(moments, theory, strict=True)
+            for cell in (f"{value:.4f} ± {half:.4f}".replace("-", "−"), f"{says:.4f}".replace("-", "−"))
+        ]
+        rows.append((f"d = {groups}", *cells, f"{found.kept:,}"))
+    heads = ("", *("simulated", "Prop. 1") * 3, "paths kept")
+    groups_of_heads = (("", 1), ("mean of a credit", 2), ("its variance", 2), ("covariance of two", 2), ("", 1))
+    title = f"Brownian motions with σ = {SIGMA:g} that end near C = {TOTAL:g}; ± is a 95 % interval"
+    return Grid(heads, tuple(rows), title, groups_of_heads)
+
+
+def _grid(measured: dict[tuple[Bed, Direction], dict[Claim, Estimate]]) -> Grid:
+    rows = [
+        (f"{bed.title}: {WORDS[d]}", *(found[claim].shown(".2f") for claim in CLAIMS))
+        for (bed, d), found in measured.items()
+    ]
+    says = ("Ass. 1", *(claim.theory.partition(" ")[0] for claim in CLAIMS))
+    return Grid(("", *(claim.head for claim in CLAIMS)), (*rows, says), "Real nets, groups in random orders")
+
+
+def _verdict(bed: Bed, direction: Direction, claim: Claim, found: Estimate) -> Verdict:
+    where = f"{bed.title}: {WORDS[direction]}"
+    return Verdict(claim.text, claim.theory, found.shown(".2f"), claim.state(found), where)
+
+
+def _plainly(verdicts: Sequence[Verdict]) -> str:
+    """Which claims fail, and where."""
+    failed = {v.claim: [w.bed for w in verdicts if w.claim == v.claim and w.state == "fails"] for v in verdicts}
+    said = [f"that {claim} ({'; '.join(where)})" for claim, where in failed.items() if where]
+    return f"What fails on these nets: {', '.join(said)}." if said else "Nothing of it fails on these nets."
+
+
+def _mean(values: Sequence[float], groups: int | None = None) -> Estimate:
+    """The mean over images; of correlations, less what they are by Prop. 1."""
+    less = 0.0 if groups is None else -1 / (groups - 1)
+    found = summarise(values)
+    return Estimate(found.mean - less, found.low - less, found.high - less)
+
+
+THEORY = Theory(
+    name="theory",
+    title="Prop. 1 and 2 in numbers",
+    beds=("mnist:even", "cifar10:even", "imagenet:even/mobilenet_v2"),
+    cut=Squares(7),
+)

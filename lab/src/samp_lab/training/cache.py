@@ -1,0 +1,171 @@
+"""Trained nets by their recipe: read from a folder where they are there, trained and kept where they are not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from samp.lookup import look_up
+from samp.models.classifier import Classifier
+from samp.models.five_layer import CIFAR10, MNIST, FiveLayerCNN
+from samp_lab.training.batches import Arrays
+from samp_lab.training.fine_tuning import fine_tune, with_head
+from samp_lab.training.loop import Progress, checked, train
+from samp_lab.training.mosaic_arrays import mosaic_arrays
+from samp_lab.training.outcome import Trained, read, save
+from samp_lab.training.recipes import RECIPES, Head, Recipe
+
+DIGITS = tuple(map(str, range(10)))
+OBJECTS = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+# how the five-layer nets of each data set are called and fed
+FED = {"mnist": ("MNIST", 28, "grey"), "cifar10": ("CIFAR-10", 32, "rgb"), "mosaic": ("MNIST mosaic", 56, "grey")}
+CLASSES = {"mnist": DIGITS, "cifar10": OBJECTS, "mosaic": DIGITS}
+
+
+def weights_of(
+    recipe: Recipe,
+    data: str | os.PathLike[str],
+    cache: str | os.PathLike[str],
+    device: str | torch.device = "cpu",
+    progress: Progress | None = None,
+) -> Trained:
+    """The recipe's weights from the folder `cache`, trained on what lies in the folder `data` if they are not there.
+
+    A file there that is damaged, or of another recipe, gets a sentence and stays.
+    """
+    return kept(recipe, cache, lambda: _made(recipe, data, device, progress))
+
+
+def kept(recipe: Recipe, cache: str | os.PathLike[str], make: Callable[[], Trained]) -> Trained:
+    """The recipe's weights from the folder `cache`, or what `make` gives, which is then kept there whole.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> made = Trained(RECIPES["mnist-slim"], {"bias": torch.ones(1)}, 0.99, 1.0, (), 60.0)
+    >>> with TemporaryDirectory() as folder:
+    ...     first = kept(made.recipe, folder, lambda: made)
+    ...     kept(made.recipe, folder, make=lambda: 1 / 0).sha256 == made.sha256
+    True
+    """
+    path = cache_file(recipe, cache)
+    if path.exists():
+        return read(path, recipe)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    made = make()
+    save(made, path)
+    return made
+
+
+def trained(
+    name: str,
+    data: str | os.PathLike[str],
+    cache: str | os.PathLike[str],
+    device: str | torch.device = "cpu",
+    seed: int = 0,
+) -> Classifier:
+    """The net of the recipe of this name under this seed, from the cache or trained now: see `weights_of`."""
+    return classifier_of(weights_of(named(name, seed), data, cache, device), device)
+
+
+def named(name: str, seed: int = 0) -> Recipe:
+    """The recipe of this name under this seed, or a sentence with the known ones.
+
+    >>> named("mnist-slim", seed=3).seed
+    3
+    """
+    return replace(look_up(name, RECIPES, "recipe"), seed=seed)
+
+
+def cache_file(recipe: Recipe, cache: str | os.PathLike[str]) -> Path:
+    """Where the weights of this recipe lie: its data set, then the beginning of the SHA-256 of its JSON.
+
+    >>> cache_file(RECIPES["mnist-slim"], "nets").name == f"mnist-{RECIPES['mnist-slim'].key[:20]}.safetensors"
+    True
+    """
+    return Path(cache) / f"{recipe.data}-{recipe.key[:20]}.safetensors"
+
+
+def train_and_save(
+    name: str,
+    data: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    device: str | torch.device = "cpu",
+    *,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Trained:
+    """Train the recipe of this name under this seed, and write the weights to a safetensors file.
+
+    `train_and_save("mnist-slim", data, "mnist_slim.safetensors")` made the weights that come with samp.
+    """
+    recipe, path = named(name, seed), Path(out)
+    if not path.parent.is_dir() or path.is_dir():  # said before minutes of training, not after
+        raise FileNotFoundError(f"{path} is not a file in a folder that is there: make the folder, or name another.")
+    made = _made(recipe, data, device, progress)
+    save(made, path)
+    return made
+
+
+def classifier_of(made: Trained, device: str | torch.device = "cpu") -> Classifier:
+    """The trained net on the device, with how it is fed: plain pixels for the five-layer CNNs.
+
+    >>> net = FiveLayerCNN(RECIPES["cifar10-slim"].net)
+    >>> objects = classifier_of(Trained(RECIPES["cifar10-slim"], net.state_dict(), 0.5, 0.6, (), 30.0, 1000, OBJECTS))
+    >>> objects.name, objects.label(3), objects.size
+    ('CIFAR-10 slim five-layer CNN', 'cat', 32)
+    """
+    recipe = made.recipe
+    if isinstance(recipe.net, Head):
+        base = _base(recipe.net, device)
+        return with_head(base, made.state, made.classes, f"{base.name}, head fine-tuned on {recipe.data}")
+    with torch.device("meta"):
+        net = FiveLayerCNN(recipe.net)
+    try:
+        net.load_state_dict(dict(made.state), assign=True)
+    except RuntimeError as error:
+        raise ValueError(f"these are not the weights of the net {recipe.net}: train it again.") from error
+    data, size, channels = look_up(recipe.data, FED, "data set of a five-layer CNN")
+    name = f"{data} {'' if recipe.net in (MNIST, CIFAR10) else 'slim '}five-layer CNN"
+    return Classifier(net.eval().to(device), name, size, 0.0, 1.0, made.classes, channels, margin=None)
+
+
+def arrays_of(recipe: Recipe, data: str | os.PathLike[str]) -> Arrays:
+    """What the recipe trains and tests on, from the folder `data`."""
+    from samp_lab.datasets import arrays
+
+    source = "mnist" if recipe.data == "mosaic" else recipe.data
+    whole = Arrays(*arrays(f"{source}-train", data), *arrays(source, data))
+    return mosaic_arrays(whole, recipe.images, recipe.seed) if recipe.data == "mosaic" else whole
+
+
+def _made(
+    recipe: Recipe, data: str | os.PathLike[str], device: str | torch.device, progress: Progress | None
+) -> Trained:
+    if isinstance(recipe.net, Head):
+        return _fine_tuned(recipe, data, device, progress)
+    return replace(train(recipe, arrays_of(recipe, data), device, progress), classes=CLASSES[recipe.data])
+
+
+def _fine_tuned(
+    recipe: Recipe, data: str | os.PathLike[str], device: str | torch.device, progress: Progress | None
+) -> Trained:
+    from samp_lab.datasets import open_dataset
+
+    if not isinstance(recipe.net, Head):
+        raise TypeError(f"fine-tuning takes a recipe of a head, not of {recipe.net}.")
+    images = open_dataset(recipe.data, data)
+    labels = [label for label in images.labels if label is not None]
+    pictures = [entry.picture() for entry in images]
+    made = fine_tune(_base(recipe.net, device), pictures, labels, recipe, progress)
+    return replace(made, classes=images.classes)
+
+
+def _base(head: Head, device: str | torch.device) -> Classifier:
+    """The net that the head belongs to."""
+    from samp.models import load
+
+    base = load(head.net)
+    return replace(base, net=base.net.to(checked(device)))

@@ -1,0 +1,76 @@
+"""The numbers of a whole run as arrays: a million rows are some tens of megabytes, where as rows they are gigabytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from samp.batch.tables import COLUMNS, WORDS, Row
+
+Array = np.ndarray[Any, Any]
+NUMBERS = tuple(name for name, kind in COLUMNS.items() if kind != WORDS)
+READ = (*NUMBERS, "label", "error")
+"""All but the ids, which are most of a file and wanted of few rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """One value for each row of a run, shard after shard; NaN is what a row does not say.
+
+    >>> rows = [{"id": "a", "target": 1, "label": "cat", "score": 0.5}, {"id": "b", "error": "no photo"}]
+    >>> columns = Columns.of_rows(rows)
+    >>> columns["score"], columns.failed, columns.labels
+    (array([0.5, nan]), array([False,  True]), {1: 'cat'})
+    """
+
+    numbers: Mapping[str, Array]
+    failed: Array
+    labels: Mapping[int, str]
+    """The name of each class that was explained."""
+    shards: Sequence[int]
+    ends: Array
+    """How many rows there are up to the end of each shard."""
+
+    def __getitem__(self, name: str) -> Array:
+        return self.numbers[name]
+
+    def __len__(self) -> int:
+        return len(self.failed)
+
+    @property
+    def explained(self) -> int:
+        """Rows that did not fail."""
+        return len(self) - int(self.failed.sum())
+
+    def where(self, position: int) -> tuple[int, int]:
+        """The shard of this row, and its place in there.
+
+        >>> Columns.of([(3, {name: [0.0] for name in READ}), (7, {name: [0.0, 1.0] for name in READ})]).where(2)
+        (7, 1)
+        """
+        nth = int(np.searchsorted(self.ends, position, side="right"))
+        return self.shards[nth], position - (int(self.ends[nth - 1]) if nth else 0)
+
+    @classmethod
+    def of(cls, parts: Iterable[tuple[int, Mapping[str, Sequence[Any]]]]) -> Columns:
+        """Of shards, each by its number: the columns `READ`, with None or NaN for what is not known."""
+        numbers: dict[str, list[Array]] = {name: [np.empty(0)] for name in NUMBERS}
+        failed, labels, shards = [np.empty(0, bool)], dict[int, str](), []
+        for shard, part in parts:
+            shards.append(shard)
+            for name in NUMBERS:
+                numbers[name].append(np.asarray(part[name], dtype=float))
+            failed.append(np.array([error is not None for error in part["error"]], dtype=bool))
+            classes, firsts = np.unique(numbers["target"][-1], return_index=True)
+            labels |= {int(c): part["label"][i] for c, i in zip(classes, firsts, strict=True) if not np.isnan(c)}
+        ends = np.cumsum([len(some) for some in failed[1:]], dtype=np.int64)
+        whole = {name: np.concatenate(some) for name, some in numbers.items()}
+        return cls(whole, np.concatenate(failed), labels, shards, ends)
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[Row]) -> Columns:
+        """The same of rows that are in memory."""
+        return cls.of([(0, {name: [row.get(name) for row in rows] for name in READ})])

@@ -1,0 +1,110 @@
+"""What a manifest may say. It is data that a disk may have harmed or anybody written: each word is checked before it is
+used, so that nothing behind has to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from samp.batch.tables import FORMS
+
+Check = Callable[[Any], bool]
+
+
+def check_manifest(said: Any) -> None:
+    """Raise ValueError, with the name of the first part that is missing or of another kind.
+
+    >>> check_manifest({"settings": {"method": 3}})
+    Traceback (most recent call last):
+    ValueError: its settings, method is 3
+    """
+    _check_parts(
+        {"settings": lambda value: _check_parts(SETTINGS, value, OPTIONAL, "settings"), "about": _is_about}, said
+    )
+
+
+def _check_parts(
+    parts: Mapping[str, Check], said: Any, optional: Mapping[str, Check] | None = None, name: str = ""
+) -> bool:
+    if not isinstance(said, dict):
+        raise ValueError(f"its {name or 'content'} is {_brief(said)}")
+    for part, is_kind in {**parts, **{key: kind for key, kind in (optional or {}).items() if key in said}}.items():
+        called = f"{name}, {part}" if name else part
+        if part not in said:
+            raise ValueError(f"its {called} is missing")
+        if not is_kind(said[part]):
+            raise ValueError(f"its {called} is {_brief(said[part])}")
+    return True
+
+
+def _brief(value: Any) -> str:
+    words = repr(value)
+    return words if len(words) <= 60 else f"{words[:60]}…"
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**64
+
+
+def _is_count(value: Any) -> bool:
+    return _is_whole(value) and value >= 1
+
+
+def _is_number(value: Any) -> bool:
+    return _is_whole(value) or (isinstance(value, float) and math.isfinite(value))
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+def _one_or_several(is_kind: Check) -> Check:
+    return lambda value: is_kind(value) or (isinstance(value, list) and bool(value) and all(map(is_kind, value)))
+
+
+def _by_name(is_kind: Check) -> Check:
+    return lambda value: isinstance(value, dict) and all(map(is_kind, value.values()))
+
+
+def _is_about(value: Any) -> bool:
+    return _check_parts({"source": _is_source}, value, {"classes": _are_texts}, "about")
+
+
+def _is_source(value: Any) -> bool:
+    files = {"files": _are_texts} if isinstance(value, dict) and value.get("kind") == "tars" else {}
+    return _check_parts({"kind": _is_text, "place": _is_text, **files}, value, name="about, source")
+
+
+def _is_fed(value: Any) -> bool:
+    return _check_parts(FED, value, name="settings, fed") and len(value) == len(FED)
+
+
+FED: dict[str, Check] = {
+    "size": _one_or_several(_is_count),
+    "mean": _one_or_several(_is_number),
+    "std": _one_or_several(_is_number),
+    "channels": _is_text,
+    "margin": lambda value: value is None or _is_number(value),
+    "resample": _is_text,
+}
+SETTINGS: dict[str, Check] = {
+    "method": _is_text,
+    "model": _is_text,
+    "weights": _is_text,
+    "target": _is_text,
+    "fed": _is_fed,
+    "device": _is_text,
+    "dtype": _is_text,
+    "seed": _is_whole,
+    "map_dtype": _is_text,
+    "numbers": lambda value: _is_text(value) and value in FORMS,
+    "shard_size": _is_count,
+    "inputs": _is_count,
+    "versions": _by_name(_is_text),
+}
+OPTIONAL: dict[str, Check] = {"walk": _by_name(_by_name(_is_number))}  # not in runs of old

@@ -1,0 +1,135 @@
+"""Rows as files: Parquet where pyarrow is installed (extra `scale`), else JSON lines; the only importer of pyarrow."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from samp.extras import install_command
+
+Row = dict[str, Any]
+WORDS, WHOLE = "words", "whole"  # kinds of columns beside fractions
+COLUMNS: Mapping[str, str] = {
+    "id": WORDS,
+    "target": WHOLE,
+    "label": WORDS,
+    "predicted": WHOLE,
+    "score": "fractions",
+    "baseline_score_to_baseline": "fractions",
+    "baseline_score_to_image": "fractions",
+    "score_change": "fractions",
+    "credit": "fractions",
+    "residual": "fractions",
+    "gini": "fractions",
+    "top_share": "fractions",
+    "gradients": WHOLE,
+    "forwards": WHOLE,
+    "seconds": "fractions",
+    "error": WORDS,
+}
+FORMS = ("parquet", "jsonl")
+TIMING = ("seconds",)
+"""What differs between two runs of the same."""
+
+
+def best_form() -> str:
+    """What rows are written as here: "parquet", or "jsonl" where pyarrow is not installed.
+
+    >>> best_form() in ("parquet", "jsonl")
+    True
+    """
+    return "parquet" if find_spec("pyarrow") else "jsonl"
+
+
+def check_form(form: str) -> None:
+    """Say it before the work, not behind it, where rows of this form cannot be written here."""
+    if form == "parquet" and best_form() != form:
+        raise ImportError(_parquet_missing())
+
+
+def write_table(path: Path, rows: Sequence[Row], form: str) -> None:
+    """These rows, with every column of `COLUMNS`; what a row does not say is null.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_table(Path(folder) / "rows.jsonl", [{"id": "a", "score": 0.5}], "jsonl")
+    ...     row = read_table(Path(folder) / "rows.jsonl")[0]
+    >>> row["id"], row["score"], row["error"]
+    ('a', 0.5, None)
+    """
+    full = [{name: row.get(name) for name in COLUMNS} for row in rows]
+    if form == "jsonl":
+        path.write_text("".join(json.dumps(row, allow_nan=False) + "\n" for row in full), encoding="utf-8")
+        return
+    arrow, parquet = _arrow()
+    kinds = {WORDS: arrow.string(), WHOLE: arrow.int64(), "fractions": arrow.float64()}
+    schema = arrow.schema([(name, kinds[kind]) for name, kind in COLUMNS.items()])
+    parquet.write_table(arrow.Table.from_pylist(full, schema), path)
+
+
+def read_table(path: Path) -> list[Row]:
+    """The rows of a CSV, TSV, Parquet or JSON-lines file."""
+    readers = {".parquet": _parquet_rows, ".jsonl": _json_rows}
+    with _told(path):
+        return readers.get(path.suffix.lower(), _csv_rows)(path)
+
+
+def read_columns(path: Path, names: Sequence[str]) -> dict[str, Sequence[Any]]:
+    """These columns of a file of ours; of Parquet the others are not read. What is null is None, or NaN.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_table(Path(folder) / "rows.jsonl", [{"id": "a", "score": 0.5}], "jsonl")
+    ...     read_columns(Path(folder) / "rows.jsonl", ["score", "error"])
+    {'score': [0.5], 'error': [None]}
+    """
+    if path.suffix != ".parquet":
+        rows = read_table(path)
+        return {name: [row[name] for row in rows] for name in names}
+    with _told(path):
+        found = _arrow()[1].ParquetFile(path).read(list(names), use_threads=False)  # each is small
+        words = [name for name in names if COLUMNS[name] == WORDS]
+        return {name: found[name].to_pylist() if name in words else found[name].to_numpy() for name in names}
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, csv.Error) as error:  # pyarrow's errors are some of these
+        said = " ".join(str(error).split())
+        raise ValueError(f"{path} cannot be read as a table ({said}): write it again.") from error
+
+
+def _csv_rows(path: Path) -> list[Row]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t" if path.suffix.lower() == ".tsv" else ","))
+
+
+def _json_rows(path: Path) -> list[Row]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def _parquet_rows(path: Path) -> list[Row]:
+    rows: list[Row] = _arrow()[1].read_table(path).to_pylist()
+    return rows
+
+
+def _arrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ImportError(_parquet_missing()) from error
+    return pyarrow, pyarrow.parquet
+
+
+def _parquet_missing() -> str:
+    return f"Parquet files need pyarrow, which is not installed: {install_command('scale')}."

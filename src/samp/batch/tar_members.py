@@ -1,0 +1,174 @@
+"""What lies in a tar: its photos, each with its class, and what is left out.
+
+WebDataset takes members for one sample whose names are the same up to the first dot: `1.jpg`, `1.cls`, `1.seg.png`.
+Other people number photos behind a dot: `photo.001.png`. Both are read: whatever ends like a photo is one, with its
+name up to the *last* dot as its id, and its class is in the `.cls` member of that name, else in that of its sample.
+"""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from samp import images
+from samp.batch.sources import Entry, legible
+
+MOST_OF_A_CLASS = 1024  # bytes: a number, or a name
+MOST_OF_A_HEADER = 2**20  # bytes: names of 4 kB are the longest that systems take
+NAMED = 3  # members that a warning names
+
+
+class Span(NamedTuple):
+    """Where the bytes of a member lie."""
+
+    tar: str
+    first: int
+    size: int
+
+
+def list_photos(file: Path, name: str) -> list[Entry]:
+    """An entry for each photo in a tar, in their order; ids begin with `name`.
+
+    Warns of samples without a photo and of samples with several. Raises ValueError if the tar is compressed, damaged or
+    cut short, or holds a name twice, or a class that is too long to be one.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with tarfile.open(f"{folder}/a.tar", "w") as tar:
+    ...         tar.add(images.embedded(), "cup.001.jpg")
+    ...     [entry.id for entry in list_photos(Path(folder) / "a.tar", "a")]
+    ['a/cup.001']
+    """
+    try:
+        with file.open("rb", buffering=0) as raw, tarfile.open(fileobj=_Bounded(raw), mode="r:") as tar:
+            members = _list_members(tar, file)
+            _check_end(tar, file)
+            classes = {key: _read_class(tar, member, file) for key, member in members.classes.items()}
+    except (tarfile.TarError, OSError) as error:
+        raise ValueError(
+            f"{file} cannot be read as a plain tar ({error}): give whole tars without compression."
+        ) from error
+    _warn_of_samples(file, members)
+    ids = _name_photos(members.photos)
+    return [
+        Entry(legible(f"{name}/{ids[path]}"), tuple(span), classes.get(_stem(path), classes.get(_sample(path))))
+        for path, span in members.photos.items()
+    ]
+
+
+@dataclass(frozen=True)
+class _Members:
+    """The members of a tar that matter, by their names; of a class by its name without suffix."""
+
+    photos: dict[str, Span] = field(default_factory=dict)
+    classes: dict[str, tarfile.TarInfo] = field(default_factory=dict)
+    others: list[str] = field(default_factory=list)
+
+
+def _list_members(tar: tarfile.TarFile, file: Path) -> _Members:
+    members, seen = _Members(), dict[str, tarfile.TarInfo]()
+    for member in tar:
+        path = member.name.removeprefix("./")
+        if member.isdir() or PurePosixPath(path).name.startswith("."):  # hidden ones are none in folders either
+            continue
+        data = seen.get(member.linkname) if member.islnk() else member  # the same file under a second name
+        if data is None or not data.isfile():
+            members.others.append(path)
+            continue
+        if member.name in seen:
+            raise ValueError(f"{file} holds {legible(member.name)} twice: give each photo a name of its own.")
+        seen[member.name] = data
+        if path.lower().endswith(".cls"):
+            members.classes[_stem(path)] = data
+        elif _is_photo(path):
+            members.photos[path] = Span(str(file), data.offset_data, data.size)
+        else:
+            members.others.append(path)
+    return members
+
+
+def _is_photo(path: str) -> bool:
+    return PurePosixPath(path).suffix.lower() in images.SUFFIXES
+
+
+def _stem(path: str) -> str:
+    """The name up to its last dot."""
+    return path.removesuffix(PurePosixPath(path).suffix)
+
+
+def _sample(path: str) -> str:
+    """What WebDataset calls the sample: the name up to the first dot behind its folder."""
+    folder, slash, name = path.rpartition("/")
+    return f"{folder}{slash}{name.partition('.')[0]}"
+
+
+def _name_photos(paths: Iterable[str]) -> dict[str, str]:
+    """The id of each photo: its name without suffix, or with it where another would have the same.
+
+    >>> _name_photos(["1.png", "2.png", "2.jpg"])
+    {'1.png': '1', '2.png': '2.png', '2.jpg': '2.jpg'}
+    """
+    stems = {path: _stem(path) for path in paths}
+    taken = Counter(stems.values())
+    return {path: stem if taken[stem] == 1 and stem not in stems else path for path, stem in stems.items()}
+
+
+def _warn_of_samples(file: Path, members: _Members) -> None:
+    """Say what is left out, and what may be more than was meant."""
+    samples = Counter(map(_sample, members.photos))
+    several = [path for path in members.photos if samples[_sample(path)] > 1]
+    if several:
+        warnings.warn(
+            f"{file} holds samples of several photos ({_listed(several)}): each photo is an input of its own.",
+            stacklevel=2,
+        )
+    left = [path for path in members.others if _sample(path) not in samples or _is_photo(path)]  # the latter is a link
+    left += [f"{stem}.cls" for stem in members.classes if _sample(stem) not in samples]
+    if left:
+        count = len(set(map(_sample, left)))
+        warnings.warn(
+            f"{file} holds {count} sample{'s' * (count > 1)} without a photo that can be read ({_listed(left)}): "
+            f"{'they are' if count > 1 else 'it is'} left out.",
+            stacklevel=2,
+        )
+
+
+def _listed(paths: Sequence[str]) -> str:
+    return ", ".join(map(legible, paths[:NAMED])) + (", …" if len(paths) > NAMED else "")
+
+
+def _read_class(tar: tarfile.TarFile, member: tarfile.TarInfo, file: Path) -> str:
+    if member.size > MOST_OF_A_CLASS:
+        raise ValueError(
+            f"{legible(member.name)} in {file} has {member.size:,} bytes: a class is a number or a name, of "
+            f"{MOST_OF_A_CLASS:,} bytes at most."
+        )
+    data = tar.extractfile(member)
+    return data.read().decode("utf-8", "replace").strip() if data else ""
+
+
+def _check_end(tar: tarfile.TarFile, file: Path) -> None:
+    """A damaged header ends a tar as its end mark does, and what lies behind would be left out without a word."""
+    with file.open("rb") as raw:
+        raw.seek(tar.offset)
+        while block := raw.read(2**20):
+            if block.count(0) != len(block):
+                raise ValueError(
+                    f"{file} goes on behind its end at byte {tar.offset}: it is damaged, or several in one; give whole "
+                    "tars, each in a file of its own."
+                )
+
+
+class _Bounded(io.BufferedReader):
+    """A file of which no more is read at once than a header may have: a forged one may claim gigabytes for a name."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is None or not 0 <= size <= MOST_OF_A_HEADER:
+            raise tarfile.ReadError(f"a header of {size:,} bytes" if size else "a header without end")
+        return super().read(size)

@@ -1,0 +1,92 @@
+"""WebDataset tars: every photo in them is an input. Nothing is unpacked; a photo is read from where it lies.
+
+`tar_members.py` finds what lies in a tar.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from PIL import Image, ImageOps
+
+from samp import images
+from samp.batch.sources import Entry
+from samp.batch.tar_members import Span, list_photos
+from samp.images import UnreadableError
+
+MOST_BYTES = 2**29  # of one photo's file, which is held whole while it is decoded
+
+
+@dataclass(frozen=True)
+class Tars:
+    """Plain tars; a photo's id is its tar's stem and its own name without suffix, its class what its `.cls` says.
+
+    Where two tars have the same stem, the ids of all begin with their paths instead, from the folder that holds all.
+    A tar without compression is its members one after the other, so each can be read alone, in any order.
+
+    >>> import tarfile, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with tarfile.open(f"{folder}/a.tar", "w") as tar:
+    ...         tar.add(images.embedded(), "cups/1.jpg")
+    ...     tars = Tars((Path(folder) / "a.tar",))
+    ...     entry = tars.entries()[0]
+    ...     entry.id, tars.read(entry).size
+    ('a/cups/1', (480, 320))
+    """
+
+    by_threads: ClassVar[bool] = True
+
+    files: tuple[Path, ...]
+
+    def entries(self) -> list[Entry]:
+        paths = self._from(self._common)
+        stems = [file.stem for file in self.files]
+        names = stems if len(set(stems)) == len(stems) else paths  # with their .tar, or a.tar's b/c were a/b.tar's c
+        return [entry for file, name in zip(self.files, names, strict=True) for entry in list_photos(file, name)]
+
+    def read(self, entry: Entry) -> Image.Image:
+        span = Span(*entry.place)
+        if span.size > MOST_BYTES:
+            raise UnreadableError(
+                f"{entry.id} in {span.tar} has {span.size:,} bytes, more than {MOST_BYTES:,}: make it smaller first."
+            )
+        with open(span.tar, "rb") as file:
+            file.seek(span.first)
+            return decoded(file.read(span.size), f"{entry.id} in {span.tar}")
+
+    def describe(self) -> dict[str, Any]:
+        return {"kind": "tars", "place": str(self._common), "files": self._from(self._common)}
+
+    @property
+    def _common(self) -> Path:
+        return Path(os.path.commonpath([file.parent for file in self.files]))
+
+    def _from(self, folder: Path) -> list[str]:
+        return [file.relative_to(folder).as_posix() for file in self.files]
+
+
+def decoded(data: bytes, name: str) -> Image.Image:
+    """The photo in these bytes as RGB, as `samp.images.opened` makes it of a file.
+
+    >>> decoded(images.embedded().read_bytes(), "cup").size
+    (480, 320)
+    """
+    try:
+        with Image.open(io.BytesIO(data)) as file:
+            return upright(file)
+    except Exception as error:  # as in images.opened
+        said = " ".join(str(error).split()) or type(error).__name__
+        raise UnreadableError(f"{name} cannot be read as an image ({said}): give a whole JPEG or PNG file.") from error
+
+
+def upright(photo: Image.Image) -> Image.Image:
+    """A photo that is open already as RGB: turned by its EXIF tag, 8 bits, transparency over white.
+
+    >>> upright(Image.new("LA", (1, 1))).getpixel((0, 0))
+    (255, 255, 255)
+    """
+    return images._over_white(images._eight_bits(ImageOps.exif_transpose(photo))).convert("RGB")

@@ -1,0 +1,264 @@
+"""Methods side by side on the same samples: each one's maps, its curves, and what it cost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from samp.attribution import Attribution
+from samp.compare_columns import COLUMNS, Column
+from samp.engine.batching import BatchSize
+from samp.engine.inputs import Inputs, as_tensors
+from samp.explain import explain
+from samp.groups import Groups, Pixels
+from samp.layout import looks_channels_last
+from samp.lookup import look_up
+from samp.methods import Method, named
+from samp.metrics import protocols
+from samp.metrics.completeness import completeness_of
+from samp.metrics.concentration import Concentration, concentration
+from samp.metrics.deletion_insertion import Curves, GivenProtocol, deletion_insertion
+from samp.metrics.masked_forward import Settings, judging
+from samp.metrics.protocols import Protocol
+from samp.progress import JointBar
+from samp.targets import Target
+
+EXPLAINING = 0.5  # of a method's part of the bar; the rest are its curves
+Methods = Sequence[str | Method] | Mapping[str, str | Method]
+
+
+def compare(
+    model: Callable[..., Any],
+    inputs: Inputs,
+    methods: Methods,
+    target: Target = None,
+    protocol: GivenProtocol = None,
+    *,
+    groups: Groups | None = None,
+    forward_args: Any = (),
+    batch_size: BatchSize = "auto",
+    progress: bool = False,
+    seed: int = 0,
+) -> Compared:
+    """One row for each method: maps, Deletion and Insertion, completeness error, concentration, seconds, model calls.
+
+    - `methods`: names or objects such as `samp.SAMP(eta=0.1)`, or {label: one of these}.
+    - `protocol`: of Deletion and Insertion, as in `samp.metrics.deletion_insertion`; the paper's for this size if left
+      out.
+    - All else is as in `samp.explain`. A class that is to be predicted is predicted once, for all methods.
+
+    A method that fails raises its error. For differences over many samples, with intervals and p-values, give two rows'
+    `curves.insertion` to `samp.metrics.statistics.paired`.
+
+    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)).eval()
+    >>> compared = compare(net, torch.rand(2, 3, 4, 4), ["samp++", "ig", "random"])
+    >>> [row.name for row in compared.rows], compared["ig"].curves.deletion.shape
+    (['samp++', 'ig', 'random'], torch.Size([2]))
+    >>> compared["random"].completeness_error is None, compared["ig"].gradients.tolist()
+    (True, [51, 51])
+    """
+    chosen = labelled(methods)
+    settings = Settings(forward_args, batch_size, progress, seed)
+    with JointBar(len(chosen), "method", bool(progress)) as bar:
+        with bar.piece("predicting", size=0):
+            task = pose_task(model, inputs, target, protocol, groups=groups, settings=settings)
+        return Compared(tuple(task.measure(name, method, bar) for name, method in chosen.items()))
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One method's answer, and what is known about it.
+
+    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)).eval()
+    >>> row = compare(net, torch.rand(2, 3, 4, 4), ["ig"]).rows[0]
+    >>> row.numbers(sample=0)["gradients"], row.forwards, row.asked_the_model
+    (51.0, 0, True)
+    """
+
+    name: str
+    attribution: Attribution
+    curves: Curves
+    completeness_error: Tensor | None
+    """b: |what the credit misses of the score's change| over |that change|; None where none is claimed."""
+    concentration: Concentration
+    seconds: float
+    """Wall time of explaining all samples, the metrics not counted."""
+
+    @property
+    def gradients(self) -> Tensor:
+        """b: value-and-gradient evaluations spent on each sample."""
+        return self.attribution.gradients
+
+    @property
+    def forwards(self) -> int:
+        """Further evaluations without a gradient spent on each sample; those of the metrics are not counted."""
+        return int(self.attribution.details.get("forwards") or 0)
+
+    @property
+    def asked_the_model(self) -> bool:
+        """Whether the maps took any model call: those of "random" do not, and are a floor for the others."""
+        return bool(self.forwards or (self.gradients > 0).any())
+
+    def numbers(self, sample: int | None = None) -> dict[str, float | None]:
+        """By the keys of `COLUMNS`: of one sample, or the mean of those that are finite; None where there is none.
+
+        Seconds are those of all samples together.
+        """
+        tensors = {
+            "deletion": self.curves.deletion,
+            "insertion": self.curves.insertion,
+            "difference": self.curves.difference,
+            "completeness_error": self.completeness_error,
+            "variance": self.concentration.variance,
+            "gini": self.concentration.gini,
+            "top_share": self.concentration.top_share,
+            "gradients": self.gradients,
+        }
+        found = {key: _number(values, sample) for key, values in tensors.items()}
+        return found | {"seconds": self.seconds, "forwards": float(self.forwards)}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Compared:
+    """What `compare` returns: a row for each method, in the order asked for.
+
+    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)).eval()
+    >>> compared = compare(net, torch.rand(2, 3, 4, 4), {"ours": "coupled", "theirs": "ig"})
+    >>> compared.names, compared.protocol.name, compared.table().splitlines()[0][:32]
+    (('ours', 'theirs'), 'cifar10', '| method | deletion ↓ | insertio')
+    """
+
+    rows: tuple[Row, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(row.name for row in self.rows)
+
+    @property
+    def protocol(self) -> Protocol:
+        """That of Deletion and Insertion."""
+        return self.rows[0].curves.protocol
+
+    def __getitem__(self, name: str) -> Row:
+        return look_up(name, {row.name: row for row in self.rows}, "row")
+
+    def __repr__(self) -> str:
+        return f"Compared({', '.join(self.names)} on {len(self.rows[0].gradients)} samples; {self.protocol})"
+
+    def best(self, column: Column, sample: int | None = None) -> set[str]:
+        """The methods with the best value of a column, none where all are equal.
+
+        A map made without the model (`random`) is never among them.
+        """
+        if column.better is None:
+            return set()
+        values = {row.name: row.numbers(sample)[column.key] for row in self.rows if row.asked_the_model}
+        known = {name: value for name, value in values.items() if value is not None}
+        goal = (min if column.better == "lower" else max)(known.values(), default=None)
+        best = {name for name, value in known.items() if value == goal}
+        return set() if len(best) == len(known) > 1 else best
+
+    def table(self, sample: int | None = None) -> str:
+        """Markdown: the means over all samples, or one sample's numbers; arrows point to what is better."""
+        rows = [["method", *(column.arrowed for column in COLUMNS)], ["---"] * (len(COLUMNS) + 1)]
+        for row in self.rows:
+            numbers = row.numbers(sample)
+            rows.append([row.name, *(column.words(numbers[column.key]) for column in COLUMNS)])
+        return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What each method is given: the model, the samples, the score to explain and the protocol to be judged by."""
+
+    model: Callable[..., Any]
+    inputs: Inputs
+    target: Target
+    protocol: Protocol
+    groups: Groups | None
+    settings: Settings
+
+    def measure(self, name: str, method: Method, bar: JointBar | None = None) -> Row:
+        """The method's row, under this name; an error says in a note which method it is of."""
+        try:
+            return self._measured(name, method, bar or JointBar(1, "method", show=False))
+        except Exception as error:
+            error.add_note(f"while comparing, in {name}")
+            raise
+
+    def _measured(self, name: str, method: Method, bar: JointBar) -> Row:
+        how = vars(self.settings)
+        started = self._now()
+        with bar.piece(name, size=EXPLAINING):
+            result = explain(self.model, self.inputs, target=self.target, method=method, groups=self.groups, **how)
+        seconds = self._now() - started
+        with bar.piece(f"{name}, its curves", size=1 - EXPLAINING):
+            curves = deletion_insertion(self.model, self.inputs, result, self.target, self.protocol, **how)
+        missed = completeness_of(result)["both"].relative if result.residual_by_direction else None
+        return Row(name, result, curves, missed, concentration(result), seconds)
+
+    def _now(self) -> float:
+        """The clock, once the device has done all it was told to."""
+        first = self.inputs if isinstance(self.inputs, Tensor) else self.inputs[0]
+        if first.device.type == "cuda":
+            torch.cuda.synchronize(first.device)
+        return time.perf_counter()
+
+
+def pose_task(
+    model: Callable[..., Any],
+    inputs: Inputs,
+    target: Target,
+    protocol: GivenProtocol,
+    *,
+    groups: Groups | None = None,
+    settings: Settings,
+) -> Task:
+    """The task, with the protocol chosen and the class known, before any method starts."""
+    model, inputs = as_tensors(model, inputs)
+    tensors = inputs if isinstance(inputs, tuple | list) else [inputs]
+    shapes = [getattr(tensor, "shape", ()) for tensor in tensors]
+    chosen = protocols.protocol(protocol, shapes)
+    if isinstance(groups, Pixels) and any(map(looks_channels_last, shapes)):
+        chosen = replace(chosen, unit=chosen.unit or groups)  # the caller's word for b c h w holds for the metric too
+    if target is None:
+        with judging(model, inputs, None, groups, "logit", settings) as judge:
+            target = judge.problem.objective.index.squeeze(1)  # type: ignore[union-attr]  # predicted, so an index
+    return Task(model, inputs, target, chosen, groups, settings)
+
+
+def labelled(methods: Methods) -> dict[str, Method]:
+    """Methods by their labels: a mapping's own, a name, or the repr of an object.
+
+    >>> list(labelled(["ig", named("random")]))
+    ['ig', 'RandomMap()']
+    """
+    if isinstance(methods, str):
+        raise TypeError(f"methods are several, such as [{methods!r}, 'random'], not one string.")
+    if not isinstance(methods, Mapping | list | tuple):
+        raise TypeError(f"methods are a list such as ['coupled', 'random'] or {{label: method}}, not {methods!r}.")
+    if isinstance(methods, Mapping) and not all(isinstance(label, str) for label in methods):
+        raise TypeError(f"the labels of methods are strings, not {list(methods)}.")
+    given = (
+        methods
+        if isinstance(methods, Mapping)
+        else {one if isinstance(one, str) else repr(one): one for one in methods}
+    )
+    chosen = {label: named(one) for label, one in given.items()}
+    if len(chosen) != len(methods) or not chosen:
+        came = f"{len(methods)} of which {len(methods) - len(chosen)} stand twice" if chosen else "none"
+        raise ValueError(f"give methods to compare, each once, or {{label: method}}; there are {came}.")
+    return chosen
+
+
+def _number(values: Tensor | None, sample: int | None) -> float | None:
+    if values is None:
+        return None
+    chosen = (values if sample is None else values[sample]).cpu().double()
+    finite = chosen[chosen.isfinite()]
+    return float(finite.mean()) if finite.numel() else None

@@ -1,0 +1,192 @@
+"""Paths: which point to go to next.
+
+A path proposes from wherever a row stands, so any path works under any step rule.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from samp.engine.growth import grown
+from samp.engine.walk import Route, Step
+
+
+@dataclass(frozen=True)
+class Salient:
+    """Eq. 8: per step, the `size` groups with the largest gradient projection go to their end.
+
+    The gain of a group is the sum of g·(x^E − x) over its elements; walks that should lower the score take the
+    smallest gains instead. Only groups short of their end are candidates, and ties go to the lowest index. Without a
+    `size`, each row moves as many of its own groups as take it there in `steps`.
+
+    With `whole_way`, the gain is the sum of g·(x^E − x^S): a group that a step rule stopped half way does not lose
+    half its gain by that, and tends to go on.
+
+    With `growth`, from 0 to 1, the first steps move fewer groups and the last ones more, `size` on average and in as
+    many steps: how many is read off how many have arrived. One at a time stays one at a time.
+
+    `loose` leaves it to the device who goes first among equal gains, which is faster there.
+    """
+
+    may_pause: ClassVar[bool] = False
+    size: int | None = None
+    steps: int = 14
+    whole_way: bool = False
+    growth: float = 0.0
+    loose: bool = False
+
+    def propose(self, step: Step, route: Route) -> Tensor:
+        way = route.end - (route.start if self.whole_way else step.x)
+        gain = route.sign * route.groups.pool(way.mul_(step.guide))  # r g; in place: new memory costs more than work
+        most = self.most_groups(route) if self.size else None  # of shares, the host would have to wait
+        chosen = (any_largest if self.loose else largest)(gain, self._sizes(step, route), step.moving, most)
+        return route.groups.where(chosen, route.end, step.x)
+
+    def least_steps(self, route: Route) -> int:
+        sizes = self.size or route.groups.share(self.steps)
+        if self.growth:
+            own = torch.as_tensor(sizes).to(route.to_move).expand_as(route.to_move)
+            pairs = torch.cat([route.to_move, own], 1)
+            return min(_steps(count, size, self.growth) for count, size in set(map(tuple, pairs.tolist()))) - 1
+        # in whole numbers: a GPU may make 14.000001 of 50176 / 3584
+        return int(((route.to_move + sizes - 1) // sizes).min())
+
+    def most_steps(self, route: Route) -> int:
+        return math.ceil(route.groups.count / self.size) if self.size else self.steps
+
+    def most_groups(self, route: Route) -> int:
+        """As many groups as a row may move in one step."""
+        size = self.size or int(torch.as_tensor(route.groups.share(self.steps)).max())
+        return min(math.ceil((1 + self.growth) * size) + 1, route.groups.count) if self.growth else size
+
+    def _sizes(self, step: Step, route: Route) -> int | Tensor:
+        """How many groups each row moves (r 1), or one number for all."""
+        size = self.size or route.groups.share(self.steps)
+        if not self.growth or (isinstance(size, int) and size == 1):
+            return size
+        to_move = route.to_move.clamp(min=1)
+        gone = 1 - step.moving.sum(1, keepdim=True) / to_move
+        exact = grown(size / to_move, gone, self.growth) * to_move
+        sizes = (exact * (1 - 1e-6)).ceil().long().clamp(min=1)  # 1e-6: 1920.0001 are 1920
+        return sizes if isinstance(size, int) else torch.where(size > 1, sizes, size)
+
+
+def _steps(count: int, size: int, growth: float) -> int:
+    """How many steps of growing size it takes to move so many groups, give or take one for rounding.
+
+    >>> _steps(100, 10, growth=0.5), _steps(100, 10, growth=0.0), _steps(3, 1, growth=0.5)
+    (10, 10, 3)
+    """
+    if size == 1:
+        return count
+    moved = steps = 0
+    while moved < count:
+        moved += max(math.ceil(count * grown(size / count, moved / count, growth) * (1 - 1e-6)), 1)
+        steps += 1
+    return steps
+
+
+def largest(gain: Tensor, size: int | Tensor, candidates: Tensor, most: int | None = None) -> Tensor:
+    """A mask of the `size` largest gains among the candidates of each row (all, if there are fewer), ties by index.
+
+    Finds the smallest gain that still gets in and counts ties from the left: cheaper than a stable sort. A tensor
+    gives each row a size of its own (r 1); it is cheaper where no row has more than `most` to choose or candidates.
+
+    >>> gain, everyone = torch.tensor([[1.0, 3.0, 1.0, 1.0]]), torch.ones(1, 4, dtype=torch.bool)
+    >>> largest(gain, 2, everyone).int().tolist()
+    [[1, 1, 0, 0]]
+    """
+    gain = torch.where(candidates, gain, -math.inf)
+    if isinstance(size, int):
+        last = gain.topk(min(size, gain.shape[1]), sorted=False).values.amin(1, keepdim=True)
+    else:
+        most = most or gain.shape[1]
+        last = gain.topk(most).values.gather(1, size.expand(len(gain), 1).clamp(max=most) - 1)
+    last = last.clamp(min=torch.finfo(gain.dtype).min)  # with too few candidates, still above what is no candidate
+    above, level = gain > last, gain == last
+    room = size - above.sum(1, keepdim=True)
+    return above | (level & (level.cumsum(1, dtype=torch.int32) <= room))
+
+
+def any_largest(gain: Tensor, size: int | Tensor, candidates: Tensor, most: int | None = None) -> Tensor:
+    """As `largest`, but for ties, which go as the device likes: nothing is counted, so it is faster on a GPU.
+
+    >>> gain, candidates = torch.tensor([[1.0, 3.0, 2.0]]), torch.tensor([[True, True, False]])
+    >>> any_largest(gain, 2, candidates).int().tolist()
+    [[1, 1, 0]]
+    >>> any_largest(gain, torch.tensor([[1]]), candidates).int().tolist()
+    [[0, 1, 0]]
+    """
+    gain = torch.where(candidates, gain, -math.inf)
+    if isinstance(size, int):
+        first = gain.topk(min(size, gain.shape[1]), sorted=False).indices
+        return torch.zeros_like(candidates).scatter(1, first, True) & candidates
+    first = gain.topk(min(most or gain.shape[1], gain.shape[1])).indices
+    asked = torch.arange(first.shape[1], device=gain.device) < size
+    return torch.zeros_like(candidates).scatter(1, first, asked.expand_as(first)) & candidates
+
+
+@dataclass(frozen=True)
+class Straight:
+    """The straight line from start to end in `steps` equal parts: the path of Integrated Gradients.
+
+    How far a row has come is read off its distance to the end, so a step rule may shorten any step.
+    """
+
+    may_pause: ClassVar[bool] = False
+    steps: int
+
+    def propose(self, step: Step, route: Route) -> Tensor:
+        to_go = (route.end - step.x).abs().sum(1, keepdim=True) / route.length
+        rounding = torch.finfo(step.x.dtype).eps * route.end.abs().sum(1, keepdim=True) / route.length * self.steps
+        slack = (0.01 + rounding).clamp(max=0.5)  # a point on the grid, give or take rounding, counts as passed
+        passed = ((1 - to_go) * self.steps + slack).floor()
+        fraction = (passed + 1) / self.steps
+        point = torch.lerp(route.start, route.end, fraction.to(route.end))
+        return torch.where(passed + 1 < self.steps, point, route.end)
+
+    def at(self, route: Route, number: int) -> Tensor:
+        """Where rows stand after so many whole steps; one that is nothing but rounding takes a single step."""
+        if number >= self.steps:  # a GPU may make less than 1 of 55 / 55
+            return route.end
+        fraction = torch.full_like(route.sign, number) / self.steps  # as `propose` divides: the same points
+        return torch.where(route.length.isinf(), route.end, torch.lerp(route.start, route.end, fraction))
+
+    def least_steps(self, route: Route) -> int:
+        return self.steps
+
+    def most_steps(self, route: Route) -> int:
+        return self.steps
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A curve known beforehand, in `steps` parts: `point(route, t)` is where its rows stand at t, from 0 to 1.
+
+    Where a row stands is told by the number of its step and not by x, so a curve is walked without a step rule. It may
+    stand still for some steps and go on. It may run into its end point early: from there on the row has nothing to
+    earn, and leaves.
+    """
+
+    may_pause: ClassVar[bool] = True
+    steps: int
+    point: Callable[[Route, float], Tensor]
+
+    def propose(self, step: Step, route: Route) -> Tensor:
+        return self.at(route, step.number + 1)
+
+    def at(self, route: Route, number: int) -> Tensor:
+        """Where rows stand after so many steps."""
+        return self.point(route, number / self.steps) if number < self.steps else route.end
+
+    def least_steps(self, route: Route) -> int:
+        return 0
+
+    def most_steps(self, route: Route) -> int:
+        return self.steps

@@ -1,0 +1,258 @@
+"""The question, checked once: which score of which model, for which inputs, in which features.
+
+All checks of what the user handed in live in the modules that `pose` calls; behind this door nothing is checked
+again. Inputs are flattened to `b n` and kept in float32 or wider; the model gets them back in their own shape,
+dtype and memory format.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from samp import __version__
+from samp import groups as grouping
+from samp.engine.batching import Batches
+from samp.engine.forward_args import Argument, argument_for, read_arguments
+from samp.engine.inputs import Inputs, read_inputs
+from samp.engine.model_errors import call_model
+from samp.engine.walk import Fuse, as_it_is
+from samp.isolation import is_free, observe
+from samp.layout import check_input_layout
+from samp.targets import Function, Index, Objective, Target, objective, predicted
+
+if TYPE_CHECKING:
+    from samp.fast import Fast
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A model, the samples to explain and the score to explain them by."""
+
+    model: Callable[..., Any]
+    inputs: tuple[Tensor, ...]
+    one_input: bool
+    objective: Objective | None
+    features: grouping.Grouping
+    forward_args: tuple[Argument, ...]
+    paper_settings: bool
+    """One `b c h w` input in pixels: the case the paper's settings are for."""
+    fast: Fast | None = None
+    """How gradients are had fast, where exact ones are not asked for."""
+    batches: Batches | None = None
+    """How many rows a call of the model may have."""
+    failures: Tensor = None  # type: ignore[assignment]  # made below, and shared by all that is replaced from this
+    """b: how many of each sample's scores were NaN or Inf, as far as `watch` saw them."""
+    x: Tensor = field(init=False)  # b n
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "x", self.flatten(self.inputs))
+        if self.failures is None:
+            object.__setattr__(self, "failures", torch.zeros(self.batch, dtype=torch.int32, device=self.x.device))
+
+    @property
+    def batch(self) -> int:
+        return len(self.x)
+
+    def flatten(self, tensors: Sequence[Tensor]) -> Tensor:
+        """Inputs, or what has their shape, as one tensor b n in the walk's dtype (float32 or wider); perhaps a view."""
+        dtype = torch.float32
+        for tensor in self.inputs:
+            dtype = torch.promote_types(dtype, tensor.dtype)
+        parts = [t.detach().reshape(len(t), -1).to(dtype) for t in tensors]
+        return parts[0] if len(parts) == 1 else torch.cat(parts, 1)
+
+    def unflatten(self, x: Tensor) -> tuple[Tensor, ...]:
+        """The way back: r n to one tensor per input, each in its input's shape."""
+        sizes = [math.prod(t.shape[1:]) for t in self.inputs]
+        parts = torch.split(x, sizes, 1) if len(sizes) > 1 else [x]  # splitting into one would cost a copy backwards
+        return tuple(part.reshape(len(x), *t.shape[1:]) for part, t in zip(parts, self.inputs, strict=True))
+
+    def output(self, x: Tensor, samples: Tensor, give_away: bool = False) -> Any:
+        """The model's output for points x (r n) of these samples (r).
+
+        The model works on copies of its own, unless the points are given away: it may then change them in place.
+        """
+
+        def call() -> Any:
+            copy = not give_away or not is_free(self.model)  # it may be called once more, with the same points
+            parts = zip(self.unflatten(x), self.inputs, strict=True)
+            inputs = [part.to(t.dtype, copy=copy, memory_format=_layout(t)) for part, t in parts]
+            return call_model(self.model, inputs, self.arguments(samples), self.inputs)
+
+        return observe(self.model, call)
+
+    def arguments(self, samples: Tensor) -> list[Any]:
+        """The model's further arguments for these samples."""
+        return [argument_for(arg, samples) for arg in self.forward_args]
+
+    def value_and_gradient(self, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]:
+        """Score (r) and its gradient (r n) at points x. Gradients of parameters are never computed."""
+        return self.exactly(x, samples) if self.fast is None else self.fast.value_and_gradient(self, x, samples)
+
+    @property
+    def fuse(self) -> Fuse:
+        """How the walk's own work is compiled: on a GPU, where gradients are fast, it would be a part to be seen."""
+        if self.fast is None or self.fast.ready is None or not self.x.is_cuda:
+            return as_it_is
+        from samp.fast.compiled import fused  # not needed otherwise
+
+        return fused
+
+    def fusing(self) -> AbstractContextManager[None]:
+        """Where walks are walked: as `fuse` asks for."""
+        if self.fuse is as_it_is:
+            return nullcontext()
+        from samp.fast.compiled import many_kinds
+
+        return many_kinds()
+
+    def exactly(self, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]:
+        """Score and gradient by the model itself, in its own precision."""
+        with torch.inference_mode(False), torch.enable_grad():
+            leaf = x.detach().requires_grad_()
+            score = self.score(self.output(leaf, samples), samples)
+            if not score.requires_grad:
+                raise _no_gradient()
+            (gradient,) = torch.autograd.grad(score.sum(), leaf, allow_unused=True)
+        if gradient is None:
+            raise _no_gradient()
+        return score.detach().to(x.dtype), gradient
+
+    def score(self, output: Any, samples: Tensor) -> Tensor:
+        """One number per row of the output, by the objective."""
+        if self.objective is None:
+            raise RuntimeError("the target is not known yet: call settled() first.")
+        return self.objective(output, samples)
+
+    def watch(self, score: Tensor, samples: Tensor) -> Tensor:
+        """The same scores (r); those that are NaN or Inf are counted, without waiting for the device."""
+        self.failures.index_add_(0, samples, (~score.detach().isfinite()).to(self.failures))
+        return score
+
+    def gradient(self, x: Tensor, samples: Tensor) -> Tensor:
+        """The gradient (r n) of the score at points x; the scores are watched."""
+        score, gradient = self.value_and_gradient(x, samples)
+        self.watch(score, samples)
+        return gradient
+
+    def forget_failures(self) -> Problem:
+        """This problem, with no score counted as NaN or Inf yet."""
+        self.failures.zero_()
+        return self
+
+    def settled(self, batches: Batches) -> Problem:
+        """This problem with its target known: one forward pass for every sample if it is to be predicted.
+
+        A function of the user's is tried on one sample alone, since walks will show it some samples and not all: one
+        that carries data of the whole batch must fail here and not mix samples up later.
+        """
+        everyone = torch.arange(self.batch, device=self.x.device)
+
+        def output(first: int, last: int) -> Any:
+            return self.output(self.x[first:last], everyone[first:last])
+
+        with torch.no_grad():
+            if self.objective is None:
+                classes = batches.over(self.batch, lambda first, last: self._predict(output(first, last), first, last))
+                return replace(self, objective=Index(torch.cat(list(classes))[:, None], (0,)), batches=batches)
+            if isinstance(self.objective, Function):
+                self._try_on_one(output, batches)
+        return replace(self, batches=batches)
+
+    def _predict(self, output: Any, first: int, last: int) -> Tensor:
+        """The predicted classes of these samples, whose scores are watched."""
+        rows = torch.arange(last - first, device=self.x.device)
+        classes = predicted(output, last - first)
+        self.watch(Index(classes[:, None], (0,))(output, rows), first + rows)
+        return classes
+
+    def _try_on_one(self, output: Callable[[int, int], Any], batches: Batches) -> None:
+        """Raise what the target function raises for one sample alone; a ValueError where it works for all together."""
+        everyone = torch.arange(self.batch, device=self.x.device)
+        first = output(0, 1)
+        try:
+            self.score(first, everyone[:1])
+        except Exception as error:
+            if self.batch == 1 or not self._scores_all(list(batches.over(self.batch, output))):
+                raise
+            raise ValueError(
+                f"the target function works for all {self.batch} samples together but not for one alone, so it holds "
+                "data of each sample, and walks show it some at a time: let it take a second argument, samples, and "
+                "pick by it, as in lambda output, samples: output[range(len(samples)), labels[samples]]."
+            ) from error
+
+    def _scores_all(self, outputs: list[Any]) -> bool:
+        """Whether the target function takes the outputs of all samples at once."""
+        try:
+            self.score(torch.cat(outputs), torch.arange(self.batch, device=self.x.device))
+        except Exception:  # whatever it is, the function does not work
+            return False
+        return True
+
+    def check_layout(self) -> None:
+        """Raise ValueError where an input looks like b h w c and was not said to be in pixels of b c h w."""
+        for tensor in self.inputs:
+            check_input_layout(tensor.shape, said=repr(grouping.Pixels()) in self.features.label)
+
+    def describe(self) -> dict[str, object]:
+        """What travels with every result: target, features, device, dtypes, versions."""
+        return {
+            "target": self.objective.index.squeeze(1).tolist()
+            if isinstance(self.objective, Index)
+            else repr(self.objective),
+            "groups": self.features.label,
+            "features": self.features.own_counts,
+            "device": str(self.x.device),
+            "dtype": ", ".join(sorted({str(t.dtype) for t in self.inputs})),
+            "speed": "exact" if self.fast is None else self.fast.label,
+            **({"forward_args": [repr(arg) for arg in self.forward_args]} if self.forward_args else {}),
+            "versions": {"samp": __version__, "torch": torch.__version__},
+        }
+
+
+def pose(
+    model: Callable[..., Any],
+    inputs: Inputs,
+    target: Target = None,
+    groups: grouping.Groups | None = None,
+    forward_args: Any = (),
+) -> Problem:
+    """The `Problem` of these arguments, or one sentence on what is wrong with them.
+
+    >>> problem = pose(torch.nn.Linear(3, 2), torch.rand(4, 3), target=1)
+    >>> problem.batch, problem.features.count
+    (4, 3)
+    """
+    read = read_inputs(model, inputs)
+    tensors = read.tensors
+    batch, device = len(tensors[0]), tensors[0].device
+    features = grouping.bind(groups, tensors)
+    return Problem(
+        model=read.model,
+        inputs=tensors,
+        one_input=read.one_input,
+        objective=objective(target, batch, device),
+        features=features,
+        forward_args=read_arguments(forward_args, batch),
+        paper_settings=len(tensors) == 1 and tensors[0].ndim == 4 and features.label == repr(grouping.Pixels()),
+    )
+
+
+def _layout(tensor: Tensor) -> torch.memory_format:
+    """The memory format to feed the model in: the user's own, since channels last is often faster."""
+    last = tensor.ndim == 4 and not tensor.is_contiguous() and tensor.is_contiguous(memory_format=torch.channels_last)
+    return torch.channels_last if last else torch.contiguous_format
+
+
+def _no_gradient() -> ValueError:
+    return ValueError(
+        "the score does not depend on the input: no gradient reaches it. "
+        "Look for .detach(), .data, argmax or numpy inside the model, or a frozen (no_grad) forward."
+    )

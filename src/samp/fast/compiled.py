@@ -1,0 +1,62 @@
+"""The walk's own work between two gradients, compiled: one pass over memory where torch by itself makes ten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, cast
+
+import torch
+
+from samp.engine.batching import out_of_memory
+from samp.engine.walk import Function
+
+MOST_KINDS = 64  # of paths, rules and sizes that a function is compiled for; torch itself would stop at 8
+_LIMIT = "recompile_limit" if hasattr(torch._dynamo.config, "recompile_limit") else "cache_size_limit"
+_MADE: dict[Callable[..., Any], Fused] = {}
+
+
+def many_kinds() -> AbstractContextManager[None]:
+    """Where fused functions are called: torch would else give up compiling after a few kinds of walk.
+
+    Around a whole walk, since to enter it takes as long as to call a compiled function.
+    """
+    patch: AbstractContextManager[None] = torch._dynamo.config.patch({_LIMIT: MOST_KINDS})
+    return patch
+
+
+def fused(function: Function) -> Function:
+    """This function compiled: for the sizes it first meets, then for any number of rows. As it was, for good, where it
+    cannot be.
+
+    >>> fused(round) is fused(round)
+    True
+    """
+    if function not in _MADE:
+        _MADE[function] = Fused(function, torch.compile)
+    return cast(Function, _MADE[function])
+
+
+class Fused:
+    """A function that is compiled when first called.
+
+    >>> def refuse(function):
+    ...     raise RuntimeError("no compiler here")
+    >>> Fused(abs, refuse)(-1)
+    1
+    """
+
+    def __init__(self, function: Callable[..., Any], compile: Callable[..., Any]) -> None:
+        self.function, self.compile = function, compile
+        self.call: Callable[..., Any] | None = None
+
+    def __call__(self, *args: Any) -> Any:
+        try:
+            self.call = self.call or self.compile(self.function)
+            return self.call(*args)
+        except Exception as error:  # what a compiler may raise cannot be listed
+            if self.call is self.function or out_of_memory(error):
+                raise
+            found = self.function(*args)  # where this fails as well, it is not the compiler's fault
+            self.call = self.function
+            return found

@@ -1,0 +1,210 @@
+"""`speed="fast"`: value and gradient through a copy of the net in bfloat16, compiled and captured where that works.
+
+Each way of calling is tried from the fastest down; one that fails is not tried again, and the result says why. The last
+way is the exact one, so a model that bears none of this is explained all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from samp.engine.batching import out_of_memory
+from samp.fast.cache import COMPILED, Prepared, kept, prepared
+from samp.fast.cuda_graphs import Captured
+from samp.fast.inputs import Feed, at_index, differentiated, in_range, widened
+from samp.fast.model_copy import Lowered
+from samp.fast.model_state import reason_against
+from samp.isolation import observe
+from samp.targets import Index
+
+if TYPE_CHECKING:
+    from samp.engine.problem import Problem
+
+Found = tuple[Tensor, Tensor]
+Way = Callable[["Problem", Tensor, Tensor], Found]
+GRAPHS, COPY = "CUDA graphs", "channels last"
+LEAST_COSINE = 0.3  # between a way's first gradients and the exact ones; bfloat16 alone gives 0.7 to 0.99
+
+
+class Fast:
+    """How one problem's gradients are had fast; `label` says, at the end, what was used and what was not.
+
+    >>> import samp
+    >>> layers = [torch.nn.Conv2d(1, 4, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(16, 2)]
+    >>> result = samp.explain(torch.nn.Sequential(*layers).eval(), torch.rand(1, 1, 4, 4), speed="fast")
+    >>> "channels last" in result.details["speed"]
+    True
+    """
+
+    def __init__(self, model: Any, inputs: tuple[Tensor, ...]) -> None:
+        self.feed = Feed.of(inputs)
+        self.ready: Prepared | None = None
+        self.used: set[str] = set()
+        self.sizes: set[int] = set()
+        self.failed: dict[str, str] = {}
+        self.asked: tuple[Index, Tensor, Tensor] | None = None
+        self.why_not = ""
+        try:
+            self._prepare(model, inputs)
+        except Exception as error:  # a model may refuse to be copied in any way
+            if out_of_memory(error):
+                raise
+            self.why_not = f"the model cannot be copied ({_sentence(error)})"
+
+    def _prepare(self, model: Any, inputs: tuple[Tensor, ...]) -> None:
+        device = inputs[0].device
+        half = half_pays(device) and all(dtype == torch.float32 for dtype in self.feed.dtypes)
+        self.ready = kept(model, half, device)  # asked first: of one that is kept nothing is to be said against
+        if self.ready is None:
+            self.why_not = reason_against(model, inputs)
+            self.ready = None if self.why_not else prepared(model, half, device)
+        self.failed |= self.ready.failed if self.ready else {}
+
+    def value_and_gradient(self, problem: Problem, x: Tensor, samples: Tensor) -> Found:
+        """Score (r) and gradient (r n) at points x, by the fastest way that works.
+
+        Where memory runs out, what captured calls keep is given back first; only then is it for the batch to shrink.
+        """
+        try:
+            return self._found(problem, x, samples)
+        except Exception as error:
+            if self.ready is None or not self.ready.graphs or not out_of_memory(error):
+                raise
+        self.ready.forget_graphs()  # the handler is left first: its traceback holds memory
+        self.failed[GRAPHS] = "memory ran out"
+        return self._found(problem, x, samples)
+
+    def _found(self, problem: Problem, x: Tensor, samples: Tensor) -> Found:
+        broken: dict[str, str] = {}
+        found = self._fastest(problem, x, samples, broken) or problem.exactly(x, samples)
+        if broken and self.ready is not None:  # only now: where the exact call fails as well, the question was wrong
+            self.failed |= broken
+            self.ready.failed |= broken
+        return found
+
+    def _fastest(self, problem: Problem, x: Tensor, samples: Tensor, broken: dict[str, str]) -> Found | None:
+        for name, way in self._ways(problem, len(x)).items():
+            try:
+                found = way(problem, x, samples)
+            except Exception as error:  # what a compiler, a capture or a copy may raise cannot be listed
+                if out_of_memory(error):
+                    raise
+                broken[name] = _sentence(error)
+                continue
+            if self._trusts(name, found[1], problem, x, samples):
+                self.used.add(name)
+                return found
+            self.failed[name] = "its gradient was not that of the exact call"
+        return None
+
+    def _trusts(self, name: str, *found: Any) -> bool:
+        """Whether a way's gradients are the exact ones, give or take bfloat16; looked at once for each model."""
+        if self.ready is None or name in self.ready.trusted:
+            return True
+        trusted = agrees(*found)
+        self.ready.trusted |= {name} if trusted else set()
+        return trusted
+
+    def _ways(self, problem: Problem, rows: int) -> dict[str, Way]:
+        """The ways to call, fastest first."""
+        ready = self.ready
+        if ready is None:
+            return {}
+        ways: dict[str, Way] = {}
+        asked = problem.objective
+        if (
+            isinstance(asked, Index)
+            and not problem.forward_args
+            and (self.feed not in ready.outputs or in_range(asked, ready.outputs[self.feed]))
+            and (size := ready.size_for(self.feed, rows))
+        ):
+            ways[GRAPHS] = partial(self._by_graph, size)
+        for name, net in ((COMPILED, ready.compiled), (COPY, ready.plain)):
+            if net is not None:
+                ways[name] = partial(through, net, self.feed)
+        return {name: way for name, way in ways.items() if name not in self.failed}
+
+    def _by_graph(self, size: int, problem: Problem, x: Tensor, samples: Tensor) -> Found:
+        """Through a graph of this size, captured the first time."""
+        ready, asked = self.ready, problem.objective
+        if ready is None or ready.capture is None or not isinstance(asked, Index):
+            raise TypeError("only scores at an index are captured")
+        index = self._index(asked, samples)
+        if (self.feed, size) not in ready.graphs:
+            net = self._called(ready, problem, x[:1].repeat(size, 1), samples[:1].repeat(size))
+            ready.outputs[self.feed] = net.sizes
+            work = partial(at_index, net)  # nothing of self: a graph outlives its problem
+            ready.graphs[self.feed, size] = Captured(work, self.feed, size, x, index, ready.capture)
+        found = ready.graphs[self.feed, size](x, index)
+        self.sizes.add(size)
+        return found
+
+    def _index(self, asked: Index, samples: Tensor) -> Tensor:
+        """The places of these samples' scores; looked up once for all steps of a batch."""
+        if self.asked is None or self.asked[0] is not asked or self.asked[1] is not samples:
+            self.asked = asked, samples, asked.index[samples]
+        return self.asked[2]
+
+    def _called(self, ready: Prepared, problem: Problem, x: Tensor, samples: Tensor) -> Lowered:
+        """The net to capture, called once: that compiles it, and checks the target. Uncompiled, where that fails."""
+        try:
+            through(ready.fastest, self.feed, problem, x, samples)
+        except Exception as error:
+            if ready.fastest is ready.plain or out_of_memory(error):
+                raise
+            through(ready.plain, self.feed, problem, x, samples)  # where this fails as well, the question was wrong
+            self.failed[COMPILED] = ready.failed[COMPILED] = _sentence(error)
+        return ready.fastest
+
+    @property
+    def label(self) -> str:
+        """What was used, and why the rest was not."""
+        if self.ready is None:
+            return f"exact: {self.why_not}"
+        failed = "".join(f"; no {name}: {reason}" for name, reason in self.failed.items())
+        if not self.used:
+            return f"exact{failed}" if failed else "exact: this method asks for no plain gradients"
+        compiled = self.ready.compiled is not None and COMPILED not in self.failed
+        parts = ["bfloat16"] * self.ready.half + ["channels last"] + ["compiled"] * compiled
+        graphs = [f"CUDA graphs of {', '.join(map(str, sorted(self.sizes)))} rows"] if self.sizes else []
+        return f"fast: {', '.join(parts + graphs)}{failed}"
+
+
+def through(net: Lowered, feed: Feed, problem: Problem, x: Tensor, samples: Tensor) -> Found:
+    """Score and gradient of any objective, with the net called through its copy."""
+    args = problem.arguments(samples)
+
+    def score(leaf: Tensor) -> Tensor:
+        return problem.score(widened(observe(net, lambda: net(*feed.inputs(leaf), *args))), samples)
+
+    value, (gradient,) = differentiated(score, x)
+    return value.to(x.dtype), gradient
+
+
+def agrees(gradient: Tensor, problem: Problem, x: Tensor, samples: Tensor) -> bool:
+    """Whether the gradients of the first two rows point where the exact ones do; those decide nothing if not finite."""
+    exact = problem.exactly(x[:2], samples[:2])[1]
+    cosine = torch.cosine_similarity(exact.flatten(), gradient[:2].flatten(), 0)
+    return bool((cosine >= LEAST_COSINE) | (exact == 0).all() | ~exact.isfinite().all())
+
+
+def half_pays(device: torch.device) -> bool:
+    """Whether bfloat16 is faster there: on GPUs that have it in hardware, and on CPUs with instructions for it.
+
+    >>> half_pays(torch.device("meta"))
+    False
+    """
+    if device.type == "cuda":
+        return torch.cuda.get_device_capability(device) >= (8, 0)
+    return device.type == "cpu" and (torch.cpu._is_amx_tile_supported() or torch.cpu._is_avx512_bf16_supported())
+
+
+def _sentence(error: BaseException) -> str:
+    """The first line of an error, short enough for a label."""
+    line = (str(error).strip().splitlines() or [""])[0]
+    return f"{type(error).__name__}{': ' if line else ''}{line[:120]}"

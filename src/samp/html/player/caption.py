@@ -1,0 +1,109 @@
+"""The words around the pictures: what was asked, what is shown, how it was made. All of it escaped."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from samp.attribution import Attribution
+from samp.html.player.film import COARSE, TOLERANCE, Film
+from samp.html.player.likely import Likely
+from samp.models import Classifier
+from samp.plots.sheet import SHOWN
+from samp.wording import residual_words, score_source
+
+
+@dataclass(frozen=True)
+class Question:
+    """Which score of which model is explained, and what it is for the photo itself."""
+
+    model: str
+    label: str
+    index: int | None
+    """The class, where the score is one of a class."""
+    score: float
+    kind: str
+    """What the score is: "logit" or "probability" of a class, or a "score" where that is not known."""
+
+    def sentence(self, name: str) -> str:
+        """What the model said.
+
+        >>> Question("Net", "cup", 3, 11.5, "logit").sentence("photo.jpg")
+        'Net gives photo.jpg a logit of 11.500 for cup.'
+        """
+        whom = "" if self.index is None else f" for {self.label}"
+        return f"{self.model} gives {name or 'the photo'} a {self.kind} of {_number(self.score)}{whom}."
+
+
+def question(result: Attribution, classifier: Classifier, kind: str, sample: int) -> Question:
+    """The question that this result answers; `kind` says what the model's outputs are."""
+    up = "to_image" in result.scores
+    scores = result.scores["to_image" if up else "to_baseline"][sample]
+    score = float(scores[int(result.steps["to_image"][sample])] if up else scores[0])
+    target = result.details.get("target")
+    index = target[sample] if isinstance(target, list) and isinstance(target[sample], int) else None
+    if index is None:
+        return Question(classifier.name, "this score", None, score, "score")
+    return Question(classifier.name, classifier.label(index), index, score, kind)
+
+
+def best_words(likely: Likely) -> str:
+    """The heading of the classes at a point, where there are any to choose from."""
+    return f"Top {likely.shown} at this point" if likely.shown else "At this point"
+
+
+def legend(films: Sequence[Film], likely: Likely) -> str:
+    """What each part of the page shows, as the items of a description list."""
+    both = ", summed over both walks," if len(films) > 1 else ""
+    outputs = "The model's outputs" if likely.given else "The softmax of the model's outputs"
+    top = (f"Top {likely.shown}", f"{outputs} at this point; the explained class stands out where it is among them.")
+    return _items(
+        [
+            ("Point", f"A real point of the walk: what the model was fed there, as pixels. {_drawn(films)}"),
+            (
+                "Credit so far",
+                f"The final map{both} with each pixel's credit weighted by the fraction of its way that the pixel has "
+                f"gone in this walk. Brightest at the {100 * SHOWN:.0f}th percentile of the positive credit of all "
+                "pixels in the final map; black is none, negative, or not yet moved.",
+            ),
+            ("Curve", "The explained score at every step of the walk; the dot is where you are."),
+            *([top] if likely.shown else []),
+            ("Way", "The L1 distance from the start of the walk over that plus the distance still to go."),
+        ]
+    )
+
+
+def facts(result: Attribution, asked: Question, sample: int) -> str:
+    """How the result was made and what it is worth, as the items of a description list."""
+    change = sum(float(c[sample]) for c in result.score_change.values())
+    residual = float(result.residual[sample])
+    details = result.details
+    versions = ", ".join(f"{name} {version}" for name, version in details.get("versions", {}).items())
+    number = "" if asked.index is None else f" ({asked.index})"
+    return _items(
+        [
+            ("Class", f"{asked.label}{number}"),
+            ("Score", f"{_number(asked.score)} ({score_source(asked.kind, asked.model)})"),
+            ("Residual", residual_words(residual, change).replace("-", "−")),
+            ("Gradients", str(int(result.gradients[sample]))),
+            ("Method and baselines", result.method),
+            ("Made with", f"{versions}; {details.get('device')}, {details.get('dtype')}, seed {details.get('seed')}"),
+        ]
+    )
+
+
+def _drawn(films: Sequence[Film]) -> str:
+    exact = f"Redrawn from the walk's two ends and each pixel's fraction, to {TOLERANCE} of 255 levels."
+    stored = f"Stored as JPEG, and each pixel's fraction in {COARSE + 1} levels."
+    ways = {film.straight for film in films}
+    return exact if ways == {True} else stored if ways == {False} else f"{stored} Or else: {exact}"
+
+
+def _items(pairs: Iterable[tuple[str, str]]) -> str:
+    return "\n".join(f"<div><dt>{html.escape(term)}</dt><dd>{html.escape(text)}</dd></div>" for term, text in pairs)
+
+
+def _number(value: float) -> str:
+    """With three decimals and a true minus sign."""
+    return f"{value:.3f}".replace("-", "−")

@@ -1,0 +1,172 @@
+"""A walk as a film: which points are shown, how far each pixel has come in them, and how they fit in a small file.
+
+Where every pixel stays on the straight line between its start and its end (SAMP, SAMP++, IG), a point of the walk is
+its two ends and one fraction per pixel: the browser redraws it from those, exactly. Points of other paths (BlurIG,
+GuidedIG, IG2, Spectral IG) are sent as JPEGs.
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+
+from samp.attribution import Attribution, Direction
+from samp.html.embed import data_uri
+from samp.models import Classifier
+
+Bytes = NDArray[np.uint8]
+TOLERANCE = 2  # of 255 levels: what rounding both ends and the fraction to 8 bits may add up to
+FINE, COARSE = 255, 15  # levels of a fraction: where the picture is made of it, and where only the map is
+JPEG_QUALITY = 80
+GIVE = "give the classifier that was explained."
+
+
+@dataclass(frozen=True, eq=False)
+class Film:
+    """Some points of one walk, the first and the last among them."""
+
+    direction: Direction
+    steps: Tensor  # k, the number of each point in the walk
+    points: Tensor  # k c h w, as the model is fed
+    pixels: Bytes  # k h w 3, as they are shown
+    gone: Tensor  # k h w, the fraction of its way that each pixel has gone
+
+    @cached_property
+    def straight(self) -> bool:
+        """Whether the ends and the fractions are enough to redraw every picture."""
+        start, end = self.pixels[0].astype(np.float32), self.pixels[-1].astype(np.float32)
+        fractions = quantised(self.gone, FINE).astype(np.float32)[..., None] / FINE  # k h w 1
+        return all(
+            np.abs(start + part * (end - start) - picture).max() <= TOLERANCE
+            for part, picture in zip(fractions, self.pixels, strict=True)
+        )
+
+    @property
+    def levels(self) -> int:
+        """How finely fractions are told apart."""
+        return FINE if self.straight else COARSE
+
+    @property
+    def fractions(self) -> Bytes:
+        """k h w: `gone` in levels."""
+        return quantised(self.gone, self.levels)
+
+    @property
+    def way(self) -> Tensor:
+        """k: the same fraction for all pixels together."""
+        behind, ahead = distances(self.points)
+        return fraction(behind.sum((1, 2)), ahead.sum((1, 2)))
+
+    @property
+    def photo(self) -> Bytes:
+        """h w 3: the end of the walk that is the image itself."""
+        picture: Bytes = self.pixels[-1 if self.direction == "to_image" else 0]
+        return picture
+
+    @property
+    def baseline(self) -> Bytes:
+        """h w 3: the other end."""
+        picture: Bytes = self.pixels[0 if self.direction == "to_image" else -1]
+        return picture
+
+
+def filmed(result: Attribution, direction: Direction, classifier: Classifier, frames: int, sample: int = 0) -> Film:
+    """At most `frames` points of one recorded walk, evenly spread over its steps."""
+    tape = result.tapes[direction][sample]
+    if not isinstance(tape.points, Tensor) or tape.points.ndim != 4:
+        raise ValueError("the player shows the path of one b c h w image input: this result is of other inputs.")
+    places = evenly(tape.steps, frames)
+    points = tape.points[places]
+    return Film(direction, tape.steps[places], points, colours(points, classifier), gone(points))
+
+
+def evenly(steps: Tensor, most: int) -> list[int]:
+    """Places of the steps nearest to `most` even parts of the walk, each place once.
+
+    >>> evenly(torch.arange(0, 101, 2), 5), evenly(torch.arange(3), 60)
+    ([0, 12, 25, 37, 50], [0, 1, 2])
+    """
+    wanted = torch.linspace(0, float(steps[-1]), most)
+    return sorted(set((steps[:, None] - wanted).abs().argmin(0).tolist()))
+
+
+def gone(points: Tensor) -> Tensor:
+    """k h w: how far each pixel is from its start, over that plus how far it is from its end.
+
+    On the straight line between the two that is the fraction of its way it has gone.
+
+    >>> gone(torch.tensor([0.0, 1.0, 4.0]).view(3, 1, 1, 1)).flatten().tolist()
+    [0.0, 0.25, 1.0]
+    """
+    return fraction(*distances(points))
+
+
+def distances(points: Tensor) -> tuple[Tensor, Tensor]:
+    """k h w each: the L1 distance of every pixel from the first point and from the last, over its channels."""
+    behind, ahead = ((points - end).abs().sum(1, dtype=torch.float64) for end in (points[0], points[-1]))
+    return behind, ahead
+
+
+def fraction(behind: Tensor, ahead: Tensor) -> Tensor:
+    """What lies behind, of the whole; all of it where there is nowhere to go."""
+    return torch.where(behind + ahead > 0, behind / (behind + ahead), 1.0)
+
+
+def colours(points: Tensor, classifier: Classifier) -> Bytes:
+    """k h w 3: inputs of the model (k c h w) as pixels; what lies outside black and white is clipped.
+
+    >>> net = Classifier(torch.nn.Flatten(), "flat", size=1, mean=0.5, std=0.25, classes=())
+    >>> colours(torch.tensor([-2.0, 0.0, 9.0]).view(1, 3, 1, 1), net).tolist()
+    [[[[0, 128, 255]]]]
+    """
+    mean, std = (torch.tensor(value, dtype=torch.float64).view(-1, 1, 1) for value in (classifier.mean, classifier.std))
+    channels = points.shape[1]
+    if channels not in (1, 3):
+        raise ValueError(f"the player shows images of 1 or 3 channels, not of {channels}.")
+    if {len(mean), len(std)} - {1, channels}:
+        raise ValueError(f"{classifier.name} is not fed images of {channels} channels, as this result has: {GIVE}")
+    shown = points.double() * std + mean
+    shown = shown.flip(1) if classifier.channels == "bgr" else shown
+    levels = (shown.clamp(0, 1) * 255).round().byte().movedim(1, -1).numpy()
+    return np.ascontiguousarray(np.broadcast_to(levels, (*levels.shape[:3], 3)))
+
+
+def quantised(fractions: Tensor, levels: int) -> Bytes:
+    """Fractions in [0, 1] as whole numbers from 0 to `levels`.
+
+    >>> quantised(torch.tensor([0.0, 0.5, 1.0]), 255).tolist()
+    [0, 128, 255]
+    """
+    return (fractions * levels).round().byte().numpy()
+
+
+def jpeg(picture: Bytes) -> str:
+    """The picture (h w 3) as a data URI."""
+    return data_uri(Image.fromarray(picture), "JPEG", JPEG_QUALITY)
+
+
+def packed(blocks: Sequence[tuple[Bytes, int]]) -> str:
+    """All blocks one after the other, deflated, in base64.
+
+    Each comes with a stride: a byte is stored as its difference to the one that many before, which is mostly 0 for
+    the same pixel a frame earlier.
+
+    >>> zlib.decompress(base64.b64decode(packed([(np.array([3, 5, 4, 5], np.uint8), 2)]))).hex()
+    '03050100'
+    """
+    return base64.b64encode(zlib.compress(b"".join(_differences(*block) for block in blocks), 9)).decode()
+
+
+def _differences(block: Bytes, stride: int) -> bytes:
+    flat = block.ravel()
+    differences: Bytes = np.concatenate([flat[:stride], flat[stride:] - flat[:-stride]])
+    return differences.tobytes()

@@ -1,0 +1,167 @@
+"""What a report says of a run: distributions, examples and classes, as plain numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from samp.batch.columns import Array, Columns
+
+EXAMPLES = 6  # of each end
+ROUNDING = 1e-4  # completeness errors up to this are of arithmetic rather than of the method
+ROUNDING_OF_SCORES = 1e-6  # likewise, of residuals beside the scores: where these hardly change, a share says nothing
+ALIKE = 1e-9  # of the largest
+MOST_CLASSES = 200  # in the table
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One number of every input, and how it is told."""
+
+    key: str
+    heading: str
+    meaning: str
+    logarithmic: bool = False
+
+    def values(self, columns: Columns) -> Array:
+        """Those that are known."""
+        values = self.of(columns)
+        known: Array = values[~np.isnan(values)]
+        return known
+
+    def of(self, columns: Columns) -> Array:
+        """The number of every input, NaN where it is not known.
+
+        >>> QUANTITIES[0].of(Columns.of_rows([{"residual": -0.5, "score_change": 2.0}]))
+        array([0.25])
+        """
+        if self.key != "error_share":
+            return columns[self.key]
+        residual, change = columns["residual"], columns["score_change"]
+        with np.errstate(divide="ignore", invalid="ignore"):  # by 0: no bound, or nothing of nothing
+            return np.where((residual == 0) & (change == 0), 0.0, np.abs(residual / change))
+
+
+QUANTITIES = (
+    Quantity(
+        "error_share",
+        "Completeness error",
+        "what the credit misses of the change of the score, as a share of that change",
+        logarithmic=True,
+    ),
+    Quantity("gini", "Concentration (Gini)", "0 if credit lies evenly on all pixels, near 1 if on a few"),
+    Quantity("top_share", "Credit of the top 10 %", "the share of all credit, by size, on the 10 % with the most"),
+    Quantity("score", "Score", "what the model gives the explained class"),
+)
+
+
+SCORES = ("score", "baseline_score_to_baseline", "baseline_score_to_image")
+
+
+@dataclass(frozen=True)
+class Bars:
+    """A histogram: edges (one more than heights) and how many values lie between them."""
+
+    edges: tuple[float, ...]
+    heights: tuple[int, ...]
+    outside: int
+    """Values that no finite axis shows."""
+
+
+def bars(values: Array, logarithmic: bool = False, most: int = 30) -> Bars | None:
+    """The histogram of these values, or None where there are none; a logarithmic one has log10 for its edges.
+
+    Zeros of a logarithmic one are counted with the smallest value above 0. Values that differ by rounding are alike.
+
+    >>> bars(np.array([0.0, 0.1, 1.0]), most=2)
+    Bars(edges=(0.0, 0.5, 1.0), heights=(2, 1), outside=0)
+    """
+    finite = values[np.isfinite(values)]
+    if not len(finite):
+        return None
+    if logarithmic:
+        least = finite[finite > 0].min() if (finite > 0).any() else 1e-12
+        finite = np.log10(np.maximum(finite, least))
+    low, high = float(finite.min()), float(finite.max())
+    if high - low <= ALIKE * max(abs(low), abs(high)):  # no bar could be that narrow
+        air = max(0.5, 1e-6 * abs(low))
+        low, high = low - air, high + air
+    heights, edges = np.histogram(finite, min(most, max(len(finite) // 2, 1) + 1), (low, high))
+    return Bars(tuple(edges.tolist()), tuple(heights.tolist()), len(values) - len(finite))
+
+
+def spread(values: Array) -> tuple[float, float, float] | None:
+    """The median, with a tenth of the values below the second and a tenth above the third.
+
+    >>> spread(np.arange(11.0))
+    (5.0, 1.0, 9.0)
+    """
+    finite = values[np.isfinite(values)]
+    if not len(finite):
+        return None
+    middle, low, high = np.quantile(finite, [0.5, 0.1, 0.9])
+    return float(middle), float(low), float(high)
+
+
+def ends(values: Array, count: int = EXAMPLES) -> tuple[list[int], list[int]]:
+    """Positions where a quantity is smallest (smallest first) and largest (largest first); none in both, none of NaN.
+
+    >>> ends(np.array([0.3, np.nan, 0.1, 0.9]), 1)
+    ([2], [3])
+    """
+    order = np.argsort(values, kind="stable")  # NaN come last
+    order = order[: len(values) - int(np.isnan(values).sum())]
+    each = min(count, len(order) // 2)
+    return order[:each].tolist(), order[len(order) - each :][::-1].tolist()
+
+
+def judged_by(columns: Columns) -> Quantity:
+    """What best and worst are judged by: completeness, or concentration where that is not known or mere rounding.
+
+    >>> judged_by(Columns.of_rows([{"gini": 0.5, "residual": None}])).key
+    'gini'
+    """
+    known = len(QUANTITIES[0].values(columns))
+    return QUANTITIES[0] if known and not complete(columns) else QUANTITIES[1]
+
+
+def complete(columns: Columns) -> bool:
+    """Whether the credit of every input sums to the change of its score, up to rounding.
+
+    >>> rows = [{"residual": 1e-7, "score_change": 2.0}, {"residual": 1e-7, "score_change": 0.0, "score": 5.0}]
+    >>> complete(Columns.of_rows(rows)), complete(Columns.of_rows([*rows, {"residual": 0.1, "score_change": 2.0}]))
+    (True, False)
+    """
+    errors, residual = QUANTITIES[0].of(columns), np.abs(columns["residual"])
+    of_scores = ROUNDING_OF_SCORES * np.fmax.reduce([np.abs(columns[name]) for name in SCORES])
+    known = ~np.isnan(errors)
+    return bool(known.any() and ((errors <= ROUNDING) | (residual <= of_scores))[known].all())
+
+
+def classes(columns: Columns) -> list[dict[str, Any]]:
+    """A summary of each explained class, the most frequent first.
+
+    >>> row = {"target": 1, "label": "cat", "predicted": 2, "gini": 0.5, "score": 3.0}
+    >>> classes(Columns.of_rows([row]))[0]["agreed"]
+    0.0
+    """
+    target = columns["target"]
+    order = np.argsort(target, kind="stable")[: len(target) - int(np.isnan(target).sum())]
+    numbers, firsts = np.unique(target[order], return_index=True)
+    groups = list(zip(numbers.astype(int).tolist(), np.split(order, firsts[1:]), strict=False))
+    known = {quantity.key: quantity.of(columns) for quantity in QUANTITIES}
+    groups.sort(key=lambda group: (-len(group[1]), group[0]))
+    return [_class(columns, known, number, group) for number, group in groups]
+
+
+def _class(columns: Columns, known: dict[str, Array], number: int, group: Array) -> dict[str, Any]:
+    medians = {key: spread(values[group]) for key, values in known.items()}
+    return {
+        "class": columns.labels[number],
+        "index": number,
+        "inputs": len(group),
+        "agreed": float((columns["predicted"][group] == number).mean()),
+        **{key: found[0] if found else None for key, found in medians.items()},
+    }

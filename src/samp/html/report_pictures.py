@@ -1,0 +1,62 @@
+"""The photos behind some rows of a run, read again from its data set where that is still there."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+from torch import nn
+
+from samp.batch.results import Run
+from samp.batch.sources import Source, source_of
+from samp.batch.tars import Tars, upright
+from samp.images import quietly
+from samp.models import Classifier
+
+
+def pictures_of(run: Run, ids: Sequence[str]) -> dict[str, Image.Image]:
+    """What the model was shown of these inputs; those that cannot be read again are left out, with a warning."""
+    found = _found(run, ids)
+    if missing := len(set(ids) - set(found)):
+        warnings.warn(
+            f"{missing} of {len(set(ids))} photos cannot be read again: their maps are shown alone.",
+            stacklevel=2,
+        )
+    return found
+
+
+def _found(run: Run, ids: Sequence[str]) -> dict[str, Image.Image]:
+    try:
+        source = _source(run.about["source"])
+        entries = {entry.id: entry for entry in source.entries()}
+        feeding = _feeding(run)
+    except (OSError, ValueError, ImportError, TypeError):
+        return {}
+    found = {}
+    with quietly():
+        for name in ids:
+            try:
+                read = source.read(entries[name])
+                photo = read[0] if isinstance(read, tuple) else read
+                found[name] = feeding.crop(upright(photo))
+            except Exception:  # a picture is a courtesy: whatever hinders it, the map is shown
+                continue
+    return found
+
+
+def _source(said: dict[str, Any]) -> Source:
+    if said["kind"] == "items":
+        raise ValueError("a data set that was only in memory cannot be opened again.")
+    if said["kind"] == "tars":
+        return Tars(tuple(Path(said["place"]) / name for name in said["files"]))
+    return source_of(said["place"])
+
+
+def _feeding(run: Run) -> Classifier:
+    fed: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in run.settings["fed"].items()
+    }
+    return Classifier(nn.Identity(), run.settings["model"], classes=(), **fed)

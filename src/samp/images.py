@@ -1,0 +1,211 @@
+"""Photos: find them, read one whatever its format, and cut out what a model is shown."""
+
+from __future__ import annotations
+
+import difflib
+import glob
+import os
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageOps
+
+from samp.image_formats import ADVICE, HEIC, KINDS, can_read_heic, foreign_kind, words_on_left_out
+
+EMBEDDED = ("coffee", "chelsea")
+SUFFIXES = {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".webp", ".gif", ".bmp", ".tif", ".tiff"}
+SUFFIXES |= {".ppm", ".pgm", ".jp2", ".avif", ".tga"}
+STRIP = 2**18  # pixels of more than 8 bits that are worked on together
+Array = np.ndarray[Any, Any]
+
+
+class UnreadableError(ValueError):
+    """A file that is no whole photo."""
+
+
+def embedded(name: str = "coffee") -> Path:
+    """A photo that comes with the package: a cup or a cat (`data/CREDITS.md` says whose they are).
+
+    >>> read(embedded()).size, read(embedded("chelsea")).size
+    ((480, 320), (451, 300))
+    """
+    return Path(str(files("samp") / "data" / f"{name}.jpg"))
+
+
+def find(places: Iterable[str | os.PathLike[str]]) -> list[Path]:
+    """The photos in these places, each once: files as they are, the photos right in a folder, whatever a glob matches.
+
+    A place without photos stays in the list itself, so that reading it says what is wrong.
+
+    >>> [path.name for path in find([embedded().parent])]
+    ['chelsea.jpg', 'coffee.jpg']
+    """
+    return list(dict.fromkeys(path for place in places for path in _in(Path(place))))
+
+
+def is_photo(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file of this name is taken for a photo in a folder: its suffix says so, and it is not hidden.
+
+    >>> is_photo("a/cat.JPG"), is_photo("a/.cat.jpg"), is_photo("a/notes.txt")
+    (True, False, False)
+    """
+    suffix = Path(path).suffix.lower()
+    known = suffix in SUFFIXES or (KINDS.get(suffix) == HEIC and can_read_heic())
+    return known and not Path(path).name.startswith(".")
+
+
+def left_out(places: Iterable[str | os.PathLike[str]]) -> str:
+    """Return how many pictures right in these folders `find` leaves out and why, as words; empty if none.
+
+    >>> left_out([embedded().parent])
+    ''
+    """
+    folders = [Path(place) for place in places if Path(place).is_dir()]
+    return words_on_left_out(path for folder in folders for path in folder.iterdir())
+
+
+def check_readable(path: str | os.PathLike[str]) -> None:
+    """Raise FileNotFoundError or UnreadableError if this is no file, or a picture of a kind that cannot be read here.
+
+    >>> check_readable(embedded())
+    """
+    if not Path(path).is_file():
+        raise FileNotFoundError(_missing(Path(path)))
+    kind = foreign_kind(path)
+    if kind is None or (kind == HEIC and can_read_heic()):
+        return
+    try:
+        with Image.open(path):  # a name may be wrong, and some raw files are TIFF
+            return
+    except Exception as error:
+        raise UnreadableError(f"{path} is in {kind} format, which cannot be read here ({ADVICE[kind]}).") from error
+
+
+def read(path: str | os.PathLike[str]) -> Image.Image:
+    """The photo as RGB: its first frame, turned upright by its EXIF tag, transparency laid over white.
+
+    What cannot be read gets a sentence on why.
+
+    >>> read(embedded()).mode
+    'RGB'
+    """
+    with quietly():
+        return opened(path)
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Without Pillow's warnings, which are of large photos and odd tags: these are read all the same.
+
+    For all threads at once, and not to be entered by several: they would put back each other's settings.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module="PIL")
+        yield
+
+
+def opened(path: str | os.PathLike[str]) -> Image.Image:
+    """As `read`, where warnings are seen to already: for threads.
+
+    >>> opened(embedded()).size
+    (480, 320)
+    """
+    check_readable(path)
+    try:
+        with Image.open(path) as file:
+            return _over_white(_eight_bits(ImageOps.exif_transpose(file))).convert("RGB")
+    except Image.DecompressionBombError as error:
+        most = 2 * (Image.MAX_IMAGE_PIXELS or 0)
+        raise UnreadableError(f"{path} has more than {most:,} pixels: make it smaller first.") from error
+    except Exception as error:  # broken files make Pillow's readers raise almost anything
+        said = " ".join(str(error).split()) or type(error).__name__
+        raise UnreadableError(f"{path} cannot be read as an image ({said}): give a whole JPEG or PNG file.") from error
+
+
+def centre(
+    photo: Image.Image,
+    size: int | tuple[int, int],
+    margin: float | None = 0.875,
+    resample: Image.Resampling = Image.Resampling.BICUBIC,
+) -> Image.Image:
+    """The centre of a photo at `size` pixels (height, width; one number for a square), not stretched.
+
+    It spans `margin` of what fits into the photo; None takes the whole photo, stretched.
+
+    >>> centre(Image.new("RGB", (640, 480)), 224).size, centre(Image.new("RGB", (640, 480)), (30, 40), None).size
+    ((224, 224), (40, 30))
+    """
+    height, width = (size, size) if isinstance(size, int) else size
+    if margin is None:
+        return photo.resize((width, height), resample)
+    scale = margin * min(photo.width / width, photo.height / height)
+    left, top = (photo.width - scale * width) / 2, (photo.height - scale * height) / 2
+    return photo.resize((width, height), resample, box=(left, top, left + scale * width, top + scale * height))
+
+
+def _in(place: Path) -> list[Path]:
+    if place.is_dir():
+        return sorted(path for path in place.iterdir() if is_photo(path) and path.is_file()) or [place]
+    if not place.exists() and glob.has_magic(str(place)):
+        matches = (Path(match) for match in sorted(glob.glob(str(place), recursive=True)))
+        return [path for path in matches if path.is_file()] or [place]
+    return [place]
+
+
+def _missing(path: Path) -> str:
+    inside = _in(path)
+    if inside != [path]:
+        return f"{path} stands for {len(inside)} photos: give one of them, such as {inside[0]}."
+    if path.is_dir():
+        others = left_out([path])
+        return f"there are no photos in the folder {path}: {others or 'give another'}."
+    if glob.has_magic(str(path)):
+        return f"no file matches {path}: check the pattern and the folder it starts from."
+    return f"{path} is not a file: check its name and folder{_like(path)}."
+
+
+def _like(path: Path) -> str:
+    """A question after a file of nearly the same name, if there is one beside."""
+    try:
+        beside = os.listdir(path.parent)
+    except OSError:  # no such folder, or one that may not be looked into
+        return ""
+    near = difflib.get_close_matches(path.name, beside, 1, 0.8)
+    return f" (did you mean {path.with_name(near[0])}?)" if near else ""
+
+
+def _eight_bits(photo: Image.Image) -> Image.Image:
+    """Grey of more than 8 bits scaled to them; Pillow's own conversion would cut off all above 255.
+
+    Whole numbers are taken for 16-bit, unless one is larger; fractions are taken for [0, 1], unless one is larger. What
+    is no finite number is black.
+    """
+    if not photo.mode.startswith(("I", "F")):
+        return photo
+    usual = 1.0 if photo.mode == "F" else 65535.0
+    full = max([usual, *(float(values.max(initial=0.0)) for _, values in _strips(photo))])
+    grey = Image.new("L", photo.size)
+    for top, values in _strips(photo):
+        scaled = np.rint(255 * (np.clip(values, 0, full) / full)).astype(np.uint8)
+        grey.paste(Image.fromarray(scaled), (0, top))
+    return grey
+
+
+def _strips(photo: Image.Image) -> Iterator[tuple[int, Array]]:
+    """Rows of the photo from its top on, as finite numbers: float64 of all pixels at once would take 8 bytes each."""
+    rows = max(STRIP // max(photo.width, 1), 1)
+    for top in range(0, photo.height, rows):
+        strip = photo.crop((0, top, photo.width, min(top + rows, photo.height)))
+        yield top, np.nan_to_num(np.asarray(strip, dtype=np.float64), posinf=0.0, neginf=0.0)
+
+
+def _over_white(photo: Image.Image) -> Image.Image:
+    if "A" not in photo.getbands() and "a" not in photo.getbands() and "transparency" not in photo.info:
+        return photo
+    layered = photo.convert("RGBA")
+    return Image.alpha_composite(Image.new("RGBA", layered.size, "white"), layered)

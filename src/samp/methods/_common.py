@@ -1,0 +1,86 @@
+"""What methods that do not walk hand back: a map and what it cost, as an `Attribution` without walks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import torch
+from torch import Tensor
+
+from samp.attribution import Attribution, Direction, total
+from samp.engine.driver import Run
+from samp.engine.problem import Problem
+
+
+@dataclass(frozen=True)
+class About:
+    """A method's row in the table of methods (`samp methods`): where it comes from and what it promises."""
+
+    paper: str
+    cost: str
+    complete: str
+    implementation: str = "ours"
+    licence: str = "Apache-2.0"
+
+
+class Method(Protocol):
+    """Explains a problem; its fields are its settings, its repr says how it was made."""
+
+    about: ClassVar[About]
+
+    def attribute(self, problem: Problem, run: Run) -> Attribution: ...
+
+
+def result(
+    problem: Problem,
+    values: Tensor,
+    method: object,
+    run: Run,
+    *,
+    gradients: int = 0,
+    forwards: int = 0,
+    change: Tensor | None = None,
+) -> Attribution:
+    """An `Attribution` of these values (b n, or anything of the inputs' size).
+
+    `gradients` and `forwards` are model evaluations spent on each sample. `change` is f(image) − f(baseline) (b) for
+    methods whose credit should sum to it: it gives them a residual, under the direction "to_image".
+
+    >>> from samp.engine.problem import pose
+    >>> problem = pose(torch.nn.Linear(3, 1).eval(), torch.ones(2, 3), target=0)
+    >>> result(problem, torch.zeros(2, 3), "nothing", Run(), forwards=1).residual
+    tensor([nan, nan])
+    """
+    flat = values.reshape(problem.batch, -1).to(problem.x.dtype)
+    parts = problem.unflatten(flat)
+    changes: dict[Direction, Tensor] = {} if change is None else {"to_image": change.to(flat)}
+    credit = total(flat)
+    return Attribution(
+        values=parts[0] if problem.one_input else parts,
+        group_values=problem.features.pool(flat).clone(),  # elements pool to `values` itself
+        scores={},
+        order={},
+        steps={},
+        score_change=changes,
+        residual_by_direction={d: (c - credit).to(flat) for d, c in changes.items()},
+        blind={},
+        gradients=torch.full((problem.batch,), gradients, device=flat.device),
+        method=repr(method),
+        details={**problem.describe(), "seed": run.seed, "forwards": forwards},
+    )
+
+
+def over_channels(problem: Problem, maps: Tensor) -> Tensor:
+    """b c h w out of b h w: each channel gets an equal part, so that `map` is the map again."""
+    (image,) = problem.inputs
+    return (maps / image.shape[1])[:, None].expand(-1, image.shape[1], -1, -1)
+
+
+def only_images(problem: Problem, method: object) -> Tensor:
+    """The one b c h w input that image methods need, or a sentence."""
+    if len(problem.inputs) != 1 or problem.inputs[0].ndim != 4:
+        shapes = ", ".join(str(tuple(x.shape)) for x in problem.inputs)
+        raise ValueError(f"{type(method).__name__} explains one b c h w image input, not {shapes}: use a path method.")
+    problem.check_layout()
+    return problem.inputs[0]

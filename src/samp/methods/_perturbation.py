@@ -1,0 +1,135 @@
+"""What perturbation methods share: the regions they switch, and the scores of perturbed points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from samp.baselines import make
+from samp.engine.batching import Batches
+from samp.engine.driver import Run
+from samp.engine.problem import Problem
+from samp.extras import install_command
+from samp.groups import Grouping, Patches, Segments, bind
+from samp.progress import open_bar
+
+MOST_PIXELS = 1024  # images of more pixels are explained in patches
+PATCHES_PER_SIDE = 14
+Score = Callable[[Tensor], Tensor]
+ByGroups = Callable[[Score, int, Tensor], Tensor]  # scores, perturbations at once, switches
+ByPoints = Callable[[Score, int, Tensor, Tensor], Tensor]  # scores, perturbations at once, images, baselines
+
+
+class Asked:
+    """A problem as Captum is asked about it: scores of perturbed points of some samples, in batches, counted.
+
+    Captum hands over rows in rounds of all its samples: row i is a point of sample i modulo their number.
+    """
+
+    def __init__(self, problem: Problem, run: Run, baseline: Any, expected: int) -> None:
+        self.batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device)
+        self.problem = problem.settled(self.batches)
+        self.baseline = problem.flatten(make(baseline, problem.inputs, run.seed))
+        self.everyone = torch.arange(problem.batch, device=problem.x.device)
+        self.rows = 0
+        self.bar = open_bar(problem.batch * expected, "forward", run.progress)
+
+    @property
+    def forwards(self) -> int:
+        """Spent on each sample."""
+        return self.rows // self.problem.batch
+
+    def rounds(self, samples: Tensor) -> int:
+        """How many perturbations of each of these samples make one batch."""
+        return max(self.batches.size // len(samples), 1)
+
+    def score(self, samples: Tensor, count: int, points: Callable[[slice, Tensor], Tensor]) -> Tensor:
+        """count: the scores of points(rows, samples of those rows) (r n)."""
+
+        def work(first: int, last: int) -> Tensor:
+            whose = samples[torch.arange(first, last, device=samples.device) % len(samples)]
+            x = points(slice(first, last), whose)
+            score = self.problem.watch(self.problem.score(self.problem.output(x, whose), whose), whose)
+            return torch.where(score.isfinite(), score, 0).to(x.dtype)  # Captum's fits refuse what is not finite
+
+        with torch.no_grad():
+            scores = torch.cat(list(self.batches.over(count, work)))
+        self.rows += count
+        self.bar.update(count)
+        return scores
+
+    def by_groups(self, groups: Grouping, explain: ByGroups, one_by_one: bool = False) -> Tensor:
+        """b n: each sample's values of its groups, from an explanation of switches (b g).
+
+        They lie with the samples, so that the host never waits; one by one on the CPU, so that draws are the same.
+        """
+
+        def some(samples: Tensor) -> Tensor:
+            def score(switches: Tensor) -> Tensor:
+                def points(rows: slice, whose: Tensor) -> Tensor:
+                    on = switches[rows].to(whose.device) > 0.5  # r g
+                    return groups.select(whose).where(on, self.problem.x[whose], self.baseline[whose])
+
+                return self.score(samples, len(switches), points).to(switches.device)
+
+            home = torch.device("cpu") if one_by_one else samples.device
+            ones = torch.ones(len(samples), groups.count, dtype=self.problem.x.dtype, device=home)
+            return explain(score, self.rounds(samples), ones)
+
+        values = self._of_all(some, one_by_one).to(self.problem.x)  # b g
+        return groups.spread(values / groups.pool(torch.ones_like(self.problem.x)).clamp(min=1))
+
+    def by_points(self, explain: ByPoints) -> Tensor:
+        """b *d: what an explanation of the samples themselves (b n) gives."""
+
+        def some(samples: Tensor) -> Tensor:
+            def score(x: Tensor) -> Tensor:
+                return self.score(samples, len(x), lambda rows, _: x[rows])
+
+            return explain(score, self.rounds(samples), self.problem.x, self.baseline)
+
+        return self._of_all(some)
+
+    def change(self) -> Tensor:
+        """b: f(image) − f(baseline)."""
+        ends = torch.cat([self.problem.x, self.baseline])
+        image, baseline = self.score(self.everyone, len(ends), lambda rows, _: ends[rows]).chunk(2)
+        return image - baseline
+
+    def _of_all(self, some: Callable[[Tensor], Tensor], one_by_one: bool = False) -> Tensor:
+        """The explanations of all samples, one by one or all at once."""
+        with self.bar:
+            parts = torch.split(self.everyone, 1 if one_by_one else self.problem.batch)
+            return torch.cat([some(samples).detach() for samples in parts])
+
+
+def superpixels(image: Tensor, count: int) -> Segments:
+    """About this many SLIC segments of each b c h w image, on its values stretched to 0 … 1."""
+    try:
+        slic = import_module("skimage.segmentation").slic
+    except ImportError as error:
+        said = f"superpixels are scikit-image's, which is not installed: {install_command('compare')}."
+        raise ImportError(said) from error
+    pixels = image.detach().movedim(1, -1).cpu().double().numpy()
+    stretched = [(one - one.min()) / (np.ptp(one) or 1.0) for one in pixels]
+    labels = [slic(one, n_segments=count, start_label=0, channel_axis=-1) for one in stretched]
+    ids = torch.from_numpy(np.stack(labels)).long().to(image.device)  # b h w
+    ids = ids[:, None].expand(image.shape).reshape(len(image), -1)
+    return Segments.of(ids, f"{count} SLIC superpixels")
+
+
+def patch_side(problem: Problem) -> int | None:
+    """The side of patches, for images in more pixels than can be explained one by one."""
+    if not problem.paper_settings or problem.features.count <= MOST_PIXELS:
+        return None
+    return -(-max(problem.inputs[0].shape[2:]) // PATCHES_PER_SIDE)
+
+
+def in_patches(problem: Problem, patch: int | None) -> Grouping:
+    """Patches of this side, or the problem's own groups."""
+    return problem.features if patch is None else bind(Patches(patch), problem.inputs)

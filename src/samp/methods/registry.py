@@ -1,0 +1,187 @@
+"""The list of all methods: in which module each lies, what the command line can set, and what else it is called.
+
+To read it takes no torch, so the command line can check what was typed before anything heavy is loaded. A method's
+module is imported when the method is asked for, and has it under the same name in its own `METHODS`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from samp.lookup import unknown_name
+
+if TYPE_CHECKING:
+    from samp.methods._common import Method
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where a method lies: in `samp.methods.<module>`; and those of its settings that the command line can set."""
+
+    module: str
+    settings: tuple[str, ...] = ()
+
+
+_WALKS = ("direction", "baseline", "eta")
+# The default comes first.
+METHODS: Mapping[str, Entry] = {
+    "coupled": Entry("coupled", ("quality", *_WALKS, "momentum", "pixels_per_step")),
+    "samp++": Entry("samp", (*_WALKS, "momentum", "pixels_per_step")),
+    "samp": Entry("samp", (*_WALKS, "momentum", "pixels_per_step")),
+    "ig": Entry("ig", _WALKS),
+    "ig-blurred": Entry("ig", _WALKS),
+    "ig-both": Entry("ig", _WALKS),
+    "idgi": Entry("idgi", _WALKS),
+    "blurig": Entry("blur_ig"),
+    "guidedig": Entry("guided_ig", _WALKS),
+    "spectralig": Entry("spectral_ig", ("baseline",)),
+    "ig2": Entry("ig2"),
+    "gradient": Entry("gradient"),
+    "saliency": Entry("gradient"),
+    "gradientxinput": Entry("propagation"),
+    "deeplift": Entry("propagation", ("baseline",)),
+    "deepshap": Entry("propagation"),
+    "lrp": Entry("propagation"),
+    "mwp": Entry("propagation"),
+    "cmwp": Entry("propagation"),
+    "guidedbackprop": Entry("propagation"),
+    "deconvolution": Entry("propagation"),
+    "cam": Entry("cam"),
+    "gradcam": Entry("cam"),
+    "gradcam++": Entry("cam"),
+    "smoothgrad": Entry("smoothgrad"),
+    "rise": Entry("rise", ("baseline",)),
+    "xrai": Entry("xrai"),
+    "shapley": Entry("captum_adapters", ("baseline",)),
+    "lime": Entry("captum_adapters", ("baseline",)),
+    "occlusion": Entry("captum_adapters", ("baseline",)),
+    "ablation": Entry("captum_adapters", ("baseline",)),
+    "random": Entry("random_map"),
+}
+# What else these methods are called, in small letters without "-", "_" and spaces: those make no difference.
+ALIASES: Mapping[str, str] = {
+    "sampplusplus": "samp++",
+    "integratedgradients": "ig",
+    "integratedgradient": "ig",
+    "blurintegratedgradients": "blurig",
+    "guidedintegratedgradients": "guidedig",
+    "spectralintegratedgradients": "spectralig",
+    "gradients": "gradient",
+    "vanillagradient": "gradient",
+    "vanillagradients": "gradient",
+    "grad": "gradient",
+    "saliencymap": "saliency",
+    "inputxgradient": "gradientxinput",
+    "inputxgradients": "gradientxinput",
+    "gradienttimesinput": "gradientxinput",
+    "inputtimesgradient": "gradientxinput",
+    "gradxinput": "gradientxinput",
+    "inputxgrad": "gradientxinput",
+    "deepliftshap": "deepshap",
+    "layerwiserelevancepropagation": "lrp",
+    "excitationbackprop": "mwp",
+    "contrastiveexcitationbackprop": "cmwp",
+    "guidedbackpropagation": "guidedbackprop",
+    "guidedbp": "guidedbackprop",
+    "deconv": "deconvolution",
+    "deconvnet": "deconvolution",
+    "gradcamplusplus": "gradcam++",
+    "gradcampp": "gradcam++",
+    "smoothgradient": "smoothgrad",
+    "smoothgradients": "smoothgrad",
+    "shapleysampling": "shapley",
+    "shapleyvaluesampling": "shapley",
+    "shapleyvalues": "shapley",
+    "featureablation": "ablation",
+    "randommap": "random",
+}
+# Well-known methods that are not here. A relative's map would be another method's, so it is named and not taken.
+RELATIVES: Mapping[str, str] = {
+    "shap": "SHAP is a family: 'shapley' samples Shapley values, 'deepshap' is its method for nets",
+    "kernelshap": "KernelSHAP is not here; 'shapley' samples the same Shapley values",
+    "partitionshap": "PartitionSHAP is not here; 'shapley' samples Shapley values",
+    "gradientshap": "GradientSHAP is not here; 'ig' is Integrated Gradients from one baseline",
+    "expectedgradients": "Expected Gradients are not here; 'ig' is Integrated Gradients from one baseline",
+    "guidedgradcam": "Guided Grad-CAM is not here; 'gradcam' and 'guidedbackprop' are its two factors",
+    "scorecam": "Score-CAM is not here; of its family there are 'cam', 'gradcam' and 'gradcam++'",
+    "layercam": "Layer-CAM is not here; of its family there are 'cam', 'gradcam' and 'gradcam++'",
+    "eigencam": "Eigen-CAM is not here; of its family there are 'cam', 'gradcam' and 'gradcam++'",
+    "vargrad": "VarGrad is not here; 'smoothgrad' is the mean of the same gradients",
+}
+
+
+def names() -> list[str]:
+    """The names that stand for methods with their published settings; the default comes first.
+
+    >>> names()[:3]
+    ['coupled', 'samp++', 'samp']
+    """
+    return list(METHODS)
+
+
+def named(method: str | Method) -> Method:
+    """The method of this name, or the method itself; "Grad-CAM" or "integrated_gradients" are understood too.
+
+    >>> named("samp")
+    SAMP(pixels_per_step=None, eta=None, momentum=0.0, credit='momentum', direction='both', baseline=None, steps=None)
+    """
+    if isinstance(method, str):
+        name = method_name(method)
+        found: Method = importlib.import_module(f"samp.methods.{METHODS[name].module}").METHODS[name]
+        return found
+    if not callable(getattr(method, "attribute", None)) or isinstance(method, type):
+        raise TypeError(f"a method is a name or an object such as samp.SAMP(), not {method!r}.")
+    return method
+
+
+def table() -> str:
+    """All methods as a Markdown table.
+
+    >>> table().splitlines()[0]
+    '| name | method and its settings | source | model calls per sample | sums to the score change | made by |'
+    """
+    head = "| name | method and its settings | source | model calls per sample | sums to the score change | made by |"
+    rows = [head, "|---|---|---|---|---|---|"]
+    for name in METHODS:
+        method = named(name)
+        about = method.about
+        by = f"{about.implementation} ({about.licence})"
+        rows.append(f"| `{name}` | `{method!r}` | {about.paper} | {about.cost} | {about.complete} | {by} |")
+    return "\n".join(rows)
+
+
+def method_name(name: str) -> str:
+    """Return the name by which samp knows this method; raise ValueError, with the closest first, if it does not.
+
+    >>> method_name("Integrated_Gradients"), method_name("Grad-CAM++"), method_name("ig")
+    ('ig', 'gradcam++', 'ig')
+    """
+    spelled, spellings = simplify(name), {**{simplify(known): known for known in METHODS}, **ALIASES}
+    if spelled in spellings:
+        return spellings[spelled]
+    if spelled in RELATIVES:
+        raise ValueError(f"unknown method {name!r}: {RELATIVES[spelled]}. The known ones are {', '.join(METHODS)}.")
+    close = difflib.get_close_matches(spelled, spellings, 1, 0.6)
+    raise unknown_name(name, METHODS, "method", spellings[close[0]] if close else None)
+
+
+def simplify(name: str) -> str:
+    """Return the name as `ALIASES` has it: in small letters, without "-", "_" and spaces.
+
+    >>> simplify("Guided Grad-CAM")
+    'guidedgradcam'
+    """
+    return name.lower().translate({ord(mark): None for mark in "-_ "})
+
+
+def other_names() -> str:
+    """Return the other names of methods, each with the one it stands for, as a line for people.
+
+    >>> other_names().split(", ")[1]
+    'integratedgradients (ig)'
+    """
+    return ", ".join(f"{other} ({known})" for other, known in ALIASES.items())

@@ -1,0 +1,159 @@
+"""Methods side by side as one figure (extra `viz`): maps, curves on shared axes, and the table, which is the legend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from math import ceil
+from typing import Any
+
+from matplotlib import rc_context, rcParams
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, fontManager
+from matplotlib.ticker import PercentFormatter
+
+from samp.compare import Compared
+from samp.compare_columns import COLUMNS
+from samp.html.compare_facts import protocol_words, score_words
+from samp.html.svg import bounds
+from samp.models.prediction import Asked
+from samp.plots import Grey
+from samp.plots.deletion_insertion import COLOURS, DASHES, Style
+from samp.plots.fonts import fonts_for, legible, warn_of_missing
+from samp.plots.grid import Cell
+from samp.plots.page import EDGE, GAP, LINE, MARGIN, QUIET, SIZE, SMALL, WIDTH, Panel, fitted, page, rgb, rule
+from samp.plots.reading import credit_of, photo_of
+
+ACROSS = 5  # pictures in a row, at most
+TALL, TICKS, BETWEEN, HEADING, BELOW = 2.1, 0.5, 0.35, 0.2, 0.42  # inches: of curves and what is around them
+ROW, NAMES = 0.17, 1.3  # inches: a line of the table, its first column
+HEAD = 2  # lines of its headings
+BEST = rgb((0, 105, 77))
+
+
+def draw(asked: Asked, compared: Compared, told: dict[str, Any]) -> Figure:
+    """The figure of one photo; a method has the colour here that it has in the page."""
+    maps, top = _maps(asked, compared)
+    curves, top = _curves(compared, top, score_words(compared.protocol, told["score_is"]))
+    body = WIDTH - 2 * MARGIN
+    table = Panel(0, top, body, ROW * (len(compared.rows) + HEAD), _table(compared))
+    score = f"{told['score']:.3f}".replace("-", "−")
+    title = f"Why {told['class']}? {told['score_is']} {score} ({told['model']})"
+    fonts = fonts_for(title)
+    warn_of_missing(title, fonts)
+    with rc_context({"font.family": [*rcParams["font.family"], *_families(fonts)]}):
+        return page([*maps, *curves, table], _caption(asked, compared, told), legible(title, fonts))
+
+
+def _families(fonts: Sequence[str]) -> list[str]:
+    """The names by which matplotlib knows these fonts from now on."""
+    for file in filter(None, fonts):
+        fontManager.addfont(file)
+    return [FontProperties(fname=file).get_name() for file in filter(None, fonts)]
+
+
+def styles(count: int) -> list[Style]:
+    """Colour and dashes of each method.
+
+    >>> styles(8)[7][1]
+    '--'
+    """
+    return [(rgb(COLOURS[i % len(COLOURS)]), DASHES[i // len(COLOURS) % len(DASHES)]) for i in range(count)]
+
+
+def _maps(asked: Asked, compared: Compared) -> tuple[list[Panel], float]:
+    """The photo and the maps in rows, and where they end."""
+    photo = photo_of(asked.crop).pixels
+    credits = [None, *(credit_of(row.attribution) for row in compared.rows)]
+    across = ceil(len(credits) / ceil(len(credits) / ACROSS))
+    width = (WIDTH - 2 * MARGIN - (across - 1) * GAP) / across
+    height = fitted(width, photo.shape)
+    step = height + LINE + 0.06 + GAP
+    panels = [
+        Panel(
+            (i % across) * (width + GAP),
+            LINE + 0.06 + (i // across) * step,
+            width,
+            height,
+            Cell(photo, credit, Grey(), name, ""),
+        )
+        for i, (credit, name) in enumerate(zip(credits, ("photo", *compared.names), strict=True))
+    ]
+    return panels, step * ceil(len(credits) / across)
+
+
+def _curves(compared: Compared, top: float, height: str) -> tuple[list[Panel], float]:
+    """Deletion and insertion, whose `height` is named so, and where they end."""
+    lines = {
+        done: [getattr(row.curves, f"{kind}_curve")[0].tolist() for row in compared.rows]
+        for kind, done in (("deletion", "deleted"), ("insertion", "inserted"))
+    }
+    limits = bounds([value for half in lines.values() for line in half for value in line])
+    width = (WIDTH - 2 * MARGIN - TICKS - EDGE - BETWEEN) / 2
+    shares = compared.rows[0].curves.shares.tolist()
+
+    def half(place: int, done: str) -> Callable[[Axes], None]:
+        def draw_half(axes: Axes) -> None:
+            for line, (colour, dash) in zip(lines[done], styles(len(compared.rows)), strict=True):
+                axes.plot(shares, line, color=colour, linestyle=dash)
+            rule(axes, f"share of pixels {done}", "" if place else height)
+            axes.set_title("insertion: higher is better" if place else "deletion: lower is better", size=SIZE)
+            axes.set(xlim=(0, 1), ylim=limits)
+            axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+            axes.tick_params(labelleft=not place)
+
+        return draw_half
+
+    panels = [
+        Panel(TICKS + place * (width + BETWEEN), top + HEADING, width, TALL, half(place, done))
+        for place, done in enumerate(lines)
+    ]
+    return panels, top + HEADING + TALL + BELOW
+
+
+def _table(compared: Compared) -> Callable[[Axes], None]:
+    """A line for each method, which begins with a piece of its curve; the best of a column is framed."""
+    body = WIDTH - 2 * MARGIN
+
+    def write(axes: Axes) -> None:
+        axes.set(xlim=(0, body), ylim=(len(compared.rows) + HEAD, 0))
+        axes.axis("off")
+        _line(axes, HEAD / 2, ["method", *("\n".join(column.lines) for column in COLUMNS)], ())
+        axes.plot([0, body], [HEAD] * 2, color=QUIET, linewidth=0.5)
+        for number, (row, (colour, dash)) in enumerate(zip(compared.rows, styles(len(compared.rows)), strict=True)):
+            numbers, middle = row.numbers(0), HEAD + number + 0.5
+            best = [i for i, column in enumerate(COLUMNS, 1) if row.name in compared.best(column, 0)]
+            axes.plot([0, 0.22], [middle] * 2, color=colour, linestyle=dash)
+            _line(axes, middle, [row.name, *(column.words(numbers[column.key]) for column in COLUMNS)], best)
+
+    return write
+
+
+def _edges() -> list[float]:
+    """Where the columns end, in inches: each as wide as its heading has letters, and some air."""
+    letters = [3 + max(map(len, column.lines)) for column in COLUMNS]
+    room = WIDTH - 2 * MARGIN - NAMES - 0.05
+    return [NAMES + room * reached / sum(letters) for reached in accumulate(letters)]
+
+
+def _line(axes: Axes, middle: float, cells: Sequence[str], best: Sequence[int]) -> None:
+    """One line of the table: its first cell to the left, the others to the right of their columns."""
+    edges = _edges()
+    frame = {"boxstyle": "round,pad=0.25", "facecolor": "none", "edgecolor": BEST, "linewidth": 0.6}
+    for i, cell in enumerate(cells):
+        place, side = (edges[i - 1], "right") if i else (0.3, "left")
+        look: dict[str, Any] = {"color": BEST, "bbox": frame} if i in best else {}
+        axes.text(place, middle, cell, size=SMALL, ha=side, va="center_baseline", linespacing=1.1, **look)
+
+
+def _caption(asked: Asked, compared: Compared, told: dict[str, Any]) -> list[str]:
+    versions = ", ".join(f"{package} {version}" for package, version in told["versions"].items())
+    words = protocol_words(compared.protocol, len(told["shares"]), asked.classifier, told["score_is"])
+    return [
+        f"Each map has a scale of its own: {Grey().rule()}. Arrows point to what is better; the best is framed, but "
+        "never a map made without asking the model. One photo is no statistics.",
+        f"Deletion and insertion by {words}",
+        *(f"{row.name}: {row.attribution.method}" for row in compared.rows),
+        f"{versions}; {told['device']}, {told['dtype']}, seed {told['seed']}.",
+    ]

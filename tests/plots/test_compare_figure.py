@@ -1,0 +1,54 @@
+"""The figure of `samp compare`: it shows what the page shows, in the same colours."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from compared_photos import NAMES, asked_of, tiny
+from samp.cli import compare_page
+from samp.cli.comparing import compare_all
+from samp.compare import labelled
+from samp.html.compare_facts import told
+
+pytest.importorskip("matplotlib", reason="needs the extra viz")
+
+
+def test_the_figure_shows_the_same_in_the_same_colours(tmp_path: Path) -> None:
+    from matplotlib.colors import to_hex
+
+    from samp.plots.compare_figure import draw
+
+    asked = asked_of(tmp_path)
+    compared, _ = compare_all(asked, labelled(NAMES), None, 0)
+    found = told(asked, compared, {}, "samp compare")
+    figure = draw(asked, compared, found)
+    *maps, deletion, insertion, table = figure.axes
+    assert [axes.get_title() for axes in maps] == ["photo", *NAMES]
+    light = compare_page._source("css").partition('[data-theme="dark"]')[0]
+    for row, number, down, up in zip(compared.rows, range(8), deletion.lines, insertion.lines, strict=True):
+        assert list(down.get_ydata()) == pytest.approx(row.curves.deletion_curve[0].tolist())
+        assert list(up.get_ydata()) == pytest.approx(row.curves.insertion_curve[0].tolist())
+        assert f"--c{number % 7}: {to_hex(down.get_color())};" in light
+        assert (down.get_color(), down.get_linestyle()) == (up.get_color(), up.get_linestyle())
+    assert deletion.get_ylim() == insertion.get_ylim()
+    words = [one.get_text() for one in table.texts]
+    for row in compared.rows:
+        assert f"{float(row.curves.deletion[0]):.3f}" in words
+    caption = " ".join(" ".join(one.get_text().split()) for one in figure.texts)
+    assert "One photo is no statistics" in caption
+    assert "RandomMap()" in caption
+
+
+def test_a_figure_without_curves_can_be_drawn(tmp_path: Path) -> None:
+    from samp.plots.compare_figure import draw
+
+    asked = asked_of(tmp_path, tiny(sign=-1.0))
+    compared, _ = compare_all(asked, labelled(["ig"]), None, 0)
+    picture = io.BytesIO()
+    figure = draw(asked, compared, told(asked, compared, {}, ""))
+    figure.savefig(picture)
+    assert picture.getvalue().startswith(b"\x89PNG")
+    assert not any(line.get_label().startswith("ig") for axes in figure.axes for line in axes.lines)

@@ -1,0 +1,56 @@
+"""The built wheel, installed alone, is whole: it imports, explains, and carries its photos and licence."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXPLAIN = """
+import torch, samp
+from samp import models, images as photos
+net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 16, 4)).eval()
+photo = models.Classifier(net, "flat", 4, 0.5, 0.5, models.imagenet_classes()).prepare(photos.read(photos.embedded()))
+print(samp.__file__, tuple(samp.explain(net, photo).map.shape))
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if not find_spec("build") or not find_spec("hatchling"):
+        pytest.skip("needs build and hatchling: pip install 'samp[dev]'")
+    folder = tmp_path_factory.mktemp("wheel")
+    run = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    subprocess.run(run, check=True, capture_output=True)
+    (wheel,) = folder.glob("samp-*.whl")
+    target = folder / "installed"
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", str(target), str(wheel)]
+    subprocess.run(pip, check=True, capture_output=True)
+    return target
+
+
+def test_the_wheel_explains_by_itself(installed: Path, tmp_path: Path) -> None:
+    code = f"import sys; sys.path.insert(0, {str(installed)!r})\n{EXPLAIN}"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert answer.returncode == 0, answer.stderr
+    where, shape = answer.stdout.split(maxsplit=1)
+    assert Path(where).is_relative_to(installed)
+    assert shape.strip() == "(1, 4, 4)"
+
+
+def test_the_wheel_carries_photos_types_and_licences(installed: Path) -> None:
+    data = ["py.typed", "data/coffee.jpg", "data/chelsea.jpg", "data/CREDITS.md", "data/imagenet_classes.txt"]
+    data += ["data/mnist_slim.safetensors", "data/digits/t10k-images-idx3-ubyte.gz", "datasets/imagenet_wnids.txt"]
+    data += [f"experiments/report/page.{kind}" for kind in ("html", "css", "js")]
+    data += [f"player/{name}" for name in ("player.html", "player.css", "player.js", "film.js")]
+    data += [f"cli/compare_page.{kind}" for kind in ("html", "css", "js")]
+    for name in data:
+        assert (installed / "samp" / name).is_file(), name
+    (info,) = installed.glob("samp-*.dist-info")
+    assert "Apache License" in (info / "licenses" / "LICENSE").read_text(encoding="utf-8")
+    assert "License-Expression: Apache-2.0" in (info / "METADATA").read_text(encoding="utf-8")
+    assert not list(installed.glob("tests"))

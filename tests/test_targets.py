@@ -1,0 +1,172 @@
+"""Every way to say which score, and what is said of those that are none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+import samp
+from laws import CLOSE, assert_same, differs, images, net
+from samp.targets import objective
+
+X = images(0, 3, 12)
+MODEL = net(0, classes=4)
+PREDICTED = MODEL(X).argmax(1)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        2,
+        np.int64(2),
+        torch.tensor(2),
+        torch.tensor([2]),
+        torch.tensor([2, 2, 2]),
+        torch.tensor([[2], [2], [2]]),
+        torch.tensor([2, 2, 2], dtype=torch.int32),
+        [2, 2, 2],
+        np.array([2, 2, 2]),
+        [np.int32(2)] * 3,
+        [torch.tensor(2)] * 3,
+        (2,),
+        [(2,), (2,), (2,)],
+        pytest.param(lambda output: output[:, 2], id="a function"),
+        pytest.param(
+            lambda output, samples: output[torch.arange(len(output)), torch.tensor([2, 2, 2])[samples]],
+            id="a function of the samples",
+        ),
+        pytest.param(lambda output, column=2: output[:, column], id="a function with a default"),
+        pytest.param(lambda *outputs: outputs[0][:, 2], id="a function of anything"),
+    ],
+    ids=str,
+)
+def test_every_way_to_say_class_2_means_class_2(target: Any) -> None:
+    expected = samp.explain(lambda x: MODEL(x)[:, 2], X)
+    assert_same(samp.explain(MODEL, X, target=target), expected, **CLOSE)
+
+
+def test_one_target_per_sample_stays_with_its_sample() -> None:
+    targets = [3, 0, 1]
+    x = X.clone()
+    x[1, 1:] = 0  # leaves the batch early
+    ways: list[Any] = [targets, torch.tensor(targets), [(t,) for t in targets], _picked(targets)]
+    expected = [samp.explain(MODEL, x[i : i + 1], target=targets[i], method=samp.SAMP(1)) for i in range(3)]
+    for target in ways:
+        result = samp.explain(MODEL, x, target=target, method=samp.SAMP(1))
+        torch.testing.assert_close(result.values, torch.cat([one.values for one in expected]), **CLOSE)
+
+
+def _picked(targets: list[int]) -> Any:
+    def pick(output: Tensor, samples: Tensor) -> Tensor:
+        return output[torch.arange(len(output)), torch.tensor(targets)[samples]]
+
+    return pick
+
+
+def test_none_explains_the_predicted_class_of_each_sample() -> None:
+    assert_same(samp.explain(MODEL, X), samp.explain(MODEL, X, target=PREDICTED), **CLOSE)
+    assert len(set(PREDICTED.tolist())) > 1
+
+
+@pytest.mark.parametrize("target", [None, 0])
+@pytest.mark.parametrize("shape", [(-1,), (-1, 1)])
+def test_one_score_per_sample_needs_no_class(shape: tuple[int, ...], target: Any) -> None:
+    result = samp.explain(lambda x: MODEL(x)[:, 1].reshape(shape), X, target=target)
+    assert_same(result, samp.explain(MODEL, X, target=1), **CLOSE)
+
+
+def test_larger_outputs_take_tuples() -> None:
+    deep = lambda x: MODEL(x).view(-1, 2, 1, 2)  # noqa: E731  # class 2 sits at (1, 0, 0)
+    expected = samp.explain(MODEL, X, target=2)
+    assert_same(samp.explain(deep, X, target=(1, 0, 0)), expected, **CLOSE)
+    assert_same(samp.explain(deep, X, target=[(1, 0, 0)] * 3), expected, **CLOSE)
+    assert_same(samp.explain(deep, X, target=torch.tensor([[1, 0, 0]] * 3)), expected, **CLOSE)
+    mixed = samp.explain(deep, X, target=[(0, 0, 0), (0, 0, 1), (1, 0, 1)])
+    assert_same(mixed, samp.explain(MODEL, X, target=[0, 1, 3]), **CLOSE)
+
+
+@pytest.mark.parametrize("wrap", [lambda y: (y, None), lambda y: {"logits": y}, lambda y: y.T[None]])
+def test_outputs_of_any_kind_are_fine_for_a_target_function(wrap: Any) -> None:
+    """Tuples, dicts, tensors whose first axis is not the batch."""
+
+    def target(output: Any) -> Tensor:
+        if isinstance(output, dict):
+            return output["logits"][:, 2]
+        return output[0][:, 2] if isinstance(output, tuple) else output[0, 2]
+
+    result = samp.explain(lambda x: wrap(MODEL(x)), X, target=target)
+    assert_same(result, samp.explain(MODEL, X, target=2), **CLOSE)
+
+
+def test_a_module_may_be_the_target_function() -> None:
+    class Margin(nn.Module):
+        def forward(self, output: Tensor) -> Tensor:
+            return output[:, 0] - output[:, 1]
+
+    result = samp.explain(MODEL, X, target=Margin())
+    assert differs(result, samp.explain(MODEL, X, target=0))
+    assert "Margin" in str(result.details["target"])
+
+
+@pytest.mark.parametrize(
+    ("target", "error", "sentence"),
+    [
+        (4, ValueError, "target 4 is out of range: the model's output goes from 0 to 3"),
+        ([0, 1, 9], ValueError, "target 9 is out of range: the model's output goes from 0 to 3"),
+        (-1, ValueError, "target -1 is out of range: classes count from 0"),
+        ([0, -2, 1], ValueError, "target -2 is out of range: classes count from 0"),
+        ([0, 1], ValueError, "there are 2 targets for 3 samples: give one for all or one for each"),
+        (torch.tensor([0, 1, 2, 3]), ValueError, "there are 4 targets for 3 samples"),
+        ([], ValueError, "there are 0 targets for 3 samples"),
+        (torch.tensor([0.0, 1.0, 2.0]), TypeError, r"class numbers, but .* dtype torch.float32: cast them with \.long"),
+        (torch.tensor([True, False, True]), TypeError, "class numbers, but these have dtype torch.bool"),
+        (True, TypeError, "a target is a class number, .*, not True"),
+        (1.0, TypeError, r"a target is a class number, .* or a callable output -> b, not 1\.0\."),
+        ([1.0, 2.0, 0.0], TypeError, r"a target is a class number, .*, not \[1\.0, 2\.0, 0\.0\]"),
+        ("cat", TypeError, "a target is a class number, .*, not 'cat'"),
+        ([(1, 2), (1,), (0,)], TypeError, "a target is a class number"),
+        (np.array(2.5), TypeError, "a target is a class number"),
+        (
+            (1, 2),
+            ValueError,
+            r"output has shape \(4,\), so a target needs 1 number, but it has 2: pass a class number",
+        ),
+        (lambda y: y, ValueError, r"gave shape \(\d, 4\) for \d samples: return one score for each, shape \(b,\)"),
+        (lambda y: y.sum(), ValueError, r"the target function gave shape \(\) for"),
+        (lambda y: 3.0, ValueError, "the target function gave float for"),
+    ],
+)
+def test_targets_that_are_none_get_a_sentence(target: Any, error: type[Exception], sentence: str) -> None:
+    with pytest.raises(error, match=sentence) as caught:
+        samp.explain(MODEL, X, target=target)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("wrap", "target", "error", "sentence"),
+    [
+        (lambda y: (y,), None, TypeError, "the model returns tuple, not a tensor: pass a target function"),
+        (lambda y: {"y": y}, 0, TypeError, "the model returns dict, not a tensor: pass a target function"),
+        (lambda y: y.view(-1, 2, 2), None, ValueError, r"shape \(3, 2, 2\), which has no single predicted class: pass"),
+        (lambda y: y.view(-1, 2, 2), 1, ValueError, "so a target needs 2 numbers, but it has 1"),
+        (lambda y: y.view(-1, 2, 2), (1, 2), ValueError, r"target \(1, 2\) is out of range: .* from 0 to \(1, 1\)"),
+        (lambda y: y.sum(), None, ValueError, r"the model gave shape \(\) for 3 samples: axis 0 must be the batch"),
+        (lambda y: y.sum(), 0, ValueError, r"the model gave shape \(\) for 6 samples: axis 0 must be the batch"),
+        (lambda y: y.T, 0, ValueError, r"the model gave shape \(4, 6\) for 6 samples"),
+        (lambda y: y.flatten(), None, ValueError, r"the model gave shape \(12,\) for 3 samples"),
+    ],
+)
+def test_outputs_that_do_not_fit_the_target_get_a_sentence(
+    wrap: Any, target: Any, error: type[Exception], sentence: str
+) -> None:
+    with pytest.raises(error, match=sentence):
+        samp.explain(lambda x: wrap(MODEL(x)), X, target=target)
+
+
+def test_a_built_in_without_signature_serves_as_target_function() -> None:
+    assert objective(torch.ravel, 3)(torch.ones(3), torch.arange(3)).tolist() == [1, 1, 1]
+    assert repr(objective(lambda y: y, 3)).endswith("<lambda>(output)")
