@@ -37,7 +37,7 @@ def without_top_tenth(image: Tensor, credit: Tensor) -> Tensor:
 def main(path: str | Path | None = None) -> dict[str, object]:
     """Explain the predicted class of one photo by three methods, print where the credit lies and whether it matters."""
     classifier = efficientnet_lite0()
-    image = classifier.prepare(images.read(path or images.embedded()))  # 1 3 224 224
+    image = classifier.prepare(images.read(path or images.example_photo()))  # 1 3 224 224
     logits = classifier.net(image)[0]
     sure, classes = logits.softmax(0).topk(3)
     names = [classifier.classes[number] for number in classes.tolist()]

@@ -45,19 +45,19 @@ class Visit:
         """Everything that a self-contained page must not do: console errors, exceptions, requests."""
         return self.errors + self.requests
 
-    def hear(self, said: Any) -> None:
+    def record_console(self, said: Any) -> None:
         """A line in the console."""
         if said.type in ("error", "warning"):
             self.errors.append(said.text)
 
-    def note(self, asked: Any) -> None:
+    def record_request(self, asked: Any) -> None:
         """A request; the page itself and what lies inside it are not the network."""
         if asked.url != self.own and not asked.url.startswith(("data:", "blob:")):
             self.requests.append(asked.url)
 
 
 @contextmanager
-def started() -> Iterator[Any]:
+def launch_browser() -> Iterator[Any]:
     """A headless chromium; skips the test where there is none."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="needs Playwright: pip install playwright")
     found = next(filter(None, map(shutil.which, NAMES)), None)
@@ -77,9 +77,9 @@ def visit(browser: Any, path: Path, width: int = 1280, height: int = 900, **cont
     with browser.new_context(viewport={"width": width, "height": height}, **context) as fresh:
         fresh.set_default_timeout(PATIENCE)
         seen = Visit(fresh.new_page(), path.resolve().as_uri())
-        seen.page.on("console", seen.hear)
+        seen.page.on("console", seen.record_console)
         seen.page.on("pageerror", lambda error: seen.errors.append(str(error)))
-        seen.page.on("request", seen.note)
+        seen.page.on("request", seen.record_request)
         seen.page.goto(seen.own)
         yield seen
 

@@ -48,7 +48,7 @@ def answer(result: Result) -> list[dict[str, Any]]:
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
-def refused(result: Result, sentence: str) -> None:
+def assert_refused(result: Result, sentence: str) -> None:
     """Exit code 2, one line, and nothing written."""
     assert result.exit_code == 2, result.output
     assert sentence in result.output
@@ -64,7 +64,7 @@ def a_photo(name: str | Path = "photo.png", colour: str = "red") -> Path:
     return path
 
 
-def started(*words: str | Path, command: str = "explain", **how: Any) -> subprocess.Popen[str]:
+def start_command(*words: str | Path, command: str = "explain", **how: Any) -> subprocess.Popen[str]:
     """The command in a process of its own, which hears Ctrl-C."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen(

@@ -14,9 +14,9 @@ from torch import nn
 from samp.cli import compare_page
 from samp.cli.options import ModelOptions
 from samp.compare import Compared
-from samp.html.compare_facts import repeat, told
+from samp.html.compare_facts import comparison_record, repeat_command
 from samp.models import Classifier
-from samp.models.prediction import Asked, ask
+from samp.models.prediction import ClassifiedPhoto, classify_photo
 
 EVIL = """</script><script>document.title = "hit"</script><img src=x onerror='document.title = "hit"'>"'&lt;&"""
 EVIL_FILE = EVIL.replace("/", "") + " näme.png"  # a file's name has no slash
@@ -45,10 +45,10 @@ def a_photo(folder: Path, name: str = "photo.png", size: tuple[int, int] = (40, 
     return folder / name
 
 
-def asked_of(folder: Path, classifier: Classifier | None = None, name: str = EVIL_FILE) -> Asked:
-    return ask(a_photo(folder, name), classifier or tiny(), "1")
+def classify_test_photo(folder: Path, classifier: Classifier | None = None, name: str = EVIL_FILE) -> ClassifiedPhoto:
+    return classify_photo(a_photo(folder, name), classifier or tiny(), "1")
 
 
-def page_of(asked: Asked, compared: Compared, left_out: dict[str, str] | None = None) -> str:
-    command = shlex.join(repeat(asked.path, compared.names, "1", compared.protocol.name, ModelOptions()))
-    return compare_page.page(asked, compared, told(asked, compared, left_out or {}, command))
+def page_of(asked: ClassifiedPhoto, compared: Compared, left_out: dict[str, str] | None = None) -> str:
+    command = shlex.join(repeat_command(asked.path, compared.names, "1", compared.protocol.name, ModelOptions()))
+    return compare_page.page(asked, compared, comparison_record(asked, compared, left_out or {}, command))

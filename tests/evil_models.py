@@ -35,7 +35,7 @@ class Evil:
         return os.mkdir, (str(self.trace),)
 
 
-def exported(path: Path) -> Path:
+def export_program(path: Path) -> Path:
     """An honest program of any batch."""
     shapes = ({0: torch.export.Dim("rows")},)
     torch.export.save(torch.export.export(harmless(), (torch.rand(2, 3, SIDE, SIDE),), dynamic_shapes=shapes), path)
@@ -57,7 +57,7 @@ def write_members(path: Path, parts: list[tuple[str, bytes]]) -> Path:
 
 def evil_expression(path: Path, trace: Path) -> Path:
     """A shape that is an expression in Python, which torch evaluates while it loads."""
-    parts = members(exported(path))
+    parts = members(export_program(path))
     graph = next(name for name in parts if name.endswith("models/model.json"))
     said = json.dumps(f"__import__('os').mkdir({str(trace)!r})")
     parts[graph] = re.sub(r'("expr_str": ?)"[^"]*"', lambda found: found[1] + said, parts[graph].decode()).encode()
@@ -66,7 +66,7 @@ def evil_expression(path: Path, trace: Path) -> Path:
 
 def evil_constant(path: Path, trace: Path, name: str = "opaque_obj_x/weight_9") -> Path:
     """A constant that torch unpickles for how its path begins, though its base name is that of bare numbers."""
-    parts = members(exported(path))
+    parts = members(export_program(path))
     table = next(part for part in parts if part.endswith("_constants_config.json"))
     entry = {"path_name": name, "is_param": False, "use_pickle": True, "tensor_meta": None}
     parts[table] = json.dumps({"config": {"x": entry}}).encode()

@@ -29,7 +29,7 @@ def images(count: int = 3, seed: int = 1) -> Tensor:
 @pytest.fixture(autouse=True)
 def whole(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Copies in float32, so that fast is exact to rounding and a broken law stands out; nothing kept between tests."""
-    monkeypatch.setattr(fast, "half_pays", lambda device: False)
+    monkeypatch.setattr(fast, "is_half_faster", lambda device: False)
     yield
     prepared._KEPT.clear()
 

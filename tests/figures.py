@@ -14,7 +14,7 @@ import samp
 
 
 @cache
-def walked() -> samp.Attribution:
+def make_walk_result() -> samp.Attribution:
     """Two samples of 6×9 pixels, both directions, with their tapes."""
     torch.manual_seed(0)
     net = torch.nn.Sequential(
@@ -30,7 +30,7 @@ def pixels(figure: Figure) -> np.ndarray:
     return np.asarray(Image.open(file).convert("RGB"), dtype=float) / 255
 
 
-def shown(figure: Figure, axes: int = 0) -> np.ndarray:
+def axes_pixels(figure: Figure, axes: int = 0) -> np.ndarray:
     """What the pixels of one of its axes look like."""
     picture = pixels(figure)
     box = figure.axes[axes].get_window_extent()

@@ -128,56 +128,58 @@ def finite(*values: Any) -> bool:
     return all(bool(torch.as_tensor(value).isfinite().all()) for value in values)
 
 
-def _explained(result: samp.Attribution) -> bool:
+def _is_good_attribution(result: samp.Attribution) -> bool:
     values = result.values if isinstance(result.values, tuple) else (result.values,)
     return finite(*values, result.group_values) and bool(repr(result))
 
 
-def _curves(curves: metrics.Curves) -> bool:
+def _are_good_curves(curves: metrics.Curves) -> bool:
     """NaN for samples that could not be normalised, which are counted, and for no other."""
     missing = curves.deletion.isnan() | curves.insertion.isnan()
     known = [curves.deletion[~missing], curves.insertion[~missing]]
     return finite(*known) and int(missing.sum()) <= curves.unnormalised
 
 
-def _compared(compared: samp.Compared) -> bool:
-    return bool(compared.table()) and all(_explained(row.attribution) and _curves(row.curves) for row in compared.rows)
-
-
-def _correlated(result: Any) -> bool:
-    """NaN where nothing varies, which is counted."""
-    return finite(result.correlation[~result.correlation.isnan()]) and int(result.correlation.isnan().sum()) == (
-        result.undefined
+def _is_good_comparison(compared: samp.Compared) -> bool:
+    return bool(compared.table()) and all(
+        _is_good_attribution(row.attribution) and _are_good_curves(row.curves) for row in compared.rows
     )
 
 
-def _summed_up(summary: metrics.Summary) -> bool:
+def _is_good_correlation(result: Any) -> bool:
+    """NaN where nothing varies, which is counted."""
+    return finite(result.correlation[~result.correlation.isnan()]) and int(result.correlation.isnan().sum()) == (
+        result.undefined_count
+    )
+
+
+def _is_good_summary(summary: metrics.Summary) -> bool:
     known = [summary.mean] if summary.count == 1 else [summary.mean, summary.sd, summary.low, summary.high]
     return not summary.count or finite(*known)
 
 
-def _paired(found: metrics.Comparison) -> bool:
+def _is_good_pair(found: metrics.Comparison) -> bool:
     known = [found.difference, found.p, found.rank_biserial]
     return not found.pairs or finite(*known, *([found.low, found.high] if found.pairs > 1 else []))
 
 
-def _corrected(ps: list[float]) -> bool:
+def _are_good_ps(ps: list[float]) -> bool:
     return all(np.isnan(p) or 0 <= p <= 1 for p in ps)
 
 
-def _made(method: Any) -> bool:
+def _is_good_method(method: Any) -> bool:
     """A method with these settings explains a photo, or refuses to."""
-    return _explained(samp.explain(odd.image_net(), odd.photos(), target=0, method=method))
+    return _is_good_attribution(samp.explain(odd.image_net(), odd.photos(), target=0, method=method))
 
 
-def _make_and_ask(kind: Callable[..., Any]) -> Callable[..., Any]:
+def _make_and_explain(kind: Callable[..., Any]) -> Callable[..., Any]:
     def ask(**settings: Any) -> samp.Attribution:
         return samp.explain(odd.image_net(), odd.photos(), target=0, method=kind(**settings))
 
     return ask
 
 
-ASKED: dict[str, Pool] = {
+EXPLAIN_POOLS: dict[str, Pool] = {
     "model": odd.MODELS,
     "inputs": odd.INPUTS,
     "target": odd.TARGETS,
@@ -187,32 +189,32 @@ ASKED: dict[str, Pool] = {
     "progress": odd.FLAGS,
     "seed": odd.SEEDS,
 }
-JUDGED = {"model": odd.MODELS, "inputs": odd.INPUTS, "maps": odd.MAPS, **dict(list(ASKED.items())[2:])}
-WITHOUT_GROUPS = {name: pool for name, pool in JUDGED.items() if name != "groups"}
+METRIC_POOLS = {"model": odd.MODELS, "inputs": odd.INPUTS, "maps": odd.MAPS, **dict(list(EXPLAIN_POOLS.items())[2:])}
+WITHOUT_GROUPS = {name: pool for name, pool in METRIC_POOLS.items() if name != "groups"}
 FEW: Pool = {"4": lambda: 4, **odd.ANYTHING}
 
 TARGETS: dict[str, Target] = {
     "explain": Target(
         samp.explain,
-        {**ASKED, "method": odd.METHODS, "record": odd.RECORDS, "speed": odd.SPEEDS},
+        {**EXPLAIN_POOLS, "method": odd.METHODS, "record": odd.RECORDS, "speed": odd.SPEEDS},
         2,
-        _explained,
+        _is_good_attribution,
     ),
     "compare": Target(
         samp.compare,
         {"model": odd.MODELS, "inputs": odd.INPUTS, "methods": odd.METHOD_LISTS, "protocol": odd.PROTOCOLS}
-        | dict(list(ASKED.items())[2:]),
+        | dict(list(EXPLAIN_POOLS.items())[2:]),
         4,
-        _compared,
+        _is_good_comparison,
     ),
     "IG": Target(
-        _make_and_ask(samp.IG),
+        _make_and_explain(samp.IG),
         {"steps": FEW, "eta": odd.SHARES, "direction": odd.BETTER, "baseline": odd.BASELINES, "credit": odd.BETTER},
         1,
-        _explained,
+        _is_good_attribution,
     ),
     "SAMP": Target(
-        _make_and_ask(samp.SAMP),
+        _make_and_explain(samp.SAMP),
         {
             "pixels_per_step": FEW,
             "eta": odd.SHARES,
@@ -221,24 +223,24 @@ TARGETS: dict[str, Target] = {
             "steps": odd.FLAGS,
         },
         1,
-        _explained,
+        _is_good_attribution,
     ),
     "Coupled": Target(
-        _make_and_ask(samp.Coupled),
+        _make_and_explain(samp.Coupled),
         {"quality": {"draft": lambda: "draft", **odd.ANYTHING}, "eta": odd.SHARES, "baseline": odd.BASELINES}
         | {"momentum": odd.SHARES, "growth": odd.SHARES, "weight": odd.SHARES},
         1,
-        _explained,
+        _is_good_attribution,
     ),
     "RISE": Target(
-        _make_and_ask(RISE),
+        _make_and_explain(RISE),
         {"masks": FEW, "cells": odd.SIZES, "p": odd.SHARES, "baseline": odd.BASELINES},
         1,
-        _explained,
+        _is_good_attribution,
     ),
-    "SmoothGrad": Target(_make_and_ask(SmoothGrad), {"samples": FEW, "noise": odd.SHARES}, 1, _explained),
+    "SmoothGrad": Target(_make_and_explain(SmoothGrad), {"samples": FEW, "noise": odd.SHARES}, 1, _is_good_attribution),
     "LIME": Target(
-        _make_and_ask(LIME),
+        _make_and_explain(LIME),
         {
             "samples": {"8": lambda: 8, **odd.ANYTHING},
             "superpixels": FEW,
@@ -247,26 +249,34 @@ TARGETS: dict[str, Target] = {
         }
         | {"baseline": odd.BASELINES},
         2,
-        _explained,
+        _is_good_attribution,
     ),
     "Occlusion": Target(
-        _make_and_ask(Occlusion), {"window": FEW, "stride": odd.COUNTS, "baseline": odd.BASELINES}, 1, _explained
+        _make_and_explain(Occlusion),
+        {"window": FEW, "stride": odd.COUNTS, "baseline": odd.BASELINES},
+        1,
+        _is_good_attribution,
     ),
-    "deletion_insertion": Target(metrics.deletion_insertion, {**WITHOUT_GROUPS, "protocol": odd.PROTOCOLS}, 3, _curves),
+    "deletion_insertion": Target(
+        metrics.deletion_insertion, {**WITHOUT_GROUPS, "protocol": odd.PROTOCOLS}, 3, _are_good_curves
+    ),
     "sensitivity_n": Target(
         metrics.sensitivity_n,
-        {**JUDGED, "subsets": FEW, "sizes": {"two": lambda: [1, 2], **odd.ANYTHING}, "fill": odd.BASELINES},
+        {**METRIC_POOLS, "subsets": FEW, "sizes": {"two": lambda: [1, 2], **odd.ANYTHING}, "fill": odd.BASELINES},
         4,
-        _correlated,
+        _is_good_correlation,
     ),
     "mu_fidelity": Target(
         metrics.mu_fidelity,
-        {**JUDGED, "subsets": FEW, "share": odd.SHARES, "size": odd.COUNTS, "fill": odd.BASELINES},
+        {**METRIC_POOLS, "subsets": FEW, "share": odd.SHARES, "size": odd.COUNTS, "fill": odd.BASELINES},
         4,
-        _correlated,
+        _is_good_correlation,
     ),
     "infidelity": Target(
-        metrics.infidelity, {**JUDGED, "perturbations": FEW, "normalise": odd.FLAGS}, 4, lambda r: finite(r.infidelity)
+        metrics.infidelity,
+        {**METRIC_POOLS, "perturbations": FEW, "normalise": odd.FLAGS},
+        4,
+        lambda r: finite(r.infidelity),
     ),
     "concentration": Target(
         metrics.concentration, {"maps": odd.MAPS}, 1, lambda r: finite(r.variance, r.gini, r.top_share)
@@ -299,12 +309,12 @@ TARGETS: dict[str, Target] = {
     "grid": Target(
         metrics.grid, {"height": odd.SIZES, "width": odd.SIZES, "cells": odd.COUNTS}, 2, lambda r: isinstance(r, Tensor)
     ),
-    "summarise": Target(metrics.summarise, {"scores": odd.SCORES, "bootstrap": odd.BOOTSTRAPS}, 1, _summed_up),
+    "summarise": Target(metrics.summarise, {"scores": odd.SCORES, "bootstrap": odd.BOOTSTRAPS}, 1, _is_good_summary),
     "paired": Target(
         metrics.paired,
         {"a": odd.SCORES, "b": odd.SCORES, "better": odd.BETTER, "bootstrap": odd.BOOTSTRAPS},
         3,
-        _paired,
+        _is_good_pair,
     ),
     "table": Target(
         metrics.table,
@@ -312,7 +322,7 @@ TARGETS: dict[str, Target] = {
         2,
         lambda r: isinstance(r, str),
     ),
-    "holm": Target(metrics.holm, {"ps": odd.SCORES}, 1, _corrected),
+    "holm": Target(metrics.holm, {"ps": odd.SCORES}, 1, _are_good_ps),
     "Bootstrap": Target(
         metrics.Bootstrap, {"confidence": odd.SHARES, "resamples": odd.COUNTS, "seed": odd.SEEDS}, 0, lambda r: True
     ),

@@ -16,10 +16,10 @@ from torch import Tensor, nn
 
 import samp
 from samp.attribution import DIRECTIONS, PER_DIRECTION, Attribution
-from samp.engine.credit import NAMED
-from samp.engine.driver import Plan, Run, follow
-from samp.engine.paths import Salient, Straight
-from samp.engine.problem import pose
+from samp.engine.credit import CREDITS
+from samp.engine.driver import RunOptions, WalkPlan, run_walks
+from samp.engine.paths import SalientPath, StraightPath
+from samp.engine.problem import make_problem
 from samp.engine.step_rules import MaxL1, Unlimited
 from samp.engine.walk import Path, Route, Step, StepRule
 
@@ -64,7 +64,7 @@ def blue_count(x: Tensor) -> Tensor:
     return (blue * (1 - red) * (1 - green)).flatten(1).sum(1)
 
 
-class Counted(nn.Module):
+class CountingModel(nn.Module):
     """Another model, with the rows it was given: all of them, and those with gradients."""
 
     def __init__(self, model: Callable[..., Any]) -> None:
@@ -83,7 +83,7 @@ class Counted(nn.Module):
 
 
 @dataclass(frozen=True)
-class Ordered:
+class IndexOrderPath:
     """Groups go to their end one by one, in index order, whatever the gradient says."""
 
     may_pause: ClassVar[bool] = False
@@ -107,10 +107,10 @@ def travel(
     baseline: Any = 0.0, directions: Sequence[str] = DIRECTIONS, **question: Any,
 ) -> Attribution:  # fmt: skip
     """`samp.explain` with any path and rule, put together by hand."""
-    problem = pose(model, x, question.pop("target", 0), **question)
+    problem = make_problem(model, x, question.pop("target", 0), **question)
     made = torch.full_like(problem.x, baseline) if isinstance(baseline, float) else problem.flatten([baseline])
-    plan = Plan(path, rule or Unlimited(), momentum, NAMED[credit], dict.fromkeys(directions, made), "by hand")
-    return follow(problem, plan, Run(tape_bytes=2**20))
+    plan = WalkPlan(path, rule or Unlimited(), momentum, CREDITS[credit], dict.fromkeys(directions, made), "by hand")
+    return run_walks(problem, plan, RunOptions(tape_bytes=2**20))
 
 
 def sample(result: Attribution, i: int) -> dict[str, Tensor]:
@@ -205,8 +205,8 @@ ratios = st.sampled_from([None, 0.03, 0.1, 0.37, 1.0])
 momenta = st.sampled_from([0.0, 0.5, 0.9])
 directions = st.sampled_from([("to_baseline",), ("to_image",), DIRECTIONS])
 rules = st.sampled_from([Unlimited(), MaxL1(0.07), MaxL1(0.3), MaxL1(1.0)])
-fixed_paths = st.sampled_from([Straight(1), Straight(7), Ordered()])
-paths = st.one_of(fixed_paths, st.sampled_from([Salient(1), Salient(3), Salient(100)]))
+fixed_paths = st.sampled_from([StraightPath(1), StraightPath(7), IndexOrderPath()])
+paths = st.one_of(fixed_paths, st.sampled_from([SalientPath(1), SalientPath(3), SalientPath(100)]))
 
 
 def vectors(size: int) -> st.SearchStrategy[Tensor]:
@@ -219,7 +219,7 @@ def methods(draw: Any) -> Any:
     """Any method with any settings."""
     common = {
         "eta": draw(ratios),
-        "credit": draw(st.sampled_from(list(NAMED))),
+        "credit": draw(st.sampled_from(list(CREDITS))),
         "direction": draw(st.sampled_from(["both", *DIRECTIONS])),
         "baseline": draw(st.sampled_from([None, "black", "white", "uniform", ("gaussian", 0.3)])),
     }

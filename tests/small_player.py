@@ -41,7 +41,7 @@ def image(channels: int = 3) -> torch.Tensor:
     return torch.stack([across, across.T, -across][:channels])[None]
 
 
-def explained(method: Any = "samp++", **more: Any) -> samp.Attribution:
+def explain_tiny(method: Any = "samp++", **more: Any) -> samp.Attribution:
     return samp.explain(Bumpy().eval(), image(), target=2, method=method, record=True, **more)
 
 

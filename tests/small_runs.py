@@ -147,7 +147,7 @@ def talking() -> Classifier:
     return Classifier(Talking().eval(), "talking", SIDE, 0.5, 0.5, CLASSES)
 
 
-def unseeded() -> Classifier:
+def random_weights() -> Classifier:
     net = nn.Sequential(nn.Flatten(), nn.Linear(3 * SIDE * SIDE, 2))
     return Classifier(net.eval(), "unseeded", SIDE, 0.5, 0.5, ())
 
@@ -162,7 +162,7 @@ def photos(folder: Path, count: int) -> Path:
     return folder
 
 
-def packed(path: Path, members: dict[str, bytes]) -> Path:
+def pack_tar(path: Path, members: dict[str, bytes]) -> Path:
     """A tar of these members."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tarfile.open(path, "w") as tar:

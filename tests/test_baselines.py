@@ -20,10 +20,10 @@ from samp.baselines import (
     GaussianNoise,
     Uniform,
     black,
-    blurred_by_matrix,
-    blurred_by_shifts,
-    make,
-    named,
+    blur_by_matrix,
+    blur_by_shifts,
+    evaluate_baseline,
+    resolve_baseline,
     white,
 )
 
@@ -60,7 +60,7 @@ def test_blur_equals_a_double_loop(kernel: int, sigma: float, size: tuple[int, i
 def test_both_ways_to_blur_are_one(seed: int, reach: int, size: tuple[int, int], axis: int) -> None:
     """The one for GPUs and the one for CPUs; also where a kernel is wider than the image."""
     x = images(seed, 2, 3, *size)
-    by_matrix, by_shifts = (blur(x, axis, 2 * reach + 1, 5.0) for blur in (blurred_by_matrix, blurred_by_shifts))
+    by_matrix, by_shifts = (blur(x, axis, 2 * reach + 1, 5.0) for blur in (blur_by_matrix, blur_by_shifts))
     torch.testing.assert_close(by_matrix, by_shifts, **CLOSE)
 
 
@@ -68,10 +68,10 @@ def test_a_blur_by_a_matrix_keeps_its_digits_and_outlives_its_caller() -> None:
     """Whatever is set around the call that first makes the matrix."""
     x = torch.rand(1, 1, 17, 17)
     with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
-        made = blurred_by_matrix(x, 2, 7, 1.7)
+        made = blur_by_matrix(x, 2, 7, 1.7)
     assert made.dtype == torch.float32
-    torch.testing.assert_close(made, blurred_by_shifts(x, 2, 7, 1.7))
-    blurred_by_matrix(x.requires_grad_(), 2, 7, 1.7).sum().backward()
+    torch.testing.assert_close(made, blur_by_shifts(x, 2, 7, 1.7))
+    blur_by_matrix(x.requires_grad_(), 2, 7, 1.7).sum().backward()
     assert x.grad is not None
 
 
@@ -186,7 +186,7 @@ def test_a_pair_is_deletion_then_insertion() -> None:
 
 def test_a_list_gives_each_input_its_own() -> None:
     inputs = (X, images(5, 2, 7))
-    made = make(["blurred", 1], inputs)
+    made = evaluate_baseline(["blurred", 1], inputs)
     torch.testing.assert_close(made[0], Blurred(11, 5.0)(X))
     assert (made[1] == 1).all()
     result = samp.explain(lambda a, b: MODEL(a) + b[:, :3], inputs, method=samp.SAMP(3, baseline=["blurred", 1]))
@@ -240,8 +240,8 @@ def test_random_baselines_do_not_depend_on_the_other_samples() -> None:
 
 
 def test_names_stand_for_callables() -> None:
-    assert named("black") == black == Constant(0.0)
-    assert repr(named(X)) == "tensor of shape (2, 3, 4, 4)"
+    assert resolve_baseline("black") == black == Constant(0.0)
+    assert repr(resolve_baseline(X)) == "tensor of shape (2, 3, 4, 4)"
 
 
 def test_a_function_that_writes_into_what_it_is_given_spoils_neither_the_input_nor_the_map() -> None:

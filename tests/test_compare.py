@@ -108,7 +108,7 @@ def test_model_calls_are_those_of_the_explanation_alone(net: Bent) -> None:
     assert ig.gradients.tolist() == [51] * 3
     assert (ig.forwards, chance.forwards) == (0, 0)
     assert rise.forwards >= 4000
-    assert [row.asked_the_model for row in compared.rows] == [True, True, False]
+    assert [row.uses_model for row in compared.rows] == [True, True, False]
 
 
 @dataclass(frozen=True)

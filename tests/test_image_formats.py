@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from cli_runs import TINY, a_photo, refused, run, tiny
+from cli_runs import TINY, a_photo, assert_refused, run, tiny
 from samp import images as photos
 from samp.image_formats import can_read_heic, foreign_kind
 
@@ -33,14 +33,14 @@ def a_mixed_folder() -> Path:
 @pytest.mark.parametrize("name", ["photo.heic", "photo.HEIF", "photo.jpg"])
 def test_a_heic_file_alone_is_told_of_pillow_heif(name: str) -> None:
     Path(name).write_bytes(HEAD)
-    refused(
+    assert_refused(
         tiny(name), f"{name} is in HEIC format, which cannot be read here (`pip install pillow-heif` brings a reader)."
     )
 
 
 def test_a_drawing_alone_is_told_to_become_pixels() -> None:
     Path("logo.svg").write_text("<svg/>")
-    refused(tiny("logo.svg"), "logo.svg is in SVG format, which cannot be read here (a drawing has no pixels")
+    assert_refused(tiny("logo.svg"), "logo.svg is in SVG format, which cannot be read here (a drawing has no pixels")
 
 
 @no_reader
@@ -58,7 +58,9 @@ def test_what_a_folder_leaves_out_is_counted_and_said() -> None:
 def test_a_folder_of_nothing_else_says_so() -> None:
     Path("in").mkdir()
     Path("in/a.heic").write_bytes(HEAD)
-    refused(tiny("in"), "there are no photos in the folder in: 1 HEIC file is left out (`pip install pillow-heif`")
+    assert_refused(
+        tiny("in"), "there are no photos in the folder in: 1 HEIC file is left out (`pip install pillow-heif`"
+    )
 
 
 def test_a_run_over_a_folder_says_what_it_leaves_out() -> None:
@@ -84,4 +86,4 @@ def test_heic_is_read_where_pillow_heif_is_installed() -> None:
     red, green, blue = photos.read("photo.heic").getpixel((32, 32))
     assert red > 240 > 20 > max(green, blue)
     assert [path.name for path in photos.find(["."])] == ["photo.heic"]
-    assert photos.left_out(["."]) == ""
+    assert photos.describe_skipped(["."]) == ""

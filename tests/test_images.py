@@ -105,7 +105,7 @@ def test_a_single_pixel_and_very_long_photos_become_squares_of_their_colour(
     tmp_path: Path, size: tuple[int, int]
 ) -> None:
     Image.new("RGB", size, (200, 100, 50)).save(tmp_path / "odd.png")
-    cut = np.asarray(photos.centre(photos.read(tmp_path / "odd.png"), 16))
+    cut = np.asarray(photos.crop_centre(photos.read(tmp_path / "odd.png"), 16))
     assert cut.shape == (16, 16, 3)
     assert (cut == (200, 100, 50)).all()
 
@@ -114,7 +114,7 @@ def test_a_single_pixel_and_very_long_photos_become_squares_of_their_colour(
 @pytest.mark.parametrize("share", [0.0, 0.02, 0.5])
 def test_what_is_no_whole_image_gets_a_sentence(tmp_path: Path, suffix: str, share: float) -> None:
     path = tmp_path / f"broken{suffix}"
-    photos.read(photos.embedded()).save(path)
+    photos.read(photos.example_photo()).save(path)
     whole = path.read_bytes()
     path.write_bytes(whole[: int(share * len(whole))])
     with pytest.raises(
@@ -184,14 +184,14 @@ def test_places_without_photos_stay_in_the_list_and_reading_them_says_why(tmp_pa
 def test_the_centre_is_cut_square_without_stretching() -> None:
     photo = Image.new("RGB", (40, 20), "black")
     photo.paste("white", (10, 0, 30, 20))
-    middle = np.asarray(photos.centre(photo, 10, margin=1.0))[:, 1:-1]  # the filter looks past the cut by a pixel
+    middle = np.asarray(photos.crop_centre(photo, 10, margin=1.0))[:, 1:-1]  # the filter looks past the cut by a pixel
     assert middle.min() == 255
 
 
 def test_without_a_margin_the_whole_photo_is_shown_stretched() -> None:
     photo = Image.new("RGB", (40, 20), "black")
     photo.paste("white", (20, 0, 40, 20))
-    squeezed = np.asarray(photos.centre(photo, (10, 10), None))[..., 0]
+    squeezed = np.asarray(photos.crop_centre(photo, (10, 10), None))[..., 0]
     assert squeezed[:, :4].max() < 60
     assert squeezed[:, 6:].min() > 190
 
@@ -203,10 +203,10 @@ def test_a_classifier_is_fed_pixels_less_their_mean_over_their_deviation() -> No
     assert fed[0, :, 0, 0].tolist() == pytest.approx([1.0, 0.0, -127 / 128])
 
 
-@pytest.mark.parametrize("name", photos.EMBEDDED)
+@pytest.mark.parametrize("name", photos.EXAMPLE_NAMES)
 def test_embedded_photos_are_there_with_their_licence(name: str) -> None:
-    assert f"{name}.jpg" in (photos.embedded(name).parent / "CREDITS.md").read_text(encoding="utf-8")
-    assert min(photos.read(photos.embedded(name)).size) >= 224
+    assert f"{name}.jpg" in (photos.example_photo(name).parent / "CREDITS.md").read_text(encoding="utf-8")
+    assert min(photos.read(photos.example_photo(name)).size) >= 224
 
 
 @pytest.mark.filterwarnings("error")
@@ -225,7 +225,7 @@ def test_a_photo_of_many_bits_is_worked_on_in_strips_as_it_would_be_whole(
     values = np.clip(values, 0, 65535).astype(kind) if kind is np.uint16 else values.astype(kind)
     full = max(1.0 if kind is np.float32 else 65535.0, values.max())
     expected = np.rint(255 * (np.clip(values.astype(float), 0, full) / full)).astype(np.uint8)
-    assert (np.asarray(photos._eight_bits(Image.fromarray(values))) == expected).all()
+    assert (np.asarray(photos._to_eight_bits(Image.fromarray(values))) == expected).all()
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the largest memory that Linux notes down")

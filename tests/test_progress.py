@@ -49,10 +49,10 @@ def test_images_done_again_are_counted_once(capsys: pytest.CaptureFixture[str]) 
 
 def test_half_an_image_is_one_of_its_two_walks() -> None:
     meter = Meter(total=2, walks_per_image=2, show=False)
-    meter.hear(gradients=4, arrived=1)
-    meter.hear(gradients=3, arrived=2)
+    meter.record_step(gradients=4, arrived=1)
+    meter.record_step(gradients=3, arrived=2)
     assert (meter.images, meter.gradients) == (1.5, 7)
-    meter.go_back_to(2)
+    meter.rewind_to(2)
     assert (meter.images, meter.gradients) == (1.0, 7)
     meter.close()
 

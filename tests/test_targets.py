@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 import samp
 from laws import CLOSE, assert_same, differs, images, net
-from samp.targets import objective
+from samp.targets import resolve_target
 
 X = images(0, 3, 12)
 MODEL = net(0, classes=4)
@@ -168,5 +168,5 @@ def test_outputs_that_do_not_fit_the_target_get_a_sentence(
 
 
 def test_a_built_in_without_signature_serves_as_target_function() -> None:
-    assert objective(torch.ravel, 3)(torch.ones(3), torch.arange(3)).tolist() == [1, 1, 1]
-    assert repr(objective(lambda y: y, 3)).endswith("<lambda>(output)")
+    assert resolve_target(torch.ravel, 3)(torch.ones(3), torch.arange(3)).tolist() == [1, 1, 1]
+    assert repr(resolve_target(lambda y: y, 3)).endswith("<lambda>(output)")

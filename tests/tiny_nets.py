@@ -48,7 +48,7 @@ def slow() -> Classifier:
     return Classifier(Slow().eval(), "slow", 16, 0.5, 0.5, ())
 
 
-def signed() -> nn.Module:
+def both_signs() -> nn.Module:
     """A net whose outputs have both signs."""
     layer = nn.Linear(4, 2, bias=False)
     with torch.no_grad():
@@ -58,7 +58,7 @@ def signed() -> nn.Module:
 
 def softmax() -> nn.Module:
     """A net that gives probabilities."""
-    return nn.Sequential(signed(), nn.Softmax(1))
+    return nn.Sequential(both_signs(), nn.Softmax(1))
 
 
 def sigmoid() -> nn.Module:

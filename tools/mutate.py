@@ -38,7 +38,7 @@ FAILED = (1, 2)  # pytest's: a test failed, or could not even be collected
 class Mutation:
     """One wrong line: where `old` stands, `new` is put.
 
-    >>> Mutation("engine", "signs", "walk.py", "+1", "-1", ("tests/engine/test_walk.py",)).applied("sign = +1")
+    >>> Mutation("engine", "signs", "walk.py", "+1", "-1", ("tests/engine/test_walk.py",)).apply("sign = +1")
     'sign = -1'
     """
 
@@ -53,7 +53,7 @@ class Mutation:
     equivalent: str = ""
     """Why it changes no result, if it does not: then it may survive."""
 
-    def applied(self, source: str) -> str:
+    def apply(self, source: str) -> str:
         """The source with the mutation in it; ValueError unless the old text occurs exactly once."""
         if (found := source.count(self.old)) != 1:
             raise ValueError(
@@ -84,11 +84,11 @@ class Verdict:
     said: str
 
     @property
-    def killed(self) -> bool:
+    def is_killed(self) -> bool:
         return self.status is None or self.status in FAILED
 
     @property
-    def first(self) -> str:
+    def first_failure(self) -> str:
         """The test that killed it, or how pytest ended."""
         failed = [line.split()[1] for line in self.said.splitlines() if line.startswith(("FAILED ", "ERROR "))]
         return failed[0] if failed else "ran out of time" if self.status is None else f"pytest ended with {self.status}"
@@ -101,7 +101,7 @@ class Tree:
     root: Path
 
     @classmethod
-    def copied(cls, root: Path, source: Path = ROOT) -> Tree:
+    def copy_from(cls, root: Path, source: Path = ROOT) -> Tree:
         """A copy of what tests need of the repository at `source`."""
         for name in COPIED:
             if (source / name).is_dir():
@@ -111,10 +111,10 @@ class Tree:
         return cls(root)
 
     @contextmanager
-    def mutated(self, mutation: Mutation) -> Iterator[None]:
+    def apply_mutation(self, mutation: Mutation) -> Iterator[None]:
         """While inside, the mutation is in the copy."""
         source = self._path(mutation).read_text(encoding="utf-8")
-        self._write(mutation, mutation.applied(source))
+        self._write(mutation, mutation.apply(source))
         try:
             yield
         finally:
@@ -149,12 +149,12 @@ def try_all(mutations: Sequence[Mutation], jobs: int, patience: float) -> Iterat
     with tempfile.TemporaryDirectory(prefix="samp-mutations-") as folder:
         trees: Queue[Tree] = Queue()
         for job in range(jobs):
-            trees.put(Tree.copied(Path(folder) / str(job)))
+            trees.put(Tree.copy_from(Path(folder) / str(job)))
 
         def work(mutation: Mutation) -> tuple[Mutation, Verdict]:
             tree = trees.get()
             try:
-                with tree.mutated(mutation):
+                with tree.apply_mutation(mutation):
                     return mutation, tree.test(mutation.tests, patience)
             finally:
                 trees.put(tree)
@@ -167,9 +167,11 @@ def check_that_tests_pass(mutations: Sequence[Mutation], patience: float) -> Non
     """Raise RuntimeError if the tests fail without any mutation: then they would kill anything."""
     tests = sorted({test for mutation in mutations for test in mutation.tests})
     with tempfile.TemporaryDirectory(prefix="samp-mutations-") as folder:
-        verdict = Tree.copied(Path(folder) / "clean").test(tests, patience)
+        verdict = Tree.copy_from(Path(folder) / "clean").test(tests, patience)
     if verdict.status != 0:
-        raise RuntimeError(f"the tests do not pass without a mutation ({verdict.first}):\n{verdict.said[-2000:]}")
+        raise RuntimeError(
+            f"the tests do not pass without a mutation ({verdict.first_failure}):\n{verdict.said[-2000:]}"
+        )
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -191,9 +193,9 @@ def main(words: Sequence[str] | None = None) -> int:
         check_that_tests_pass(chosen, asked.patience)
     alive = 0
     for mutation, verdict in try_all(chosen, asked.jobs, asked.patience):
-        word = "killed" if verdict.killed else "equivalent" if mutation.equivalent else "SURVIVED"
+        word = "killed" if verdict.is_killed else "equivalent" if mutation.equivalent else "SURVIVED"
         alive += word == "SURVIVED"
-        how = mutation.equivalent if word == "equivalent" else verdict.first
+        how = mutation.equivalent if word == "equivalent" else verdict.first_failure
         print(f"{word:10} {mutation.file:28} {mutation.name:60} {verdict.seconds:5.0f} s  {how}", flush=True)
     print(f"{len(chosen)} mutations, {alive} survived")
     return 1 if alive else 0

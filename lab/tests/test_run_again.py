@@ -12,20 +12,20 @@ from PIL import Image
 from samp.cli import main
 from samp_lab import running
 from samp_lab.datasets.images import Entry, Images
-from samp_lab.measurements.base import Judged, key_of
-from samp_lab.measurements.path_orders import Transferred
+from samp_lab.measurements.base import MethodCurves, key_of
+from samp_lab.measurements.path_orders import TransferCurves
 from samp_lab.report import write_report
-from samp_lab.setups import bed
+from samp_lab.setups import parse_setup
 from samp_lab.store import Store
 from samp_lab.tables.metric_table import MetricTable
-from samp_lab.workspace import Choice, Lab
+from samp_lab.workspace import ExperimentOptions, Workspace
 
-DIGITS = bed("digits/mnist-slim")
-QUICK = Choice(limit=4, part=2)
+DIGITS = parse_setup("digits/mnist-slim")
+QUICK = ExperimentOptions(limit=4, part=2)
 PAIR = MetricTable("pair", "Two methods", {"IG": "ig", "random": "random"}, (DIGITS.name,), {})
 
 
-def run(cells, folder: Path, choice: Choice = QUICK):  # type: ignore[no-untyped-def]  # any cells, any outcome
+def run(cells, folder: Path, choice: ExperimentOptions = QUICK):  # type: ignore[no-untyped-def]  # any cells, any outcome
     return running.run(cells, choice, Store(folder), "samp bench test", say=lambda _: None)
 
 
@@ -33,37 +33,37 @@ def broken() -> Image.Image:
     raise OSError("this is no picture.")
 
 
-def lab_with(digits: Images) -> Lab:
-    return Lab(QUICK, _images={("digits", 4): digits})
+def lab_with(digits: Images) -> Workspace:
+    return Workspace(QUICK, _images={("digits", 4): digits})
 
 
 def test_an_image_that_was_mended_is_measured(tmp_path: Path) -> None:
     """The images behind a bad one move up, so what is kept of their parts is of other images."""
-    cell, store = Judged(DIGITS, "ig"), Store(tmp_path)
-    whole = Lab(QUICK).images("digits", None)
+    cell, store = MethodCurves(DIGITS, "ig"), Store(tmp_path)
+    whole = Workspace(QUICK).images("digits", None)
     entries = list(whole.entries)
     bad = replace(whole, entries=[entries[0], Entry(entries[1].id, entries[1].label, broken), *entries[2:]])
     before = running.measure(cell, lab_with(bad), store)
     after = running.measure(cell, lab_with(whole), store)
-    fresh = running.measure(cell, Lab(QUICK), Store(tmp_path / "fresh"))
+    fresh = running.measure(cell, Workspace(QUICK), Store(tmp_path / "fresh"))
     assert [len(one.found["numbers"]["deletion"]) for one in (before, after)] == [3, 4]
     assert before.found["skipped"] == [{"id": entries[1].id, "why": "this is no picture."}]
     assert after.found == fresh.found
 
 
 def test_the_judges_weights_change_the_key() -> None:
-    cell, lab = Transferred(DIGITS, "ig", "mnist-slim-56"), Lab(QUICK)
+    cell, lab = TransferCurves(DIGITS, "ig", "mnist-slim-56"), Workspace(QUICK)
     before = key_of(cell, lab.facts(DIGITS, None, cell.judge))
     judge = lab.net("mnist-slim-56")
     next(judge.net.parameters()).data += 1
-    changed = Lab(QUICK, {"mnist-slim-56": judge})
+    changed = Workspace(QUICK, {"mnist-slim-56": judge})
     assert key_of(cell, changed.facts(DIGITS, None, cell.judge)) != before
     assert changed.facts(DIGITS, None) == lab.facts(DIGITS, None)
 
 
 @pytest.mark.parametrize("other", [replace(QUICK, seed=1), replace(QUICK, limit=3)])
-def test_rows_of_different_images_are_never_set_side_by_side(tmp_path: Path, other: Choice) -> None:
-    cells = PAIR.cells([DIGITS])
+def test_rows_of_different_images_are_never_set_side_by_side(tmp_path: Path, other: ExperimentOptions) -> None:
+    cells = PAIR.measurements([DIGITS])
     run(cells, tmp_path)
     assert "| IG |" in _report(tmp_path)
     run(cells[1:], tmp_path, other)
@@ -80,7 +80,7 @@ def _report(folder: Path) -> str:
 
 
 def test_a_cell_that_fails_later_is_shown_as_it_was_and_said_to_have_failed(tmp_path: Path) -> None:
-    cells = PAIR.cells([DIGITS])
+    cells = PAIR.measurements([DIGITS])
     run(cells, tmp_path)
     results = Store(tmp_path).results_file
     results.write_text(results.read_text().replace('"failed": {}', f'"failed": {{"{_name(cells[0])}": "no room"}}'))

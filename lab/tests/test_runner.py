@@ -18,36 +18,36 @@ from click.testing import CliRunner
 import samp
 from samp.cli import main
 from samp_lab import running
-from samp_lab.effects import Effect, agreement
-from samp_lab.measurements.base import Judged, Mapped, Measured, asked, key_of, name_of
+from samp_lab.effects import Effect, kendall_tau
+from samp_lab.measurements.base import MethodCurves, MethodMaps, PartResult, key_of, name_of, spec_of
 from samp_lab.registry import EXPERIMENTS
-from samp_lab.reproduce import chosen_beds, stand_ins
-from samp_lab.setups import Bed, bed
+from samp_lab.reproduce import select_setups, substitute_setups
+from samp_lab.setups import Setup, parse_setup
 from samp_lab.store import Store
 from samp_lab.tables.metric_table import MetricTable
-from samp_lab.workspace import Choice, Lab, Part
+from samp_lab.workspace import ExperimentOptions, ImagePart, Workspace
 
-DIGITS = bed("digits/mnist-slim")
-QUICK = Choice(limit=4, part=2)
+DIGITS = parse_setup("digits/mnist-slim")
+QUICK = ExperimentOptions(limit=4, part=2)
 
 
 def quiet(_: str) -> None:
     pass
 
 
-def judged(*methods: str) -> list[Judged]:
-    return [Judged(DIGITS, method) for method in methods]
+def judged(*methods: str) -> list[MethodCurves]:
+    return [MethodCurves(DIGITS, method) for method in methods]
 
 
-def run(cells, folder: Path, choice: Choice = QUICK, **more):  # type: ignore[no-untyped-def]  # any cells, any outcome
+def run(cells, folder: Path, choice: ExperimentOptions = QUICK, **more):  # type: ignore[no-untyped-def]  # any cells, any outcome
     return running.run(cells, choice, Store(folder), "samp bench test", say=quiet, **more)
 
 
 def test_numbers_are_those_of_the_metric_itself(tmp_path: Path) -> None:
     cell = judged("ig")[0]
     outcome = run([cell], tmp_path)
-    lab = Lab(QUICK)
-    net, ready = lab.net("mnist-slim").net, lab.ready(DIGITS, None)
+    lab = Workspace(QUICK)
+    net, ready = lab.net("mnist-slim").net, lab.prepare_images(DIGITS, None)
     result = samp.explain(net, ready.x, method="ig")
     curves = samp.metrics.deletion_insertion(net, ready.x, result, protocol="mnist")
     for column in ("deletion", "insertion"):
@@ -65,15 +65,19 @@ def test_a_second_run_measures_nothing_and_writes_the_same(tmp_path: Path) -> No
 
 
 def test_every_setting_changes_the_key() -> None:
-    cell, lab = judged("samp")[0], Lab(QUICK)
+    cell, lab = judged("samp")[0], Workspace(QUICK)
     keys = {key_of(cell, lab.facts(DIGITS, None))}
     for choice in (replace(QUICK, limit=3), replace(QUICK, seed=1), replace(QUICK, part=1)):
-        keys.add(key_of(cell, Lab(choice).facts(DIGITS, None)))
-    for other in (Judged(DIGITS, "samp++"), Judged(DIGITS, "samp", protocol="rise"), Mapped(DIGITS, "samp")):
+        keys.add(key_of(cell, Workspace(choice).facts(DIGITS, None)))
+    for other in (
+        MethodCurves(DIGITS, "samp++"),
+        MethodCurves(DIGITS, "samp", protocol="rise"),
+        MethodMaps(DIGITS, "samp"),
+    ):
         keys.add(key_of(other, lab.facts(DIGITS, None)))
     assert len(keys) == 7
     lab.net("mnist-slim").net.get_parameter(next(iter(dict(lab.net("mnist-slim").net.named_parameters())))).data += 1
-    assert key_of(cell, Lab(QUICK, {"mnist-slim": lab.net("mnist-slim")}).facts(DIGITS, None)) not in keys
+    assert key_of(cell, Workspace(QUICK, {"mnist-slim": lab.net("mnist-slim")}).facts(DIGITS, None)) not in keys
 
 
 def test_cells_side_by_side_come_out_as_one_after_the_other(tmp_path: Path) -> None:
@@ -125,10 +129,10 @@ def test_a_killed_run_goes_on_and_comes_out_the_same(tmp_path: Path) -> None:
 class Broken:
     kind: ClassVar[str] = "broken"
     version: ClassVar[int] = 1
-    bed: Bed = DIGITS
+    bed: Setup = DIGITS
     most: int | None = None
 
-    def measure(self, part: Part) -> Measured:
+    def measure(self, part: ImagePart) -> PartResult:
         raise RuntimeError("no such kernel")
 
 
@@ -146,8 +150,8 @@ def test_a_bad_image_is_left_out_and_named(tmp_path: Path, data: Path) -> None:
         (tmp_path / "photos" / path.name).write_bytes(path.read_bytes())
     (tmp_path / "photos" / "n05.jpg").write_bytes(b"no photo")
     (tmp_path / "models").symlink_to(data / "models")
-    cell = Judged(bed("photos/squeezenet1_1"), "gradcam")
-    outcome = run([cell], tmp_path / "out", Choice(data=tmp_path))
+    cell = MethodCurves(parse_setup("photos/squeezenet1_1"), "gradcam")
+    outcome = run([cell], tmp_path / "out", ExperimentOptions(data=tmp_path))
     assert not outcome.failed
     found = outcome.results.found(cell)
     assert len(found["numbers"]["deletion"]) == 3
@@ -183,8 +187,8 @@ def test_bad_input_gets_one_sentence(words: list[str], said: str) -> None:
 
 def test_weights_of_another_net_get_one_sentence(data: Path, tmp_path: Path) -> None:
     weights = data / "models" / "squeezenet1_1_fp16.safetensors"
-    cell = Judged(bed("photos/mobilenet_v2"), "random")
-    outcome = run([cell], tmp_path, Choice(data=data, weights=weights))
+    cell = MethodCurves(parse_setup("photos/mobilenet_v2"), "random")
+    outcome = run([cell], tmp_path, ExperimentOptions(data=data, weights=weights))
     assert "squeezenet1_1_fp16.safetensors" in outcome.failed[0].why
 
 
@@ -213,7 +217,7 @@ def test_agreement_is_kendalls() -> None:
     chance = random.Random(1)
     for _ in range(20):
         a, b = ([chance.randint(0, 5) for _ in range(8)] for _ in range(2))
-        assert agreement(a, b) == pytest.approx(stats.kendalltau(a, b).statistic)
+        assert kendall_tau(a, b) == pytest.approx(stats.kendalltau(a, b).statistic)
 
 
 def test_a_table_sets_ours_beside_the_papers(tmp_path: Path) -> None:
@@ -221,11 +225,11 @@ def test_a_table_sets_ours_beside_the_papers(tmp_path: Path) -> None:
         name="t",
         title="T",
         rows={"IG": "ig", "random": "random"},
-        beds=("digits/mnist-slim",),
+        setups=("digits/mnist-slim",),
         values={"digits": {"IG": (0.0, 0.1, 0.9, 0.1), "random": (0.4, 0.1, 0.5, 0.1)}},
         effects=(Effect("IG", "random", "deletion"),),
     )
-    outcome = run(table.cells([DIGITS]), tmp_path)
+    outcome = run(table.measurements([DIGITS]), tmp_path)
     section = table.section(outcome.results, [DIGITS], tmp_path)
     grid = next(block for block in section.blocks if hasattr(block, "heads"))
     assert [row[0] for row in grid.rows] == ["IG", "random"]
@@ -240,12 +244,12 @@ def test_experiments_agree_with_their_commands() -> None:
     assert list(COMMANDS) == list(EXPERIMENTS)
     for name, experiment in EXPERIMENTS.items():
         assert experiment.name == name
-        assert chosen_beds(experiment, []) == [bed(one) for one in experiment.beds]
-        assert len({name_of(cell) for cell in experiment.cells(chosen_beds(experiment, []))}) > 0
-    assert stand_ins(EXPERIMENTS["table1"], {"mnist": "digits/mnist-slim"}) == [DIGITS]
+        assert select_setups(experiment, []) == [parse_setup(one) for one in experiment.setups]
+        assert len({name_of(cell) for cell in experiment.measurements(select_setups(experiment, []))}) > 0
+    assert substitute_setups(EXPERIMENTS["table1"], {"mnist": "digits/mnist-slim"}) == [DIGITS]
 
 
 def test_what_a_cell_asks_is_json() -> None:
     for experiment in EXPERIMENTS.values():
-        for cell in experiment.cells(chosen_beds(experiment, [])):
-            assert json.loads(json.dumps(asked(cell))) == asked(cell)
+        for cell in experiment.measurements(select_setups(experiment, [])):
+            assert json.loads(json.dumps(spec_of(cell))) == spec_of(cell)

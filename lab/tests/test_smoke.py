@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from samp.cli import main
 from samp_lab.registry import EXPERIMENTS
-from samp_lab.reproduce import stand_ins
+from samp_lab.reproduce import substitute_setups
 from samp_lab.smoke import STAND_INS
 
 for package in ("captum", "skimage", "sklearn", "matplotlib", "scipy"):
@@ -24,8 +24,8 @@ def test_every_experiment_runs_end_to_end_and_is_reported(tmp_path: Path) -> Non
     assert not kept["failed"]
     report = (tmp_path / "report.md").read_text()
     for experiment in EXPERIMENTS.values():
-        beds = stand_ins(experiment, STAND_INS)
-        if experiment.cells(beds):
+        setups = substitute_setups(experiment, STAND_INS)
+        if experiment.measurements(setups):
             assert experiment.title in report
     assert (tmp_path / "report.html").stat().st_size > 10_000
     assert list((tmp_path / "figures").glob("*.png"))

@@ -18,18 +18,18 @@ class UnwritableError(OSError):
     True
     """
 
-    def __init__(self, said: str, *, full: bool = False) -> None:
-        super().__init__(said)
+    def __init__(self, message: str, *, full: bool = False) -> None:
+        super().__init__(message)
         self.full = full
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
+def atomic_write(path: Path) -> Iterator[Path]:
     """A file to write to, which takes the place of `path` when all went well and else leaves nothing behind.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with whole(Path(folder) / "note.txt") as unfinished:
+    ...     with atomic_write(Path(folder) / "note.txt") as unfinished:
     ...         _ = unfinished.write_text("done")
     ...     [path.name for path in Path(folder).iterdir()]
     ['note.txt']
@@ -51,14 +51,14 @@ def whole(path: Path) -> Iterator[Path]:
         said = getattr(error, "strerror", None) or str(error)
         raise UnwritableError(
             f"{path} cannot be written ({said}): choose another place, or make room for it.",
-            full=_for_want_of_room(error),
+            full=_is_disk_full(error),
         ) from error
     finally:
         with suppress(OSError):  # the folder itself may be gone, and with it the file
             unfinished.unlink(missing_ok=True)
 
 
-def _for_want_of_room(error: Exception) -> bool:
+def _is_disk_full(error: Exception) -> bool:
     """Whether the disk is full; safetensors keeps the system's number in its message alone."""
     codes = (errno.ENOSPC, errno.EDQUOT)
     return getattr(error, "errno", None) in codes or any(f"os error {code})" in str(error) for code in codes)

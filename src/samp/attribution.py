@@ -19,7 +19,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from samp.atomic import whole
+from samp.atomic import atomic_write
 from samp.layout import check_map_layout
 
 Direction = Literal["to_baseline", "to_image"]
@@ -120,7 +120,7 @@ class Attribution:
             name: t.detach().cpu().clone(memory_format=torch.contiguous_format) for name, t in self._tensors().items()
         }
         metadata = {"format": FORMAT, "samp": words, "sha256": _checksum(tensors, words)}
-        with whole(Path(path)) as unfinished:
+        with atomic_write(Path(path)) as unfinished:
             save_file(tensors, unfinished, metadata)
         return Path(path)
 
@@ -182,7 +182,7 @@ def _checksum(tensors: Mapping[str, Tensor], words: str) -> str:
 def _from_tensors(tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> Attribution:
     one_input = header["one_input"]
     return Attribution(
-        values=_numbered(tensors, "values", one_input),
+        values=_collect_numbered(tensors, "values", one_input),
         group_values=tensors["group_values"],
         **{name: {d: tensors[f"{name}/{d}"] for d in DIRECTIONS if f"{name}/{d}" in tensors} for name in PER_DIRECTION},
         gradients=tensors["gradients"],
@@ -195,11 +195,11 @@ def _from_tensors(tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> A
 def _tapes(tensors: Mapping[str, Tensor], direction: Direction, one_input: bool) -> list[Tape]:
     tapes: list[Tape] = []
     while (here := f"tape/{direction}/{len(tapes)}") + "/steps" in tensors:
-        tapes.append(Tape(tensors[f"{here}/steps"], _numbered(tensors, f"{here}/points", one_input)))
+        tapes.append(Tape(tensors[f"{here}/steps"], _collect_numbered(tensors, f"{here}/points", one_input)))
     return tapes
 
 
-def _numbered(tensors: Mapping[str, Tensor], name: str, one_input: bool) -> Tensor | tuple[Tensor, ...]:
+def _collect_numbered(tensors: Mapping[str, Tensor], name: str, one_input: bool) -> Tensor | tuple[Tensor, ...]:
     parts: list[Tensor] = []
     while f"{name}/{len(parts)}" in tensors:
         parts.append(tensors[f"{name}/{len(parts)}"])

@@ -118,7 +118,7 @@ class Blurred:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Given:
+class TensorBaseline:
     """A tensor of the caller's: of the input's shape, or anything that broadcasts to it and has its number of axes."""
 
     tensor: Tensor
@@ -130,7 +130,7 @@ class Given:
         return f"tensor of shape {tuple(self.tensor.shape)}"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Given) and self.digest() == other.digest()
+        return isinstance(other, TensorBaseline) and self.digest() == other.digest()
 
     def __hash__(self) -> int:
         return hash(self.digest())
@@ -138,7 +138,8 @@ class Given:
     def digest(self) -> str:
         """SHA-256 of its shape and numbers.
 
-        >>> Given(torch.zeros(1)).digest() == Given(torch.zeros(1)).digest() != Given(torch.ones(1)).digest()
+        >>> zeros, others, ones = (TensorBaseline(torch.full((1,), value)) for value in (0.0, 0.0, 1.0))
+        >>> zeros.digest() == others.digest() != ones.digest()
         True
         """
         numbers = self.tensor.detach().cpu().double()
@@ -155,7 +156,7 @@ class Given:
 
 black = Constant(0.0)
 white = Constant(1.0)
-NAMED: dict[str, Callable[..., Tensor]] = {
+BASELINES: dict[str, Callable[..., Tensor]] = {
     "black": black,
     "white": white,
     "uniform": Uniform(),
@@ -173,42 +174,42 @@ ALWAYS_FINITE = (
 Baseline = Callable[..., Tensor] | Tensor | float | str
 
 
-def named(baseline: Any) -> Callable[..., Tensor]:
+def resolve_baseline(baseline: Any) -> Callable[..., Tensor]:
     """A callable baseline out of whatever the user gave: name, number, tensor or callable.
 
-    >>> named("black"), named(0.5), named(torch.zeros(1, 3))
+    >>> resolve_baseline("black"), resolve_baseline(0.5), resolve_baseline(torch.zeros(1, 3))
     (Constant(value=0.0), Constant(value=0.5), tensor of shape (1, 3))
     """
     if isinstance(baseline, str):
-        return look_up(baseline, NAMED, "baseline")
+        return look_up(baseline, BASELINES, "baseline")
     if isinstance(baseline, Tensor):
-        return Given(baseline)
+        return TensorBaseline(baseline)
     if isinstance(baseline, Real):
         return Constant(float(baseline))
     if isinstance(baseline, type):
         raise TypeError(f"the baseline is the class {baseline.__name__}: pass an object of it, or a function.")
     if callable(baseline):
-        return baseline  # type: ignore[no-any-return]  # a callable of the user's; its result is checked in `make`
+        return baseline  # type: ignore[no-any-return]  # a callable of the user's; its result is checked in `evaluate_baseline`
     raise TypeError(
         f"a baseline is a name, a number, a tensor or a callable, not {type(baseline).__name__}: "
         "turn an array into a tensor with torch.as_tensor."
     )
 
 
-def make(baseline: Baseline | Sequence[Baseline], inputs: Sequence[Tensor], seed: int = 0) -> list[Tensor]:
+def evaluate_baseline(baseline: Baseline | Sequence[Baseline], inputs: Sequence[Tensor], seed: int = 0) -> list[Tensor]:
     """The baseline of each input, checked; a *list* gives one baseline per input, anything else serves all.
 
-    >>> [tuple(t.shape) for t in make([0, "white"], [torch.rand(2, 3), torch.rand(2, 4)])]
+    >>> [tuple(t.shape) for t in evaluate_baseline([0, "white"], [torch.rand(2, 3), torch.rand(2, 4)])]
     [(2, 3), (2, 4)]
     """
     each = list(baseline) if isinstance(baseline, list) else [baseline] * len(inputs)
     if len(each) != len(inputs):
         raise ValueError(f"the list of baselines has {len(each)} entries but the model takes {len(inputs)} inputs.")
-    return [_checked(named(one), x, seed) for one, x in zip(each, inputs, strict=True)]
+    return [_evaluate_one(resolve_baseline(one), x, seed) for one, x in zip(each, inputs, strict=True)]
 
 
-def _checked(baseline: Callable[..., Tensor], x: Tensor, seed: int) -> Tensor:
-    ours = isinstance(baseline, (*ALWAYS_FINITE, Given))
+def _evaluate_one(baseline: Callable[..., Tensor], x: Tensor, seed: int) -> Tensor:
+    ours = isinstance(baseline, (*ALWAYS_FINITE, TensorBaseline))
     further = (seed,) if _takes_seed(baseline) else ()
     # a function of the user's may write into what it is given, and draw from the generators of the process
     made = baseline(x, *further) if ours else observe(baseline, lambda: baseline(x.clone(), *further))
@@ -233,19 +234,19 @@ def _takes_seed(baseline: Callable[..., Tensor]) -> bool:
 
 def _blur_along(x: Tensor, axis: int, kernel: int, sigma: float) -> Tensor:
     precise = torch.get_float32_matmul_precision() == "highest"  # or products would keep three digits
-    return (blurred_by_matrix if x.is_cuda and precise else blurred_by_shifts)(x, axis, kernel, sigma)
+    return (blur_by_matrix if x.is_cuda and precise else blur_by_shifts)(x, axis, kernel, sigma)
 
 
-def blurred_by_shifts(x: Tensor, axis: int, kernel: int, sigma: float) -> Tensor:
+def blur_by_shifts(x: Tensor, axis: int, kernel: int, sigma: float) -> Tensor:
     """A weighted sum of shifted images, added in a fixed order: the same bits for a sample alone and in a batch."""
-    padded = x.index_select(axis, torch.tensor(_reflected(x.shape[axis], kernel), device=x.device))
+    padded = x.index_select(axis, torch.tensor(_reflected_indices(x.shape[axis], kernel), device=x.device))
     blurred = torch.zeros_like(x)
-    for shift, weight in enumerate(_weights(kernel, sigma)):
+    for shift, weight in enumerate(_gaussian_weights(kernel, sigma)):
         blurred.add_(padded.narrow(axis, shift, x.shape[axis]), alpha=weight)
     return blurred
 
 
-def blurred_by_matrix(x: Tensor, axis: int, kernel: int, sigma: float) -> Tensor:
+def blur_by_matrix(x: Tensor, axis: int, kernel: int, sigma: float) -> Tensor:
     """A product with a matrix that holds what each pixel is worth to each blurred one: for GPUs, where it is nine times
     as fast at 224 pixels, and where nets promise no same bits either.
     """
@@ -257,14 +258,14 @@ def blurred_by_matrix(x: Tensor, axis: int, kernel: int, sigma: float) -> Tensor
 @lru_cache(maxsize=4)
 def _blur_matrix(size: int, kernel: int, sigma: float, dtype: torch.dtype, device: torch.device) -> Tensor:
     matrix = np.zeros((size, size))
-    places = np.lib.stride_tricks.sliding_window_view(np.array(_reflected(size, kernel)), kernel)  # size k
-    np.add.at(matrix, (np.arange(size)[:, None], places), np.array(_weights(kernel, sigma)))
+    places = np.lib.stride_tricks.sliding_window_view(np.array(_reflected_indices(size, kernel)), kernel)  # size k
+    np.add.at(matrix, (np.arange(size)[:, None], places), np.array(_gaussian_weights(kernel, sigma)))
     with torch.inference_mode(False):  # it outlives the caller's
         return torch.from_numpy(matrix).to(device, dtype)
 
 
 @lru_cache(maxsize=8)
-def _weights(kernel: int, sigma: float) -> tuple[float, ...]:
+def _gaussian_weights(kernel: int, sigma: float) -> tuple[float, ...]:
     """A Gaussian of this width that sums to 1."""
     reach = kernel // 2
     bell = [math.exp(-0.5 * (place / sigma) * (place / sigma)) for place in range(-reach, reach + 1)]
@@ -273,11 +274,11 @@ def _weights(kernel: int, sigma: float) -> tuple[float, ...]:
 
 
 @lru_cache(maxsize=8)
-def _reflected(size: int, kernel: int) -> tuple[int, ...]:
+def _reflected_indices(size: int, kernel: int) -> tuple[int, ...]:
     """Which pixel stands at each place from half a kernel before an image to half a kernel behind it: places outside
     are mirrored at its first and last pixel, as often as it takes.
 
-    >>> _reflected(3, 5)
+    >>> _reflected_indices(3, 5)
     (2, 1, 0, 1, 2, 1, 0)
     """
     period, reach = max(2 * (size - 1), 1), kernel // 2

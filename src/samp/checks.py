@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-MOST = 2**31  # of anything that is counted
+LARGEST_COUNT = 2**31  # of anything that is counted
 
 
 def check_seed(seed: Any, name: str = "seed") -> int:
@@ -28,7 +28,7 @@ def check_seed(seed: Any, name: str = "seed") -> int:
 
 
 def check_whole(name: str, value: Any, least: int) -> int:
-    """This whole number, NumPy's too, as an int; raises ValueError below `least`, and from `MOST` on.
+    """This whole number, NumPy's too, as an int; raises ValueError below `least`, and from `LARGEST_COUNT` on.
 
     >>> check_whole("subsets", 1, 2)
     Traceback (most recent call last):
@@ -36,7 +36,7 @@ def check_whole(name: str, value: Any, least: int) -> int:
     """
     if not is_whole(value) or value < least:
         raise ValueError(f"{name} is a whole number of at least {least}, not {value!r}.")
-    if value >= MOST:
+    if value >= LARGEST_COUNT:
         raise ValueError(f"{name} is a whole number below 2**31, which nobody would wait for, not {value!r}.")
     return int(value)
 

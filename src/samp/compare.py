@@ -18,12 +18,12 @@ from samp.explain import explain
 from samp.groups import Groups, Pixels
 from samp.layout import looks_channels_last
 from samp.lookup import look_up
-from samp.methods import Method, named
+from samp.methods import Method, resolve_method
 from samp.metrics import protocols
 from samp.metrics.completeness import completeness_of
 from samp.metrics.concentration import Concentration, concentration
 from samp.metrics.deletion_insertion import Curves, GivenProtocol, deletion_insertion
-from samp.metrics.masked_forward import Settings, judging
+from samp.metrics.masked_forward import ScoringOptions, open_scorer
 from samp.metrics.protocols import Protocol
 from samp.progress import JointBar
 from samp.targets import Target
@@ -62,11 +62,11 @@ def compare(
     >>> compared["random"].completeness_error is None, compared["ig"].gradients.tolist()
     (True, [51, 51])
     """
-    chosen = labelled(methods)
-    settings = Settings(forward_args, batch_size, progress, seed)
+    chosen = label_methods(methods)
+    settings = ScoringOptions(forward_args, batch_size, progress, seed)
     with JointBar(len(chosen), "method", bool(progress)) as bar:
         with bar.piece("predicting", size=0):
-            task = pose_task(model, inputs, target, protocol, groups=groups, settings=settings)
+            task = make_task(model, inputs, target, protocol, groups=groups, settings=settings)
         return Compared(tuple(task.measure(name, method, bar) for name, method in chosen.items()))
 
 
@@ -76,7 +76,7 @@ class Row:
 
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)).eval()
     >>> row = compare(net, torch.rand(2, 3, 4, 4), ["ig"]).rows[0]
-    >>> row.numbers(sample=0)["gradients"], row.forwards, row.asked_the_model
+    >>> row.numbers(sample=0)["gradients"], row.forwards, row.uses_model
     (51.0, 0, True)
     """
 
@@ -100,7 +100,7 @@ class Row:
         return int(self.attribution.details.get("forwards") or 0)
 
     @property
-    def asked_the_model(self) -> bool:
+    def uses_model(self) -> bool:
         """Whether the maps took any model call: those of "random" do not, and are a floor for the others."""
         return bool(self.forwards or (self.gradients > 0).any())
 
@@ -157,7 +157,7 @@ class Compared:
         """
         if column.better is None:
             return set()
-        values = {row.name: row.numbers(sample)[column.key] for row in self.rows if row.asked_the_model}
+        values = {row.name: row.numbers(sample)[column.key] for row in self.rows if row.uses_model}
         known = {name: value for name, value in values.items() if value is not None}
         goal = (min if column.better == "lower" else max)(known.values(), default=None)
         best = {name for name, value in known.items() if value == goal}
@@ -165,10 +165,10 @@ class Compared:
 
     def table(self, sample: int | None = None) -> str:
         """Markdown: the means over all samples, or one sample's numbers; arrows point to what is better."""
-        rows = [["method", *(column.arrowed for column in COLUMNS)], ["---"] * (len(COLUMNS) + 1)]
+        rows = [["method", *(column.heading_with_arrow for column in COLUMNS)], ["---"] * (len(COLUMNS) + 1)]
         for row in self.rows:
             numbers = row.numbers(sample)
-            rows.append([row.name, *(column.words(numbers[column.key]) for column in COLUMNS)])
+            rows.append([row.name, *(column.format_value(numbers[column.key]) for column in COLUMNS)])
         return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
 
 
@@ -181,17 +181,17 @@ class Task:
     target: Target
     protocol: Protocol
     groups: Groups | None
-    settings: Settings
+    settings: ScoringOptions
 
     def measure(self, name: str, method: Method, bar: JointBar | None = None) -> Row:
         """The method's row, under this name; an error says in a note which method it is of."""
         try:
-            return self._measured(name, method, bar or JointBar(1, "method", show=False))
+            return self._measure(name, method, bar or JointBar(1, "method", show=False))
         except Exception as error:
             error.add_note(f"while comparing, in {name}")
             raise
 
-    def _measured(self, name: str, method: Method, bar: JointBar) -> Row:
+    def _measure(self, name: str, method: Method, bar: JointBar) -> Row:
         how = vars(self.settings)
         started = self._now()
         with bar.piece(name, size=EXPLAINING):
@@ -210,32 +210,32 @@ class Task:
         return time.perf_counter()
 
 
-def pose_task(
+def make_task(
     model: Callable[..., Any],
     inputs: Inputs,
     target: Target,
     protocol: GivenProtocol,
     *,
     groups: Groups | None = None,
-    settings: Settings,
+    settings: ScoringOptions,
 ) -> Task:
     """The task, with the protocol chosen and the class known, before any method starts."""
     model, inputs = as_tensors(model, inputs)
     tensors = inputs if isinstance(inputs, tuple | list) else [inputs]
     shapes = [getattr(tensor, "shape", ()) for tensor in tensors]
-    chosen = protocols.protocol(protocol, shapes)
+    chosen = protocols.get_protocol(protocol, shapes)
     if isinstance(groups, Pixels) and any(map(looks_channels_last, shapes)):
         chosen = replace(chosen, unit=chosen.unit or groups)  # the caller's word for b c h w holds for the metric too
     if target is None:
-        with judging(model, inputs, None, groups, "logit", settings) as judge:
-            target = judge.problem.objective.index.squeeze(1)  # type: ignore[union-attr]  # predicted, so an index
+        with open_scorer(model, inputs, None, groups, "logit", settings) as scorer:
+            target = scorer.problem.objective.index.squeeze(1)  # type: ignore[union-attr]  # predicted, so an index
     return Task(model, inputs, target, chosen, groups, settings)
 
 
-def labelled(methods: Methods) -> dict[str, Method]:
+def label_methods(methods: Methods) -> dict[str, Method]:
     """Methods by their labels: a mapping's own, a name, or the repr of an object.
 
-    >>> list(labelled(["ig", named("random")]))
+    >>> list(label_methods(["ig", resolve_method("random")]))
     ['ig', 'RandomMap()']
     """
     if isinstance(methods, str):
@@ -249,7 +249,7 @@ def labelled(methods: Methods) -> dict[str, Method]:
         if isinstance(methods, Mapping)
         else {one if isinstance(one, str) else repr(one): one for one in methods}
     )
-    chosen = {label: named(one) for label, one in given.items()}
+    chosen = {label: resolve_method(one) for label, one in given.items()}
     if len(chosen) != len(methods) or not chosen:
         came = f"{len(methods)} of which {len(methods) - len(chosen)} stand twice" if chosen else "none"
         raise ValueError(f"give methods to compare, each once, or {{label: method}}; there are {came}.")

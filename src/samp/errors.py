@@ -46,11 +46,11 @@ def check_finite(result: Attribution, failures: Tensor) -> Attribution:
     raise NonFiniteError(
         f"score or credit turned NaN or Inf in samples {numbers} ({result.method}): try float32 or float64 inputs, "
         "another baseline or another method; all other samples are in this error's .result.",
-        _without(result, failed),
+        _mask_failed(result, failed),
     )
 
 
-def _without(result: Attribution, failed: Tensor) -> Attribution:
+def _mask_failed(result: Attribution, failed: Tensor) -> Attribution:
     """The result with NaN for all credit of the samples that failed."""
 
     def cut(values: Tensor) -> Tensor:

@@ -12,15 +12,15 @@ import torch
 from samp.attribution import Attribution
 from samp.checks import check_flag
 from samp.engine.batching import BatchSize
-from samp.engine.driver import Run
+from samp.engine.driver import RunOptions
 from samp.engine.inputs import Inputs
-from samp.engine.problem import pose
+from samp.engine.problem import make_problem
 from samp.errors import check_finite
 from samp.fast import Fast, Speed
 from samp.groups import Groups
 from samp.isolation import isolate
 from samp.lookup import look_up
-from samp.methods import Method, named
+from samp.methods import Method, resolve_method
 from samp.targets import Target
 
 TAPE_BYTES = 2**28  # what record=True may hold: 256 MiB
@@ -77,17 +77,17 @@ def explain(
     >>> result.map.shape, result.residual.shape
     (torch.Size([2, 4, 4]), torch.Size([2]))
     """
-    chosen = named(method)
+    chosen = resolve_method(method)
     if not isinstance(record, Integral) or record < 0:
         raise ValueError(f"record is True, False or a number of bytes, not {record!r}.")
     check_flag("progress", progress)
-    run = Run(batch_size, TAPE_BYTES if record is True else int(record), progress, seed)
+    run = RunOptions(batch_size, TAPE_BYTES if record is True else int(record), progress, seed)
     with torch.inference_mode(False):  # autograd cannot use what is made in there
-        problem = pose(model, inputs, target, groups, forward_args)
+        problem = make_problem(model, inputs, target, groups, forward_args)
         if look_up(speed, {"exact": False, "fast": True}, "speed"):
             problem = replace(problem, fast=Fast(problem.model, problem.inputs))
         ours = type(chosen).__module__.startswith("samp.")  # ours draw from generators of their own
-        with isolate(problem.model, problem.x.device, run.seed, alone=not ours) as isolation:
+        with isolate(problem.model, problem.x.device, run.seed, exclusive=not ours) as isolation:
             result = isolation.run(lambda: chosen.attribute(problem.forget_failures(), run))  # it may begin anew
         if not isinstance(result, Attribution):
             raise TypeError(f"the method {chosen!r} returned {type(result).__name__}, not an Attribution.")

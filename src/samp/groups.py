@@ -31,7 +31,7 @@ class Pixels:
     """
 
     def ids(self, shape: Sequence[int]) -> Tensor:
-        channels, height, width = _image(shape, self)
+        channels, height, width = _image_shape(shape, self)
         return torch.arange(height * width).view(1, height, width).expand(channels, height, width)
 
 
@@ -62,13 +62,13 @@ class Patches:
             raise ValueError(f"the size of a patch is a whole number of at least 1, not {self.size!r}.")
 
     def ids(self, shape: Sequence[int]) -> Tensor:
-        channels, height, width = _image(shape, self)
+        channels, height, width = _image_shape(shape, self)
         rows, columns = torch.arange(height) // self.size, torch.arange(width) // self.size
         return (rows[:, None] * (int(columns[-1]) + 1) + columns).expand(channels, height, width)
 
 
-Kind = Pixels | Elements | Patches
-Groups = Kind | Tensor | Sequence[Kind | Tensor]
+GroupKind = Pixels | Elements | Patches
+Groups = GroupKind | Tensor | Sequence[GroupKind | Tensor]
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Channels:
     def select(self, samples: Tensor) -> Channels:
         return self
 
-    def repeated(self, times: int) -> Channels:
+    def repeat(self, times: int) -> Channels:
         """These groups over elements laid out so many times in a row: what belongs together does so in all of them."""
         return Channels(times * self.channels, self.count, self.label)
 
@@ -168,7 +168,7 @@ class Segments:
             return self
         return Segments(self.ids[samples], self.by_group[samples], self.sizes[samples], self.label)
 
-    def repeated(self, times: int) -> Segments:
+    def repeat(self, times: int) -> Segments:
         """These groups over elements laid out so many times in a row: what belongs together does so in all of them."""
         return self if times == 1 else Segments.of(self.ids.repeat(1, times), self.label)
 
@@ -198,20 +198,20 @@ def bind(groups: Groups | None, inputs: Sequence[Tensor]) -> Grouping:
             check_input_layout(x.shape)
     if len(inputs) == 1 and isinstance(kinds[0], Pixels | Elements):
         shape = tuple(inputs[0].shape[1:])
-        channels = _image(shape, kinds[0])[0] if isinstance(kinds[0], Pixels) else 1
+        channels = _image_shape(shape, kinds[0])[0] if isinstance(kinds[0], Pixels) else 1
         return Channels(channels, math.prod(shape) // channels, repr(kinds[0]))
-    ids, label = _joined(kinds, inputs)
+    ids, label = _join_ids(kinds, inputs)
     return Segments.of(ids.to(inputs[0].device), label)
 
 
-def _one_per_input(groups: Groups | None, inputs: Sequence[Tensor]) -> list[Kind | Tensor]:
+def _one_per_input(groups: Groups | None, inputs: Sequence[Tensor]) -> list[GroupKind | Tensor]:
     if groups is None:
         return [Pixels() if x.ndim == 4 else Elements() for x in inputs]
-    if isinstance(groups, Kind):
+    if isinstance(groups, GroupKind):
         return [groups] * len(inputs)
     given: list[Any] = list(groups) if isinstance(groups, list | tuple) else [groups]
     for one in given:
-        if not isinstance(one, Kind | Tensor):
+        if not isinstance(one, GroupKind | Tensor):
             raise TypeError(
                 "groups are samp.Pixels(), samp.Elements(), samp.Patches(k) or an integer tensor, "
                 f"not {one if isinstance(one, str | type) else type(one).__name__}: "
@@ -224,9 +224,9 @@ def _one_per_input(groups: Groups | None, inputs: Sequence[Tensor]) -> list[Kind
     return given
 
 
-def _joined(kinds: Sequence[Kind | Tensor], inputs: Sequence[Tensor]) -> tuple[Tensor, str]:
+def _join_ids(kinds: Sequence[GroupKind | Tensor], inputs: Sequence[Tensor]) -> tuple[Tensor, str]:
     """Group numbers over all inputs (1 n or b n): masks share theirs, and the other kinds count on behind them."""
-    masks = {i: _mask(kind, inputs[i]) for i, kind in enumerate(kinds) if isinstance(kind, Tensor)}
+    masks = {i: _flat_mask(kind, inputs[i]) for i, kind in enumerate(kinds) if isinstance(kind, Tensor)}
     first_free = max((int(ids.max()) + 1 for ids in masks.values()), default=0)
     parts, labels = [], []
     for i, kind in enumerate(kinds):
@@ -248,7 +248,7 @@ def _joined(kinds: Sequence[Kind | Tensor], inputs: Sequence[Tensor]) -> tuple[T
     return joined, ", ".join(labels)
 
 
-def _mask(mask: Tensor, x: Tensor) -> Tensor:
+def _flat_mask(mask: Tensor, x: Tensor) -> Tensor:
     """The mask as 1 n or b n, or a sentence on why it cannot be one."""
     check_dense(mask, "the group mask")
     if mask.is_floating_point() or mask.is_complex() or mask.dtype == torch.bool:
@@ -269,7 +269,7 @@ def _mask(mask: Tensor, x: Tensor) -> Tensor:
     return full.reshape(len(full), -1)
 
 
-def _image(shape: Sequence[int], kind: Kind) -> tuple[int, int, int]:
+def _image_shape(shape: Sequence[int], kind: GroupKind) -> tuple[int, int, int]:
     if len(shape) != 3:
         raise ValueError(
             f"{kind!r} needs images of shape b c h w, but a sample has shape {tuple(shape)}: pass Elements() or a mask."

@@ -54,23 +54,23 @@ def can_read_heic() -> bool:
     return True
 
 
-def is_left_out(path: str | os.PathLike[str]) -> bool:
+def is_unsupported(path: str | os.PathLike[str]) -> bool:
     """Return whether a file that is in a folder of photos is left out as a picture of a kind that cannot be read here.
 
-    >>> is_left_out("drawing.svg"), is_left_out("notes.txt"), is_left_out("photo.jpg")
+    >>> is_unsupported("drawing.svg"), is_unsupported("notes.txt"), is_unsupported("photo.jpg")
     (True, False, False)
     """
     kind = KINDS.get(Path(path).suffix.lower())
     return kind is not None and not Path(path).name.startswith(".") and not (kind == HEIC and can_read_heic())
 
 
-def words_on_left_out(paths: Iterable[str | os.PathLike[str]]) -> str:
+def describe_unsupported(paths: Iterable[str | os.PathLike[str]]) -> str:
     """Return how many of these files are left out, and what to do about each kind; empty if none is.
 
-    >>> words_on_left_out(["a.svg", "b.svg", "c.jpg"])
+    >>> describe_unsupported(["a.svg", "b.svg", "c.jpg"])
     '2 SVG files are left out (a drawing has no pixels: export it as PNG first)'
     """
-    counts = Counter(KINDS[Path(path).suffix.lower()] for path in paths if is_left_out(path))
+    counts = Counter(KINDS[Path(path).suffix.lower()] for path in paths if is_unsupported(path))
     return ", ".join(
         f"{count} {kind} file{'s are' if count > 1 else ' is'} left out ({ADVICE[kind]})"
         for kind, count in sorted(counts.items())

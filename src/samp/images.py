@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageOps
 
-from samp.image_formats import ADVICE, HEIC, KINDS, can_read_heic, foreign_kind, words_on_left_out
+from samp.image_formats import ADVICE, HEIC, KINDS, can_read_heic, describe_unsupported, foreign_kind
 
-EMBEDDED = ("coffee", "chelsea")
+EXAMPLE_NAMES = ("coffee", "chelsea")
 SUFFIXES = {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".webp", ".gif", ".bmp", ".tif", ".tiff"}
 SUFFIXES |= {".ppm", ".pgm", ".jp2", ".avif", ".tga"}
 STRIP = 2**18  # pixels of more than 8 bits that are worked on together
@@ -28,10 +28,10 @@ class UnreadableError(ValueError):
     """A file that is no whole photo."""
 
 
-def embedded(name: str = "coffee") -> Path:
+def example_photo(name: str = "coffee") -> Path:
     """A photo that comes with the package: a cup or a cat (`data/CREDITS.md` says whose they are).
 
-    >>> read(embedded()).size, read(embedded("chelsea")).size
+    >>> read(example_photo()).size, read(example_photo("chelsea")).size
     ((480, 320), (451, 300))
     """
     return Path(str(files("samp") / "data" / f"{name}.jpg"))
@@ -42,10 +42,10 @@ def find(places: Iterable[str | os.PathLike[str]]) -> list[Path]:
 
     A place without photos stays in the list itself, so that reading it says what is wrong.
 
-    >>> [path.name for path in find([embedded().parent])]
+    >>> [path.name for path in find([example_photo().parent])]
     ['chelsea.jpg', 'coffee.jpg']
     """
-    return list(dict.fromkeys(path for place in places for path in _in(Path(place))))
+    return list(dict.fromkeys(path for place in places for path in _photos_in(Path(place))))
 
 
 def is_photo(path: str | os.PathLike[str]) -> bool:
@@ -59,23 +59,23 @@ def is_photo(path: str | os.PathLike[str]) -> bool:
     return known and not Path(path).name.startswith(".")
 
 
-def left_out(places: Iterable[str | os.PathLike[str]]) -> str:
+def describe_skipped(places: Iterable[str | os.PathLike[str]]) -> str:
     """Return how many pictures right in these folders `find` leaves out and why, as words; empty if none.
 
-    >>> left_out([embedded().parent])
+    >>> describe_skipped([example_photo().parent])
     ''
     """
     folders = [Path(place) for place in places if Path(place).is_dir()]
-    return words_on_left_out(path for folder in folders for path in folder.iterdir())
+    return describe_unsupported(path for folder in folders for path in folder.iterdir())
 
 
 def check_readable(path: str | os.PathLike[str]) -> None:
     """Raise FileNotFoundError or UnreadableError if this is no file, or a picture of a kind that cannot be read here.
 
-    >>> check_readable(embedded())
+    >>> check_readable(example_photo())
     """
     if not Path(path).is_file():
-        raise FileNotFoundError(_missing(Path(path)))
+        raise FileNotFoundError(_why_missing(Path(path)))
     kind = foreign_kind(path)
     if kind is None or (kind == HEIC and can_read_heic()):
         return
@@ -91,15 +91,15 @@ def read(path: str | os.PathLike[str]) -> Image.Image:
 
     What cannot be read gets a sentence on why.
 
-    >>> read(embedded()).mode
+    >>> read(example_photo()).mode
     'RGB'
     """
-    with quietly():
-        return opened(path)
+    with ignore_pillow_warnings():
+        return open_photo(path)
 
 
 @contextmanager
-def quietly() -> Iterator[None]:
+def ignore_pillow_warnings() -> Iterator[None]:
     """Without Pillow's warnings, which are of large photos and odd tags: these are read all the same.
 
     For all threads at once, and not to be entered by several: they would put back each other's settings.
@@ -109,16 +109,16 @@ def quietly() -> Iterator[None]:
         yield
 
 
-def opened(path: str | os.PathLike[str]) -> Image.Image:
+def open_photo(path: str | os.PathLike[str]) -> Image.Image:
     """As `read`, where warnings are seen to already: for threads.
 
-    >>> opened(embedded()).size
+    >>> open_photo(example_photo()).size
     (480, 320)
     """
     check_readable(path)
     try:
         with Image.open(path) as file:
-            return _over_white(_eight_bits(ImageOps.exif_transpose(file))).convert("RGB")
+            return _composite_over_white(_to_eight_bits(ImageOps.exif_transpose(file))).convert("RGB")
     except Image.DecompressionBombError as error:
         most = 2 * (Image.MAX_IMAGE_PIXELS or 0)
         raise UnreadableError(f"{path} has more than {most:,} pixels: make it smaller first.") from error
@@ -127,7 +127,7 @@ def opened(path: str | os.PathLike[str]) -> Image.Image:
         raise UnreadableError(f"{path} cannot be read as an image ({said}): give a whole JPEG or PNG file.") from error
 
 
-def centre(
+def crop_centre(
     photo: Image.Image,
     size: int | tuple[int, int],
     margin: float | None = 0.875,
@@ -137,7 +137,8 @@ def centre(
 
     It spans `margin` of what fits into the photo; None takes the whole photo, stretched.
 
-    >>> centre(Image.new("RGB", (640, 480)), 224).size, centre(Image.new("RGB", (640, 480)), (30, 40), None).size
+    >>> photo = Image.new("RGB", (640, 480))
+    >>> crop_centre(photo, 224).size, crop_centre(photo, (30, 40), None).size
     ((224, 224), (40, 30))
     """
     height, width = (size, size) if isinstance(size, int) else size
@@ -148,7 +149,7 @@ def centre(
     return photo.resize((width, height), resample, box=(left, top, left + scale * width, top + scale * height))
 
 
-def _in(place: Path) -> list[Path]:
+def _photos_in(place: Path) -> list[Path]:
     if place.is_dir():
         return sorted(path for path in place.iterdir() if is_photo(path) and path.is_file()) or [place]
     if not place.exists() and glob.has_magic(str(place)):
@@ -157,19 +158,19 @@ def _in(place: Path) -> list[Path]:
     return [place]
 
 
-def _missing(path: Path) -> str:
-    inside = _in(path)
+def _why_missing(path: Path) -> str:
+    inside = _photos_in(path)
     if inside != [path]:
         return f"{path} stands for {len(inside)} photos: give one of them, such as {inside[0]}."
     if path.is_dir():
-        others = left_out([path])
+        others = describe_skipped([path])
         return f"there are no photos in the folder {path}: {others or 'give another'}."
     if glob.has_magic(str(path)):
         return f"no file matches {path}: check the pattern and the folder it starts from."
-    return f"{path} is not a file: check its name and folder{_like(path)}."
+    return f"{path} is not a file: check its name and folder{_suggest_similar(path)}."
 
 
-def _like(path: Path) -> str:
+def _suggest_similar(path: Path) -> str:
     """A question after a file of nearly the same name, if there is one beside."""
     try:
         beside = os.listdir(path.parent)
@@ -179,7 +180,7 @@ def _like(path: Path) -> str:
     return f" (did you mean {path.with_name(near[0])}?)" if near else ""
 
 
-def _eight_bits(photo: Image.Image) -> Image.Image:
+def _to_eight_bits(photo: Image.Image) -> Image.Image:
     """Grey of more than 8 bits scaled to them; Pillow's own conversion would cut off all above 255.
 
     Whole numbers are taken for 16-bit, unless one is larger; fractions are taken for [0, 1], unless one is larger. What
@@ -204,7 +205,7 @@ def _strips(photo: Image.Image) -> Iterator[tuple[int, Array]]:
         yield top, np.nan_to_num(np.asarray(strip, dtype=np.float64), posinf=0.0, neginf=0.0)
 
 
-def _over_white(photo: Image.Image) -> Image.Image:
+def _composite_over_white(photo: Image.Image) -> Image.Image:
     if "A" not in photo.getbands() and "a" not in photo.getbands() and "transparency" not in photo.info:
         return photo
     layered = photo.convert("RGBA")

@@ -23,12 +23,12 @@ def looks_channels_last(shape: Sequence[int]) -> bool:
     return len(shape) == 4 and shape[3] in COLOURS and min(shape[1:3]) >= LEAST
 
 
-def check_input_layout(shape: Sequence[int], said: bool = False) -> None:
+def check_input_layout(shape: Sequence[int], declared: bool = False) -> None:
     """Raise ValueError for an input that looks like b h w c, unless it is said to be b c h w.
 
     >>> check_input_layout((2, 3, 224, 224))
     """
-    if looks_channels_last(shape) and not said:
+    if looks_channels_last(shape) and not declared:
         raise ValueError(
             f"the input has shape {tuple(shape)}, which looks like b h w c, but images are b c h w here: pass "
             "x.permute(0, 3, 1, 2) and, as the model, lambda x: model(x.permute(0, 2, 3, 1)). If it is b c h w, say "

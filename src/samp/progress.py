@@ -79,7 +79,7 @@ class JointBar:
         self.done += size
         self._show(self.done)
 
-    def hear(self, share: float) -> None:
+    def set_progress(self, share: float) -> None:
         """This share of the piece is done; less than was said before changes nothing."""
         self._show(self.done + self.size * min(share, 1.0))
 
@@ -97,7 +97,7 @@ class BarPart:
     def update(self, n: float = 1) -> None:
         self.n += n
         if self.total:
-            self.joint.hear(self.n / self.total)
+            self.joint.set_progress(self.n / self.total)
 
     def set_postfix_str(self, s: str = "", refresh: bool = True) -> None:
         """Nothing: the joint bar has the piece's name."""
@@ -119,7 +119,7 @@ class Meter:
     """Counts walks that arrived and gradients spent; shows a bar on stderr if asked to.
 
     >>> meter = Meter(total=2, walks_per_image=2, show=False)
-    >>> meter.hear(gradients=4, arrived=4)
+    >>> meter.record_step(gradients=4, arrived=4)
     >>> meter.images, meter.gradients
     (2.0, 4)
     """
@@ -138,13 +138,13 @@ class Meter:
     def images(self) -> float:
         return self.walks / self.walks_per_image
 
-    def hear(self, gradients: int, arrived: int) -> None:
+    def record_step(self, gradients: int, arrived: int) -> None:
         """A step cost this many gradients and brought this many walks home."""
         self.gradients += gradients
         self.walks += arrived
         self._show()
 
-    def go_back_to(self, walks: int) -> None:
+    def rewind_to(self, walks: int) -> None:
         """A batch is done again (memory ran out): only this many walks stand."""
         self.walks = walks
         self._show()

@@ -22,7 +22,7 @@ Target = int | Tensor | Sequence[int] | Sequence[tuple[int, ...]] | tuple[int, .
 
 
 @dataclass(frozen=True, eq=False)
-class Index:
+class TargetIndex:
     """Each sample's score is one entry of its output.
 
     `most` holds the largest number asked for along each axis, so that checking it waits for no device.
@@ -32,7 +32,7 @@ class Index:
     most: tuple[int, ...]
 
     def __call__(self, output: Any, samples: Tensor) -> Tensor:
-        scores = _batched(output, len(samples))
+        scores = _check_batched(output, len(samples))
         scores = scores[:, None] if scores.ndim == 1 else scores
         self._check(tuple(scores.shape[1:]))
         rows = torch.arange(len(scores), device=scores.device)
@@ -56,7 +56,7 @@ class Index:
 
 
 @dataclass(frozen=True, eq=False)
-class Function:
+class TargetFunction:
     """Each sample's score is whatever a function of the output says; it may take the samples' numbers as well."""
 
     function: Callable[..., Tensor]
@@ -77,19 +77,19 @@ class Function:
         return f"{getattr(self.function, '__qualname__', self.function)}(output)"
 
 
-Objective = Index | Function
+Objective = TargetIndex | TargetFunction
 
 
-def objective(target: Target, batch: int, device: torch.device | str = "cpu") -> Objective | None:
+def resolve_target(target: Target, batch: int, device: torch.device | str = "cpu") -> Objective | None:
     """What `target` asks for, checked against the number of samples; `None` (the predicted class) stays `None`.
 
     An int or tuple serves every sample; a list or tensor holds one entry per sample. A callable gets the outputs of
     *some* of the samples (walks end at different steps), so one that carries data of each sample takes a second
     argument, `samples`, and picks by it.
 
-    >>> objective([3, 7], batch=2)
+    >>> resolve_target([3, 7], batch=2)
     output at [3, 7]
-    >>> objective((1, 2), batch=2)(torch.arange(18.0).view(2, 3, 3), torch.arange(2)).tolist()
+    >>> resolve_target((1, 2), batch=2)(torch.arange(18.0).view(2, 3, 3), torch.arange(2)).tolist()
     [5.0, 14.0]
     """
     if target is None:
@@ -97,20 +97,20 @@ def objective(target: Target, batch: int, device: torch.device | str = "cpu") ->
     if isinstance(target, type):
         raise TypeError(f"the target is the class {target.__name__}: pass a class number or a function output -> b.")
     if callable(target):
-        return Function(target, _positional(target) > 1)
+        return TargetFunction(target, _count_positional(target) > 1)
     index = _as_index(target, batch)
     if (index < 0).any():
         raise ValueError(f"target {int(index.min())} is out of range: classes count from 0.")
-    return Index(index.to(device), tuple(index.amax(0).tolist()))
+    return TargetIndex(index.to(device), tuple(index.amax(0).tolist()))
 
 
-def predicted(output: Any, samples: int) -> Tensor:
+def predict_classes(output: Any, samples: int) -> Tensor:
     """The class with the largest score of each sample, or 0 where there is one score per sample.
 
-    >>> predicted(torch.tensor([[0.1, 0.9], [2.0, 1.0]]), samples=2).tolist()
+    >>> predict_classes(torch.tensor([[0.1, 0.9], [2.0, 1.0]]), samples=2).tolist()
     [1, 0]
     """
-    scores = _batched(output, samples)
+    scores = _check_batched(output, samples)
     if scores.ndim > 2:
         raise ValueError(
             f"the model's output has shape {tuple(scores.shape)}, which has no single predicted class: "
@@ -121,7 +121,7 @@ def predicted(output: Any, samples: int) -> Tensor:
     return scores.argmax(1) if scores.ndim == 2 else scores.new_zeros(samples, dtype=torch.long)
 
 
-def _batched(output: Any, samples: int) -> Tensor:
+def _check_batched(output: Any, samples: int) -> Tensor:
     """The output, if it is a tensor with one entry per sample."""
     if not isinstance(output, Tensor):
         raise TypeError(f"the model returns {type(output).__name__}, not a tensor: pass a target function output -> b.")
@@ -141,7 +141,7 @@ def _as_index(target: Any, batch: int) -> Tensor:
         index = target.detach().cpu()
         index = index.reshape(1).expand(batch) if index.numel() == 1 else index
     else:
-        index = _listed(target, batch)
+        index = _targets_to_tensor(target, batch)
     if len(index) != batch:
         raise ValueError(f"there are {len(index)} targets for {batch} samples: give one for all or one for each.")
     if index.dtype == torch.bool or index.is_floating_point():
@@ -149,11 +149,11 @@ def _as_index(target: Any, batch: int) -> Tensor:
     return index.reshape(batch, -1).long()
 
 
-def _listed(target: Any, batch: int) -> Tensor:
+def _targets_to_tensor(target: Any, batch: int) -> Tensor:
     """Targets in a list, one per sample; a tuple or a single number serves all."""
     try:
         for_all = isinstance(target, tuple) or not isinstance(target, Iterable)
-        return torch.tensor([_integers(one) for one in ([target] * batch if for_all else target)])
+        return torch.tensor([_as_integers(one) for one in ([target] * batch if for_all else target)])
     except (TypeError, ValueError):
         raise TypeError(
             "a target is a class number, a tuple of numbers, a list or tensor with one of these per sample, "
@@ -161,13 +161,13 @@ def _listed(target: Any, batch: int) -> Tensor:
         ) from None
 
 
-def _integers(entry: Any) -> Any:
+def _as_integers(entry: Any) -> Any:
     if isinstance(entry, bool):
         raise TypeError("True is no class number")
     return [operator.index(i) for i in entry] if isinstance(entry, tuple | list) else operator.index(entry)
 
 
-def _positional(function: Callable[..., Any]) -> int:
+def _count_positional(function: Callable[..., Any]) -> int:
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:  # some built-in callables have no signature

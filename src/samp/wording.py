@@ -12,10 +12,10 @@ def score_source(kind: str, model: str) -> str:
     return model if kind == "score" else f"{kind}, {model}"
 
 
-def residual_words(residual: float, change: float) -> str:
+def format_residual(residual: float, change: float) -> str:
     """What the credit misses of the change of the score, with what it sums to.
 
-    >>> residual_words(-0.5, 2.0)
+    >>> format_residual(-0.5, 2.0)
     '-0.500 of a score change of 2.000 (credit sums to 2.500)'
     """
     return f"{residual:+z.3f} of a score change of {change:.3f} (credit sums to {change - residual:.3f})"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from samp import images as photos
-from samp.annotations.boxes import Annotation, Box, as_mask, clipped, cropped, overlap, tight
+from samp.annotations.boxes import Annotation, Box, as_mask, clip_edges, cropped, overlap, tight_box
 
 # ---- what is no box ----
 
@@ -86,7 +86,7 @@ def test_a_mask_holds_the_pixels_whose_centres_lie_in_the_box(box: Box) -> None:
     if oracle.any():
         assert (found == oracle).all()
     else:  # too thin for any centre along one side, or out of the picture
-        assert found.any() == (clipped((box.left, box.top, box.right, box.bottom), (9, 11)) is not None)
+        assert found.any() == (clip_edges((box.left, box.top, box.right, box.bottom), (9, 11)) is not None)
 
 
 @given(edges(), edges())
@@ -110,8 +110,8 @@ def test_overlap_of_whole_pixels_is_that_of_their_masks(height: int, width: int,
 @given(st.integers(0, 5), st.integers(0, 5), st.integers(1, 5), st.integers(1, 5))
 def test_the_box_around_the_mask_of_a_box_is_that_box(left: int, top: int, wide: int, tall: int) -> None:
     box = Box("object", left, top, left + wide, top + tall)
-    assert tight(as_mask([box], (10, 10))) == box
-    assert tight(torch.zeros(3, 3).bool()) is None
+    assert tight_box(as_mask([box], (10, 10))) == box
+    assert tight_box(torch.zeros(3, 3).bool()) is None
 
 
 @given(
@@ -127,7 +127,7 @@ def test_boxes_follow_the_photo_into_the_cut(
     left, top = data.draw(st.integers(0, width - 8)), data.draw(st.integers(0, height - 8))
     box = Box("dog", left, top, data.draw(st.integers(left + 4, width)), data.draw(st.integers(top + 4, height)))
     painted = Image.fromarray(as_mask([box], photo).numpy().astype(np.uint8) * 255)
-    seen = np.asarray(photos.centre(painted, size, margin, Image.Resampling.BOX)) / 255
+    seen = np.asarray(photos.crop_centre(painted, size, margin, Image.Resampling.BOX)) / 255
     expected = as_mask(cropped(Annotation((box,), photo), size, margin).boxes, size).numpy()
     # a pixel at the edge is partly the box's; only those wholly in or wholly out are certain
     assert expected[seen > 0.99].all()

@@ -13,8 +13,8 @@ import pytest
 
 import small_runs
 from samp.batch import load, manifest, run
-from samp.batch.shards import Shards, packed
-from samp.html.report_page import page
+from samp.batch.shards import Shards, stack_maps
+from samp.html.report_page import run_page
 from samp.models import Classifier
 from small_runs import CLASSES, SIDE, classifier, data, out, same
 
@@ -67,7 +67,7 @@ def test_rows_in_another_order_are_done_again(data: Path, tmp_path: Path) -> Non
     rows, maps = shards.rows(0), shards.answers(0)
     turned = [rows[1], rows[0], rows[2]]
     stored = [maps[row["id"]][1] for row in turned]
-    shards.write(0, turned, packed(stored, stored[0].map.dtype))  # type: ignore[union-attr]  # none failed
+    shards.write(0, turned, stack_maps(stored, stored[0].map.dtype))  # type: ignore[union-attr]  # none failed
     assert over(data, tmp_path / "other").found == 4
     same(tmp_path / "other", tmp_path / "one")
 
@@ -88,7 +88,7 @@ def test_a_shard_with_fewer_rows_than_inputs_is_gone_on_with(data: Path, tmp_pat
     shards = Shards(tmp_path / "other", load(tmp_path / "other").settings["numbers"])
     rows, answers = shards.rows(1), shards.answers(1)
     stored = [answers[row["id"]][1] for row in rows[:2]]
-    shards.write(1, rows[:2], packed(stored, stored[0].map.dtype))  # type: ignore[union-attr]  # none failed
+    shards.write(1, rows[:2], stack_maps(stored, stored[0].map.dtype))  # type: ignore[union-attr]  # none failed
     assert over(data, tmp_path / "other", batch_size=1).found == 6
     same(tmp_path / "other", tmp_path / "one")
 
@@ -192,7 +192,7 @@ def test_a_forged_manifest_is_read_or_refused_in_our_words(data: Path, out: Path
         text = json.dumps(forge(whole, draw))
         text = text[: draw.randrange(len(text))] if draw.random() < 0.05 else text
         (out / "manifest.json").write_text(text)
-        said = refusal(lambda: page(load(out), pictures=True))
+        said = refusal(lambda: run_page(load(out), pictures=True))
         assert not said or "manifest.json is " in said, (number, text, said)
         refused += bool(said)
         if number % 8 == 0:  # which takes longer
@@ -244,7 +244,7 @@ def test_whatever_a_receipt_says_the_rows_are_those_of_an_undisturbed_run(data: 
 def test_settings_are_checked_as_they_are_written(data: Path, out: Path) -> None:
     """Of data sets of every kind, so that no run refuses its own manifest."""
     over(data, out, method="coupled")
-    tar = small_runs.packed(out.with_name("a.tar"), {"1.png": (data / "000.png").read_bytes()})
+    tar = small_runs.pack_tar(out.with_name("a.tar"), {"1.png": (data / "000.png").read_bytes()})
     over(tar, out.with_name("tars"))
     for place in (out, out.with_name("tars")):
         assert manifest.read(place) is not None

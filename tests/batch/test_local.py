@@ -16,8 +16,8 @@ from torch import Tensor, nn
 import small_runs
 from samp.atomic import UnwritableError
 from samp.batch import BrokenRunError, run
-from samp.batch.explainer import Explainer
-from samp.batch.preprocess import inputs
+from samp.batch.explainer import BatchExplainer
+from samp.batch.preprocess import stack_inputs
 from samp.batch.shards import Shards
 from samp.batch.sources import Folder
 from samp.models import Classifier
@@ -40,7 +40,7 @@ def test_a_shard_is_explained_while_the_next_is_read_and_the_last_is_written(
 ) -> None:
     """Explaining the second waits for a photo of the third; writing the first waits until the second is explained."""
     read, explained = threading.Event(), threading.Event()
-    plain_read, plain_explain, plain_write = Folder.read, Explainer.explain, Shards.write
+    plain_read, plain_explain, plain_write = Folder.read, BatchExplainer.explain, Shards.write
     waited: list[bool] = []
 
     def reading(self: Folder, entry: Any) -> Any:
@@ -48,7 +48,7 @@ def test_a_shard_is_explained_while_the_next_is_read_and_the_last_is_written(
             read.set()
         return plain_read(self, entry)
 
-    def explaining(self: Explainer, samples: Any) -> Any:
+    def explaining(self: BatchExplainer, samples: Any) -> Any:
         second = samples[0].id == names[SHARD]
         waited.extend([read.wait(PATIENCE)] if second else [])
         made = plain_explain(self, samples)
@@ -63,7 +63,7 @@ def test_a_shard_is_explained_while_the_next_is_read_and_the_last_is_written(
     over(data, tmp_path / "plain")
     for owner, name, change in (
         (Folder, "read", reading),
-        (Explainer, "explain", explaining),
+        (BatchExplainer, "explain", explaining),
         (Shards, "write", writing),
     ):
         monkeypatch.setattr(owner, name, change)
@@ -132,6 +132,6 @@ def test_photos_are_fed_together_as_they_would_be_alone(channels: str) -> None:
     photos = [Image.fromarray(one) for one in drawn]
     alone = torch.cat([classifier.prepare(photo) for photo in photos])
     cut = [np.asarray(classifier.crop(photo)) for photo in photos]
-    assert torch.equal(inputs(cut, classifier, torch.empty(0)), alone)
-    mixed: Tensor = inputs([cut[0], alone[1].numpy()], classifier, torch.empty(0, dtype=torch.float64))
+    assert torch.equal(stack_inputs(cut, classifier, torch.empty(0)), alone)
+    mixed: Tensor = stack_inputs([cut[0], alone[1].numpy()], classifier, torch.empty(0, dtype=torch.float64))
     assert torch.equal(mixed, alone[:2].double())

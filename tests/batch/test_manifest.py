@@ -48,7 +48,7 @@ def test_a_quality_that_stands_for_other_numbers_is_not_mixed_in(
     given = Coupled(steps=9, eta=0.5, momentum=0.1, growth=0.0, weight=1.0)
     run(data, out=out.with_name("given"), model=classifier(), method=given)
     (out / "done" / "000001.json").unlink()
-    monkeypatch.setitem(coupled.SMALL, "standard", replace(coupled.SMALL["standard"], steps=27))
+    monkeypatch.setitem(coupled.SMALL_QUALITIES, "standard", replace(coupled.SMALL_QUALITIES["standard"], steps=27))
     with pytest.raises(ValueError, match=r"other settings \(walk, up to 32 pixels, steps: 28 there, 27 here\): give"):
         run(data, out=out, model=classifier(), shard_size=4)
     assert load(out).numbers == (0,)
@@ -56,15 +56,15 @@ def test_a_quality_that_stands_for_other_numbers_is_not_mixed_in(
 
 
 def test_steps_that_are_not_used_are_no_setting() -> None:
-    walk = manifest.of_method(Coupled("fine", pixels_per_step=3))["walk"]
+    walk = manifest.method_settings(Coupled("fine", pixels_per_step=3))["walk"]
     assert [sorted(numbers) for numbers in walk.values()] == [["eta", "growth", "momentum", "weight"]] * 2
-    assert manifest.of_method(SAMPPlusPlus()) == {"method": repr(SAMPPlusPlus())}
+    assert manifest.method_settings(SAMPPlusPlus()) == {"method": repr(SAMPPlusPlus())}
 
 
 def test_numbers_of_any_kind_are_written_down_as_plain_ones() -> None:
     odd: dict[str, Any] = {"steps": np.int64(9), "eta": np.float32(0.5), "weight": torch.tensor(2.0)}
-    plain = manifest.of_method(Coupled(steps=9, eta=0.5, weight=2.0))["walk"]
-    assert json.loads(json.dumps(manifest.of_method(Coupled(**odd))["walk"])) == plain
+    plain = manifest.method_settings(Coupled(steps=9, eta=0.5, weight=2.0))["walk"]
+    assert json.loads(json.dumps(manifest.method_settings(Coupled(**odd))["walk"])) == plain
 
 
 @pytest.mark.parametrize("kind", [np.int64, np.uint8])
@@ -90,7 +90,7 @@ def test_a_manifest_of_old_says_no_numbers_of_the_walk(data: Path, out: Path, me
 
 
 def test_another_method_is_told_without_the_walk_that_follows_from_it() -> None:
-    there, here = manifest.of_method(Coupled("draft")), manifest.of_method(Coupled("fine"))
+    there, here = manifest.method_settings(Coupled("draft")), manifest.method_settings(Coupled("fine"))
     (only,) = manifest.differences(there, here)
     assert only.startswith("method: Coupled(quality='draft'")
 
@@ -108,7 +108,7 @@ def test_other_weights_and_other_inputs_are_not_mixed_in(data: Path, out: Path) 
 
 def test_a_run_without_a_shard_may_be_begun_anew_with_other_settings(data: Path, out: Path) -> None:
     with pytest.raises(ValueError, match="other weights each time"):
-        run(data, out=out, model="small_runs:unseeded")
+        run(data, out=out, model="small_runs:random_weights")
     assert run(data, out=out, model=classifier()).code == 0
 
 
@@ -140,7 +140,7 @@ def test_a_run_with_another_tensor_as_baseline_is_not_gone_on_with(data: Path, o
 
 
 def test_a_function_is_known_by_its_name_in_whatever_process() -> None:
-    said = manifest.of_method(samp.IG(baseline=grey))["method"]
+    said = manifest.method_settings(samp.IG(baseline=grey))["method"]
     assert "function grey" in said
     assert "0x" not in said
 

@@ -19,9 +19,9 @@ import torch
 from PIL import Image
 
 import small_runs
-from cli_runs import started
-from samp.batch import BrokenRunError, Crew, load, run
-from samp.batch.summary import Count, Summary
+from cli_runs import start_command
+from samp.batch import BrokenRunError, Workers, load, run
+from samp.batch.summary import RunProgress, Summary
 from samp.models import Classifier
 from small_runs import same
 
@@ -36,9 +36,9 @@ MODEL = "small_runs:slow"
 
 @pytest.fixture(scope="module")
 def ray() -> Iterator[Any]:
-    from samp.batch.ray_session import session
+    from samp.batch.ray_session import ray_session
 
-    with session(Crew(2)) as ray:
+    with ray_session(Workers(2)) as ray:
         yield ray
 
 
@@ -67,12 +67,12 @@ def over(data: Path, out: Path, crew: int = 2, **words: Any) -> Summary:
     return run(data, out=out, **{"model": MODEL, "method": "ig", "shard_size": SHARD, "crew": crew, **words})
 
 
-def once(action: Callable[[], object], after: int = 1) -> Callable[[Count], None]:
+def once(action: Callable[[], object], after: int = 1) -> Callable[[RunProgress], None]:
     """Something to do when this many inputs are done."""
     left = [action]
 
-    def tell(count: Count) -> None:
-        if left and count.done >= after:
+    def tell(count: RunProgress) -> None:
+        if left and count.done_count >= after:
             left.pop()()
 
     return tell
@@ -100,7 +100,7 @@ def test_a_driver_that_is_killed_leaves_whole_shards_and_no_workers(
     ray: Any, data: Path, undisturbed: Path, tmp_path: Path
 ) -> None:
     words = ["--out", tmp_path, "--model", MODEL, "--method", "ig", "--shard-size", str(SHARD), "--workers", "2"]
-    driver = started(data, *words, command="run")
+    driver = start_command(data, *words, command="run")
     wait_for(lambda: list((tmp_path / "done").glob("*.json")), driver)
     family = workers(driver.pid)  # Ray's own agents look around once a minute only
     assert family
@@ -204,13 +204,13 @@ def test_more_workers_than_there_is_room_for_are_told_of_and_leave_a_cpu_to_read
 
 
 def test_a_run_without_room_for_any_worker_waits_and_says_so(ray: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from samp.batch.ray import session
+    from samp.batch.ray import ray_session
 
-    monkeypatch.setattr(session, "PATIENCE", 0.0)
+    monkeypatch.setattr(ray_session, "PATIENCE", 0.0)
     with pytest.warns(
         UserWarning, match=r"^Ray has \d+ CPUs and 0 GPUs free, .* 0 of the run's 2 workers .*: it waits"
     ):
-        assert session.room(ray, Crew(2, gpus_per_worker=1)) == 0
+        assert ray_session.room(ray, Workers(2, gpus_per_worker=1)) == 0
 
 
 # What leaves the machine.
@@ -229,7 +229,7 @@ def test_ray_hears_this_machine_alone_and_tells_nobody(ray: Any) -> None:
 
 def test_a_worker_that_cannot_work_says_why(ray: Any, data: Path, tmp_path: Path) -> None:
     with pytest.raises(BrokenRunError, match="has other weights each time it is made"):
-        over(data, tmp_path, model="small_runs:unseeded", shard_size=PHOTOS)
+        over(data, tmp_path, model="small_runs:random_weights", shard_size=PHOTOS)
 
 
 def test_a_data_set_that_cannot_travel_gets_a_sentence(ray: Any, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import small_runs
-from samp.batch import Crew, run
+from samp.batch import Workers, run
 from small_runs import same
 
 if not find_spec("ray"):
@@ -24,13 +24,13 @@ if not find_spec("ray"):
 
 @pytest.fixture(scope="module")
 def ray() -> Iterator[Any]:
-    from samp.batch.ray_session import imported, session
+    from samp.batch.ray_session import import_ray, ray_session
 
     before = signal.getsignal(signal.SIGTERM)
-    imported(local=True)
+    import_ray(local=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_OVERRIDE_RESOURCES", '{"GPU": 2}')
-        with session(Crew(2, gpus_per_worker=1)) as ray:
+        with ray_session(Workers(2, gpus_per_worker=1)) as ray:
             assert signal.getsignal(signal.SIGTERM) is before  # Ray would put its own in place
             yield ray
 
@@ -47,7 +47,7 @@ def as_many_threads_as_a_worker_has() -> Iterator[None]:
 def test_each_worker_is_given_its_gpu_and_the_model_goes_to_cuda_there(ray: Any, tmp_path: Path, share: float) -> None:
     data = small_runs.photos(tmp_path / "data", 12)
     model = small_runs.Noting(small_runs.slow(), device="cuda", given={"notes": str(tmp_path / "notes")})
-    crew = Crew(2, gpus_per_worker=share)
+    crew = Workers(2, gpus_per_worker=share)
     assert run(data, out=tmp_path / "out", model=model, method="ig", shard_size=1, crew=crew).code == 0
     notes = [path.read_text().split() for path in (tmp_path / "notes").iterdir()]
     assert [device for device, _ in notes] == ["cuda", "cuda"]
@@ -58,9 +58,10 @@ def test_each_worker_is_given_its_gpu_and_the_model_goes_to_cuda_there(ray: Any,
 
 
 @pytest.mark.parametrize(
-    ("crew", "most"), [(Crew(3, 1), 2), (Crew(5, 0.5), 4), (Crew(3, 0.6), 2), (Crew(7, 1 / 3), 6), (Crew(2, 1), None)]
+    ("crew", "most"),
+    [(Workers(3, 1), 2), (Workers(5, 0.5), 4), (Workers(3, 0.6), 2), (Workers(7, 1 / 3), 6), (Workers(2, 1), None)],
 )
-def test_more_workers_than_gpus_are_refused_rather_than_waited_for(ray: Any, crew: Crew, most: int | None) -> None:
+def test_more_workers_than_gpus_are_refused_rather_than_waited_for(ray: Any, crew: Workers, most: int | None) -> None:
     from samp.batch.ray_session import check_gpus
 
     if most is None:
@@ -71,12 +72,12 @@ def test_more_workers_than_gpus_are_refused_rather_than_waited_for(ray: Any, cre
 
 
 def test_ray_data_is_left_as_it_was_for_the_program_that_uses_it(ray: Any) -> None:
-    from samp.batch.ray_session import session
+    from samp.batch.ray_session import ray_session
 
     context = ray.data.DataContext.get_current()
     context.max_errored_blocks = 7
     try:
-        with session(Crew(2)):
+        with ray_session(Workers(2)):
             assert context.max_errored_blocks == -1
         assert context.max_errored_blocks == 7
     finally:

@@ -17,9 +17,9 @@ import pytest
 import torch
 
 import small_runs
-from cli_runs import started
-from samp.batch import Crew, load, run
-from samp.batch.summary import Count
+from cli_runs import start_command
+from samp.batch import Workers, load, run
+from samp.batch.summary import RunProgress
 from small_runs import same
 
 if not find_spec("ray"):
@@ -35,9 +35,9 @@ HOW: dict[str, Any] = {"model": "small_runs:saving", "method": "ig", "batch_size
 
 @pytest.fixture(scope="module")
 def ray() -> Iterator[Any]:
-    from samp.batch.ray_session import session
+    from samp.batch.ray_session import ray_session
 
-    with session(Crew(1)) as ray:
+    with ray_session(Workers(1)) as ray:
         yield ray
 
 
@@ -72,7 +72,7 @@ def unfinished(out: Path) -> bool:
 def test_how_far_a_worker_is_with_its_shard_is_seen_and_a_killed_one_is_gone_on_from(
     ray: Any, data: Path, undisturbed: Path, tmp_path: Path
 ) -> None:
-    counts: list[Count] = []
+    counts: list[RunProgress] = []
     seen: set[int] = set()
     over = threading.Event()
     killed: list[int] = []
@@ -81,7 +81,7 @@ def test_how_far_a_worker_is_with_its_shard_is_seen_and_a_killed_one_is_gone_on_
         while not over.wait(0.02):
             for count in counts[:1]:
                 count.refresh()
-                seen.add(count.new)
+                seen.add(count.new_count)
             if not killed and unfinished(tmp_path):
                 killed.extend(workers(os.getpid())[:1])
                 os.kill(killed[0], signal.SIGKILL)
@@ -96,7 +96,7 @@ def test_how_far_a_worker_is_with_its_shard_is_seen_and_a_killed_one_is_gone_on_
     assert len(killed) == 1
     assert (summary.code, summary.explained) == (0, PHOTOS)
     assert seen & set(range(1, PHOTOS))
-    assert (counts[-1].left, counts[-1].begun) == (0, {})
+    assert (counts[-1].left_count, counts[-1].begun) == (0, {})
     assert not list(tmp_path.glob(".begun"))
     same(tmp_path, undisturbed)
 
@@ -105,7 +105,7 @@ def test_a_driver_that_is_killed_in_the_middle_of_a_shard_leaves_what_was_finish
     data: Path, undisturbed: Path, tmp_path: Path
 ) -> None:
     words = ["--model", HOW["model"], "--method", "ig", "--batch-size", "2", "--workers", "1"]
-    driver = started(data, "--out", tmp_path, *words, command="run")
+    driver = start_command(data, "--out", tmp_path, *words, command="run")
     wait_for(lambda: unfinished(tmp_path), driver)
     family = workers(driver.pid)
     os.kill(driver.pid, signal.SIGKILL)
@@ -142,9 +142,8 @@ print("came in", ray.get(ray.remote(lambda: 7).remote()))
 
 
 def test_the_token_of_a_run_lies_on_no_disk(tmp_path: Path) -> None:
-    code = (
-        "from samp.batch import Crew\nfrom samp.batch.ray_session import session\nwith session(Crew(1)): print('began')"
-    )
+    imports = "from samp.batch import Workers\nfrom samp.batch.ray_session import ray_session\n"
+    code = f"{imports}with ray_session(Workers(1)): print('began')"
     env = {name: value for name, value in os.environ.items() if not name.startswith("RAY_AUTH")}
     told = subprocess.run(
         [sys.executable, "-c", code], env=env | {"HOME": str(tmp_path)}, capture_output=True, text=True, check=True

@@ -16,7 +16,7 @@ import samp
 from cli_runs import environment
 from samp import images as photos
 from samp.batch import Model, load, run
-from samp.batch.shards import Shards, stored
+from samp.batch.shards import Shards, encode_maps
 from samp.models import Classifier
 from small_runs import CLASSES, classifier, data, out, rows, same
 
@@ -76,13 +76,13 @@ def test_numbers_do_not_depend_on_the_form_of_their_file(
 def test_float16_keeps_maps_of_any_scale() -> None:
     for size in (1e-9, 1.0, 1e9):
         credit = size * torch.randn(50, generator=torch.Generator().manual_seed(0))
-        (found,) = stored(credit[None], torch.float16)
+        (found,) = encode_maps(credit[None], torch.float16)
         back = found.map.float() * found.scale
         assert torch.allclose(back, credit, rtol=2**-10, atol=float(credit.abs().max()) * 2**-24)
 
 
 def test_credit_below_0_alone_keeps_its_digits_too() -> None:
-    (one,) = stored(torch.tensor([[-1e-9, -2e-9]]), torch.float16)
+    (one,) = encode_maps(torch.tensor([[-1e-9, -2e-9]]), torch.float16)
     assert (one.map.tolist(), one.scale.item()) == ([-0.5, -1.0], pytest.approx(2e-9))
 
 
@@ -223,7 +223,7 @@ def test_two_runs_do_not_write_into_one_folder(data: Path, out: Path) -> None:
 
 def test_weights_that_differ_each_time_are_refused(data: Path, out: Path) -> None:
     with pytest.raises(ValueError, match="has other weights each time it is made"):
-        run(data, out=out, model="small_runs:unseeded")
+        run(data, out=out, model="small_runs:random_weights")
 
 
 def test_the_net_is_left_as_it_was(data: Path, out: Path) -> None:

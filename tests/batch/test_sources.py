@@ -17,8 +17,8 @@ from PIL import Image
 import small_runs
 from samp import images as photos
 from samp.batch import load, run
-from samp.batch.preprocess import inputs, read, without_net
-from samp.batch.sources import Folder, Items, Listed, checked, source_of
+from samp.batch.preprocess import read_samples, stack_inputs, without_net
+from samp.batch.sources import Folder, Items, PathList, list_entries, source_of
 from samp.batch.tars import Tars
 from small_runs import classifier
 
@@ -31,10 +31,10 @@ def data(tmp_path: Path) -> Path:
 def shown(source: Any) -> dict[str, torch.Tensor]:
     """What the net would be shown of each input."""
     feeding = without_net(classifier())
-    samples = read(source, source.entries(), feeding)
+    samples = read_samples(source, source.entries(), feeding)
     assert [sample.error for sample in samples] == [None] * len(samples)
     like = torch.empty(0)
-    return {s.id: inputs([s.shown], feeding, like)[0] for s in samples if s.shown is not None}
+    return {s.id: stack_inputs([s.shown], feeding, like)[0] for s in samples if s.shown is not None}
 
 
 def by_hand(data: Path) -> list[torch.Tensor]:
@@ -62,7 +62,7 @@ def test_every_kind_of_data_set_shows_the_net_the_same(data: Path, tmp_path: Pat
     opened = [Image.open(path) for path in paths]
     kinds = {
         "folder": Folder(data),
-        "list": Listed(tmp_path / "list.csv"),
+        "list": PathList(tmp_path / "list.csv"),
         "tars": Tars((written_tar(tmp_path / "a.tar", data),)),
         "images": Items(opened),
         "pairs": Items([(image, 1) for image in opened]),
@@ -113,7 +113,7 @@ def test_a_parquet_list_is_read(data: Path, tmp_path: Path) -> None:
 
 def test_ids_and_classes_are_what_the_list_says_but_for_numbers_with_gaps(tmp_path: Path) -> None:
     _file(tmp_path / "list.csv", "path,id,target\na.png,net-v1.0,2.0\nb.png,net-v1,\n")
-    entries = checked(Listed(tmp_path / "list.csv"))
+    entries = list_entries(PathList(tmp_path / "list.csv"))
     assert [(entry.id, entry.target) for entry in entries] == [("net-v1.0", "2"), ("net-v1", None)]
 
 
@@ -199,7 +199,7 @@ def test_an_item_that_cannot_be_used_says_why(tmp_path: Path) -> None:
 )
 def test_what_is_no_data_set_gets_a_sentence(data: Path, tmp_path: Path, make: Any, said: str) -> None:
     with pytest.raises((ValueError, TypeError, FileNotFoundError), match=said):
-        checked(source_of(make(tmp_path)))
+        list_entries(source_of(make(tmp_path)))
 
 
 def _file(path: Path, text: str = "") -> Path:

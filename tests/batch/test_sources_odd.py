@@ -14,10 +14,10 @@ from PIL import Image
 
 import small_runs
 from samp.batch import load, run
-from samp.batch.sources import Folder, Items, checked, source_of
+from samp.batch.sources import Folder, Items, list_entries, source_of
 from samp.batch.tars import Tars
-from samp.html.report_pictures import pictures_of
-from small_runs import classifier, packed
+from samp.html.report_pictures import read_pictures
+from small_runs import classifier, pack_tar
 
 
 @pytest.fixture
@@ -30,13 +30,13 @@ def data(tmp_path: Path) -> Path:
 
 def test_tars_of_one_name_in_several_folders_keep_every_input_apart(data: Path, tmp_path: Path) -> None:
     photo = [path.read_bytes() for path in sorted(data.rglob("*.png"), key=lambda path: path.name)]
-    packed(tmp_path / "tars/b/train-0.tar", {"1.png": photo[0], "1.cls": b"2"})
-    packed(tmp_path / "tars/a/train-0.tar", {"1.png": photo[1], "1.cls": b"1"})
-    packed(tmp_path / "tars/a/train-0/1.tar", {"x.png": photo[2]})
-    packed(tmp_path / "tars/a/train-0/train-0.tar", {"1.png": photo[3]})
+    pack_tar(tmp_path / "tars/b/train-0.tar", {"1.png": photo[0], "1.cls": b"2"})
+    pack_tar(tmp_path / "tars/a/train-0.tar", {"1.png": photo[1], "1.cls": b"1"})
+    pack_tar(tmp_path / "tars/a/train-0/1.tar", {"x.png": photo[2]})
+    pack_tar(tmp_path / "tars/a/train-0/train-0.tar", {"1.png": photo[3]})
     (tmp_path / "tars/b/link.tar").symlink_to(tmp_path / "tars/b/train-0.tar")
     source = source_of(str(tmp_path / "tars/**/*.tar"))
-    entries = checked(source)
+    entries = list_entries(source)
     assert [(entry.id, entry.target) for entry in entries] == [
         ("a/train-0.tar/1", "1"),
         ("a/train-0/1.tar/x", None),
@@ -48,13 +48,13 @@ def test_tars_of_one_name_in_several_folders_keep_every_input_apart(data: Path, 
         assert source.read(entry).tobytes() == Image.open(io.BytesIO(content)).convert("RGB").tobytes()
     run(str(tmp_path / "tars/**/*.tar"), out=tmp_path / "out", model=classifier())
     assert [row["id"] for row in load(tmp_path / "out").rows()] == [entry.id for entry in entries]
-    again = pictures_of(load(tmp_path / "out"), [entry.id for entry in entries])
+    again = read_pictures(load(tmp_path / "out"), [entry.id for entry in entries])
     assert list(again) == [entry.id for entry in entries]
 
 
 def test_a_tar_that_is_a_link_is_called_by_the_name_of_the_link(data: Path, tmp_path: Path) -> None:
     """As in the cache of Hugging Face's hub, where names lead to files called by their SHA-256."""
-    blob = packed(tmp_path / "blobs" / "8f3c", {"1.png": (data / "000.png").read_bytes()})
+    blob = pack_tar(tmp_path / "blobs" / "8f3c", {"1.png": (data / "000.png").read_bytes()})
     (tmp_path / "names").mkdir()
     (tmp_path / "names" / "train-0.tar").symlink_to(blob)
     for place in (tmp_path / "names", tmp_path / "names" / "*.tar"):
@@ -78,7 +78,7 @@ def test_a_photo_that_a_tar_holds_under_two_names_is_two_inputs(data: Path, tmp_
 @pytest.mark.parametrize("harm", ["damaged", "joined", "cut short", "twice"])
 def test_a_tar_of_which_some_would_be_left_out_is_refused(data: Path, tmp_path: Path, harm: str) -> None:
     members = {f"{path.stem}.png": path.read_bytes() for path in data.rglob("*.png")}
-    path = packed(tmp_path / "a.tar", members)
+    path = pack_tar(tmp_path / "a.tar", members)
     whole = path.read_bytes()
     if harm == "damaged":  # the header of the third member
         with tarfile.open(path) as tar:
@@ -109,7 +109,7 @@ def test_linked_folders_are_walked_but_not_round_for_ever(data: Path, tmp_path: 
     (data / "around").symlink_to(data)
     (other / "back").symlink_to(data)
     (other / "gone.png").symlink_to(tmp_path / "nowhere.png")
-    ids = [entry.id for entry in checked(Folder(data))]
+    ids = [entry.id for entry in list_entries(Folder(data))]
     assert ids == ["000.png", "001.png", "003.png", "b.png", "deeper/002.png", "linked/a.png", "linked/gone.png"]
     summary = run(data, out=tmp_path / "out", model=classifier())
     assert list(summary.failures) == ["linked/gone.png"]

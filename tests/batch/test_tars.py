@@ -11,7 +11,7 @@ import pytest
 import small_runs
 from samp.batch import load, run
 from samp.batch.tars import Tars
-from small_runs import classifier, packed
+from small_runs import classifier, pack_tar
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def ids(tar: Path) -> list[str]:
 
 def test_dots_in_the_name_of_a_photo_hide_nothing(photo: bytes, tmp_path: Path) -> None:
     names = ["photo.001.png", "img.v2.final.PNG", "a.b/c.d.png", "plain.png"]
-    tar = packed(tmp_path / "t.tar", dict.fromkeys(names, photo))
+    tar = pack_tar(tmp_path / "t.tar", dict.fromkeys(names, photo))
     summary = run(tar, out=tmp_path / "out", model=classifier())
     assert (summary.inputs, summary.explained, summary.code) == (4, 4, 0)
     assert [row["id"] for row in load(tmp_path / "out").rows()] == [
@@ -38,7 +38,7 @@ def test_dots_in_the_name_of_a_photo_hide_nothing(photo: bytes, tmp_path: Path) 
 
 def test_every_photo_of_a_sample_is_an_input_and_that_is_said(photo: bytes, tmp_path: Path) -> None:
     members = {"1.png": photo, "1.seg.png": photo, "1.cls": b"2", "2.png": photo, "2.bmp": photo, "2.png.jpg": photo}
-    tar = packed(tmp_path / "t.tar", members)
+    tar = pack_tar(tmp_path / "t.tar", members)
     with pytest.warns(UserWarning, match=r"several photos \(1\.png, 1\.seg\.png, 2\.png, …\): each photo is an input"):
         entries = Tars((tar,)).entries()
     wanted = [("t/1", "2"), ("t/1.seg", "2"), ("t/2.png", None), ("t/2.bmp", None), ("t/2.png.jpg", None)]
@@ -49,13 +49,13 @@ def test_the_class_of_a_photo_is_its_own_before_that_of_its_sample(photo: bytes,
     members = {"a.01.png": photo, "a.02.png": photo, "a.02.cls": b"1", "a.cls": b"2", "b.cls": b"0", "b.png": photo}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        entries = Tars((packed(tmp_path / "t.tar", members),)).entries()
+        entries = Tars((pack_tar(tmp_path / "t.tar", members),)).entries()
     assert [entry.target for entry in entries] == ["2", "1", "0"]
 
 
 def test_what_is_left_out_is_said(photo: bytes, tmp_path: Path) -> None:
     members = {"1.png": photo, "1.json": b"{}", "2.heic": b"x", "3.cls": b"1", "4": photo, "._1.png": b"of a Mac"}
-    tar = packed(tmp_path / "t.tar", members)
+    tar = pack_tar(tmp_path / "t.tar", members)
     with tarfile.open(tar, "a") as file:
         link = tarfile.TarInfo("5.png")
         link.type, link.linkname = tarfile.SYMTYPE, "1.png"
@@ -66,7 +66,9 @@ def test_what_is_left_out_is_said(photo: bytes, tmp_path: Path) -> None:
 
 
 def test_usual_tars_are_read_without_a_word(photo: bytes, tmp_path: Path) -> None:
-    tar = packed(tmp_path / "t.tar", {"1.png": photo, "1.json": b"{}", "1.cls": b"1", "a/2.png": photo, "a/2.txt": b""})
+    tar = pack_tar(
+        tmp_path / "t.tar", {"1.png": photo, "1.json": b"{}", "1.cls": b"1", "a/2.png": photo, "a/2.txt": b""}
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert ids(tar) == ["t/1", "t/a/2"]

@@ -15,8 +15,8 @@ from torch import Tensor
 
 import small_runs
 from samp.batch import BrokenRunError, load, run
-from samp.batch.marks import Marks
-from samp.batch.summary import Begun, Count
+from samp.batch.marks import ProgressFiles
+from samp.batch.summary import RunProgress, ShardProgress
 from samp.models import Classifier
 from small_runs import CLASSES, classifier, data, out, rows, same
 
@@ -170,8 +170,8 @@ def test_progress_is_told_after_every_batch(data: Path, out: Path) -> None:
     (data / "000.png").write_bytes(b"no photo")
     told: list[tuple[int, int, int]] = []
 
-    def tell(count: Count) -> None:
-        told.append((count.new, count.failed, count.left))
+    def tell(count: RunProgress) -> None:
+        told.append((count.new_count, count.failed_count, count.left_count))
 
     over(data, out, tell=tell)
     assert told == [(0, 0, 8), (1, 1, 6), (3, 1, 4), (5, 1, 2), (7, 1, 0), (7, 1, 0)]
@@ -193,24 +193,24 @@ def test_batches_are_as_large_as_the_net_is_given_inputs(data: Path, out: Path, 
 
 
 def test_marks_of_other_processes_are_counted_and_taken_away(tmp_path: Path) -> None:
-    marks = Marks(tmp_path)
-    marks.write(4, Begun(3, 1, 2.5))
+    marks = ProgressFiles(tmp_path)
+    marks.write(4, ShardProgress(3, 1, 2.5))
     (tmp_path / ".begun" / "000005.json").write_text("[1]")  # none of ours
-    count = Count(inputs=10, look=marks.read)
+    count = RunProgress(inputs=10, poll=marks.read)
     count.refresh()
-    assert (count.new, count.failed, count.left, count.first_took) == (3, 1, 6, 2.5)
+    assert (count.new_count, count.failed_count, count.left_count, count.first_seconds) == (3, 1, 6, 2.5)
     marks.forget(4)
     count.refresh()
-    assert (count.left, count.first_took) == (10, 2.5)
+    assert (count.left_count, count.first_seconds) == (10, 2.5)
     marks.clear()
     assert not list(tmp_path.iterdir())
 
 
 def test_a_count_takes_a_shard_for_begun_until_it_is_finished() -> None:
-    count = Count(inputs=10, found=2, explained=2)
-    count.hear(0, Begun(3, 1, 1.0))
-    count.hear(1, Begun(1, 0, 9.0))
-    assert (count.new, count.done, count.left, count.first_took) == (4, 5, 3, 1.0)
-    count.finish(0)
-    assert (count.new, count.left) == (1, 7)
+    count = RunProgress(inputs=10, found=2, explained=2)
+    count.update_shard(0, ShardProgress(3, 1, 1.0))
+    count.update_shard(1, ShardProgress(1, 0, 9.0))
+    assert (count.new_count, count.done_count, count.left_count, count.first_seconds) == (4, 5, 3, 1.0)
+    count.finish_shard(0)
+    assert (count.new_count, count.left_count) == (1, 7)
     assert count.under_way == 0

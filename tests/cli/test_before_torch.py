@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cli_runs import a_photo, refused, run, tiny
+from cli_runs import a_photo, assert_refused, run, tiny
 from samp import baselines
 from samp.cli.options import BASELINES, QUALITIES
 from samp.methods import coupled
@@ -73,7 +73,7 @@ def test_what_is_right_does_go_on_to_torch() -> None:
 
 
 def test_the_light_lists_are_the_librarys() -> None:
-    assert set(BASELINES) == set(baselines.NAMED)
+    assert set(BASELINES) == set(baselines.BASELINES)
     assert set(QUALITIES) == set(coupled.QUALITIES)
 
 
@@ -92,5 +92,5 @@ def test_the_folder_of_a_comparison_is_made() -> None:
 
 
 def test_a_folder_is_not_made_for_a_model_that_cannot_be_loaded() -> None:
-    refused(run("explain", str(a_photo()), "--out", "new/x.png", "--model", "no_such:net"), "there is no module")
+    assert_refused(run("explain", str(a_photo()), "--out", "new/x.png", "--model", "no_such:net"), "there is no module")
     assert not Path("new").exists()

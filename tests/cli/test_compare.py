@@ -19,10 +19,10 @@ from samp.cli import main
 from samp.cli.compare import METHODS
 from samp.cli.compare import PROTOCOLS as OFFERED
 from samp.cli.options import ModelOptions
-from samp.compare import labelled
+from samp.compare import label_methods
 from samp.compare_columns import COLUMNS
 from samp.extras import install_command
-from samp.html.compare_facts import MEANINGS, repeat
+from samp.html.compare_facts import MEANINGS, repeat_command
 from samp.metrics import PROTOCOLS
 
 demo = pytest.mark.skipif(
@@ -198,7 +198,7 @@ def test_on_the_embedded_photo_samp_beats_chance(folder: Path) -> None:
 
 def test_the_command_to_repeat_it_is_one_the_command_line_takes() -> None:
     model = ModelOptions(model="hf:a/b", weights=Path("my weights.pt"), trust=True, size=(64, 48), mean=(0.5,))
-    words = repeat(Path("a photo.jpg"), ["ig", "random"], "3", "rise", model)
+    words = repeat_command(Path("a photo.jpg"), ["ig", "random"], "3", "rise", model)
     command = main.get_command(None, "compare")  # type: ignore[arg-type]  # it looks the name up and no more
     assert command is not None
     context = command.make_context("compare", words[2:])
@@ -214,5 +214,5 @@ def test_the_command_to_repeat_it_is_one_the_command_line_takes() -> None:
 
 def test_offered_names_are_known() -> None:
     assert set(OFFERED) == set(PROTOCOLS)
-    assert list(labelled(METHODS.split(","))) == METHODS.split(",")
+    assert list(label_methods(METHODS.split(","))) == METHODS.split(",")
     assert set(MEANINGS) == {column.key for column in COLUMNS}

@@ -13,7 +13,7 @@ import torch
 from PIL import Image, ImageDraw
 
 import samp
-from cli_runs import a_photo, answer, demo, explain, refused, tiny
+from cli_runs import a_photo, answer, assert_refused, demo, explain, tiny
 from samp.methods.coupled import QUALITIES
 from samp.plots import images, sheet
 
@@ -62,7 +62,7 @@ OBJECTS = {
 @demo
 @pytest.mark.parametrize("name", OBJECTS)
 def test_the_map_is_brighter_on_the_object_than_off_it(name: str) -> None:
-    assert explain(images.embedded(name), "--out", "why.npz").exit_code == 0
+    assert explain(images.example_photo(name), "--out", "why.npz").exit_code == 0
     mask = Image.new("1", (224, 224))
     for x, y, a, b in OBJECTS[name]:
         ImageDraw.Draw(mask).ellipse((x - a, y - b, x + a, y + b), fill=1)
@@ -131,7 +131,7 @@ def test_the_whole_result_can_be_loaded_again() -> None:
 
 
 def test_arrays_are_what_explain_returns() -> None:
-    (facts,) = answer(tiny(images.embedded(), "--format", "npz", "--out", "why.npz", "--method", "ig", "--json"))
+    (facts,) = answer(tiny(images.example_photo(), "--format", "npz", "--out", "why.npz", "--method", "ig", "--json"))
     arrays = np.load("why.npz")
     assert arrays["values"].shape == (1, 3, 16, 16)
     assert arrays["values"].sum() == pytest.approx(facts["credit"], rel=1e-4)
@@ -142,7 +142,7 @@ def test_arrays_are_what_explain_returns() -> None:
 
 def test_arrays_of_several_classes_are_in_the_order_of_their_numbers() -> None:
     words = ["--format", "npz", "--out", "why.npz", "--method", "ig", "--json", "--top", "3"]
-    told, arrays = answer(tiny(images.embedded(), *words)), np.load("why.npz")
+    told, arrays = answer(tiny(images.example_photo(), *words)), np.load("why.npz")
     credit = [facts["credit"] for facts in told]
     assert len(set(credit)) == 3
     assert arrays["map"].sum((1, 2)) == pytest.approx(credit, rel=1e-4)
@@ -173,7 +173,7 @@ def test_a_method_that_does_not_walk_has_no_curves_and_no_residual() -> None:
 def test_the_form_follows_the_name() -> None:
     assert tiny(a_photo(), "--out", "why.HTML").exit_code == 0
     assert Path("why.HTML").read_text(encoding="utf-8").startswith("<!doctype html>")
-    refused(tiny(a_photo(), "--out", "why.html", "--format", "png"), "--out why.html does not end in .png")
+    assert_refused(tiny(a_photo(), "--out", "why.html", "--format", "png"), "--out why.html does not end in .png")
 
 
 # What the photo is like must not matter: the map lies where the colour is.
@@ -181,7 +181,7 @@ def test_the_form_follows_the_name() -> None:
 
 @pytest.mark.parametrize("mode", ["RGB", "CMYK", "P", "RGBA", "L", "I;16", "1"])
 def test_photos_of_every_mode_are_explained(mode: str) -> None:
-    grey = images.read(images.embedded()).convert("L")
+    grey = images.read(images.example_photo()).convert("L")
     if mode == "I;16":
         photo = Image.fromarray(np.asarray(grey).astype(np.uint16) * 257)
     else:

@@ -15,9 +15,9 @@ import torch
 from PIL import Image
 from safetensors import SafetensorError
 
-from cli_runs import PATIENCE, TINY, a_photo, refused, started, tiny, wait_until, without_progress
+from cli_runs import PATIENCE, TINY, a_photo, assert_refused, start_command, tiny, wait_until, without_progress
 from samp import images as photos
-from samp.atomic import UnwritableError, whole
+from samp.atomic import UnwritableError, atomic_write
 from samp.extras import install_command
 
 
@@ -50,7 +50,7 @@ def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     ],
 )
 def test_bad_input_gets_one_sentence_and_exit_code_2(words: list[str], sentence: str) -> None:
-    refused(tiny(*words), sentence)
+    assert_refused(tiny(*words), sentence)
     assert os.listdir() == []
 
 
@@ -75,7 +75,7 @@ def test_options_that_cannot_be_parsed_exit_with_2(words: list[str]) -> None:
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device here")
 def test_cuda_where_there_is_none_gets_a_sentence() -> None:
-    refused(tiny(a_photo(), "--device", "cuda", "--out", "why.png"), "device 'cuda' cannot be used")
+    assert_refused(tiny(a_photo(), "--device", "cuda", "--out", "why.png"), "device 'cuda' cannot be used")
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_cuda_where_there_is_none_gets_a_sentence() -> None:
     ids=["empty", "text", "truncated"],
 )
 def test_a_file_that_is_no_photo_gets_a_sentence(content: bytes | None, sentence: str) -> None:
-    whole = photos.embedded().read_bytes()
+    whole = photos.example_photo().read_bytes()
     Path("broken.jpg").write_bytes(whole[: len(whole) // 2] if content is None else content)
     result = tiny("broken.jpg", "--out", "why.png")
     assert result.exit_code == 2
@@ -104,7 +104,7 @@ def test_a_full_disk_leaves_what_was_there(form: str, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(f"samp.cli.output._{form}" if form != "samp" else "samp.attribution.save_file", full)
     result = tiny(photo, "--out", old)
-    refused(result, f"why.{form} cannot be written (No space left on device)")
+    assert_refused(result, f"why.{form} cannot be written (No space left on device)")
     assert result.output.count("cannot be written") == 1
     assert ".part" not in result.output
     assert old.read_text() == "the old one"
@@ -116,7 +116,9 @@ def test_a_full_disk_ends_it_before_the_next_photo(monkeypatch: pytest.MonkeyPat
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
     monkeypatch.setattr("samp.cli.output._png", full)
-    refused(tiny(a_photo("a.png"), a_photo("b.png")), "explanations/a.png cannot be written (No space left on device)")
+    assert_refused(
+        tiny(a_photo("a.png"), a_photo("b.png")), "explanations/a.png cannot be written (No space left on device)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -124,7 +126,7 @@ def test_a_full_disk_ends_it_before_the_next_photo(monkeypatch: pytest.MonkeyPat
     [("I/O error: No space left on device (os error 28)", True), ("I/O error: File too large (os error 27)", False)],
 )
 def test_a_full_disk_is_known_by_what_safetensors_says(message: str, full: bool) -> None:
-    with pytest.raises(UnwritableError, match="cannot be written") as caught, whole(Path("why.samp")):
+    with pytest.raises(UnwritableError, match="cannot be written") as caught, atomic_write(Path("why.samp")):
         raise SafetensorError(message)
     assert caught.value.full is full
 
@@ -132,7 +134,7 @@ def test_a_full_disk_is_known_by_what_safetensors_says(message: str, full: bool)
 def test_a_decompression_bomb_is_refused_with_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     photo = a_photo()
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
-    refused(tiny(photo, "--out", "why.png"), "photo.png has more than 200 pixels: make it smaller first.")
+    assert_refused(tiny(photo, "--out", "why.png"), "photo.png has more than 200 pixels: make it smaller first.")
     assert os.listdir() == ["photo.png"]
 
 
@@ -149,18 +151,20 @@ def test_a_name_that_is_no_text_is_told_in_letters() -> None:
 
 def test_without_scikit_image_lime_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "skimage.segmentation", None)  # as if it were not installed
-    refused(tiny(a_photo(), "--method", "lime"), install_command("compare"))
+    assert_refused(tiny(a_photo(), "--method", "lime"), install_command("compare"))
 
 
 def test_a_file_of_nearly_the_same_name_is_offered() -> None:
     a_photo("holiday.png")
-    refused(tiny("holidya.png"), "holidya.png is not a file: check its name and folder (did you mean holiday.png?).")
+    assert_refused(
+        tiny("holidya.png"), "holidya.png is not a file: check its name and folder (did you mean holiday.png?)."
+    )
 
 
 def test_a_folder_that_cannot_be_made_gets_a_sentence() -> None:
     a_photo("in/a.png")
     Path("out").write_text("in the way")
-    refused(tiny("in", "--out", "out"), "the folder out cannot be made (out is not a folder)")
+    assert_refused(tiny("in", "--out", "out"), "the folder out cannot be made (out is not a folder)")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs limits on the size of files")
@@ -172,7 +176,7 @@ def test_a_file_that_grows_too_large_is_not_left_behind(form: str) -> None:
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
 
-    process = started(a_photo(), *TINY, "--out", f"why.{form}", preexec_fn=limit)
+    process = start_command(a_photo(), *TINY, "--out", f"why.{form}", preexec_fn=limit)
     _, errors = process.communicate()
     assert process.returncode == 2, errors
     assert f"why.{form} cannot be written" in errors.splitlines()[-1]
@@ -181,7 +185,7 @@ def test_a_file_that_grows_too_large_is_not_left_behind(form: str) -> None:
 
 def test_a_folder_that_may_not_be_written_to_is_refused_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("samp.cli.places.os.access", lambda path, mode: mode != os.W_OK)  # chmod does not stop root
-    refused(tiny(a_photo(), "--out", "why.png"), "may not be written to: choose another --out")
+    assert_refused(tiny(a_photo(), "--out", "why.png"), "may not be written to: choose another --out")
 
 
 def test_an_interrupt_while_writing_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,7 +200,7 @@ def test_an_interrupt_while_writing_leaves_nothing(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_reader_that_goes_away_ends_it_quietly() -> None:
-    process = started(a_photo(), *TINY, "--method", "ig")
+    process = start_command(a_photo(), *TINY, "--method", "ig")
     assert process.stdout is not None
     process.stdout.close()  # as `| head -0` does
     _, errors = process.communicate()
@@ -208,7 +212,7 @@ def test_a_reader_that_goes_away_ends_it_quietly() -> None:
 def test_ctrl_c_leaves_only_whole_files() -> None:
     for number in range(200):
         a_photo(f"in/{number:03}.png")
-    process = started("in", "--model", "tiny_nets:slow", "--out", "out")
+    process = start_command("in", "--model", "tiny_nets:slow", "--out", "out")
     wait_until(lambda: list(Path("out").glob("*.png")), process)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=PATIENCE)

@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from cli_runs import a_photo, answer, explain, refused, tiny
+from cli_runs import a_photo, answer, assert_refused, explain, tiny
 
 
 @pytest.fixture(autouse=True)
@@ -78,9 +78,9 @@ def test_a_photo_is_never_overwritten() -> None:
     photo = a_photo("in/a.png")
     before = photo.read_bytes()
     a_photo("in/a.jpg")  # whose sheet would be a.png
-    refused(tiny("in", "--out", "in"), "in/a.png would overwrite a photo")
-    refused(tiny("in/a.jpg", photo, "--out", "in"), "in/a.png would overwrite a photo")
-    refused(tiny(photo, "--out", photo), "in/a.png would overwrite a photo")
+    assert_refused(tiny("in", "--out", "in"), "in/a.png would overwrite a photo")
+    assert_refused(tiny("in/a.jpg", photo, "--out", "in"), "in/a.png would overwrite a photo")
+    assert_refused(tiny(photo, "--out", photo), "in/a.png would overwrite a photo")
     assert photo.read_bytes() == before
 
 
@@ -116,11 +116,15 @@ def test_a_model_of_another_size_gets_a_sentence() -> None:
 
 
 def test_a_model_that_is_no_classifier_gets_a_sentence() -> None:
-    refused(explain(a_photo(), "--model", "tiny_nets:picture"), "gave (1, 3, 16, 16) for one photo: a classifier gives")
+    assert_refused(
+        explain(a_photo(), "--model", "tiny_nets:picture"), "gave (1, 3, 16, 16) for one photo: a classifier gives"
+    )
 
 
 def test_a_model_that_needs_too_much_memory_gets_a_sentence() -> None:
-    refused(explain(a_photo(), "--model", "tiny_nets:hungry"), "memory ran out with one photo: try a smaller --size")
+    assert_refused(
+        explain(a_photo(), "--model", "tiny_nets:hungry"), "memory ran out with one photo: try a smaller --size"
+    )
 
 
 def test_a_module_in_the_current_folder_is_found() -> None:
@@ -179,7 +183,8 @@ def test_a_momentum_of_0_is_none_at_all_and_not_the_methods_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "kind"), [("sigmoid", "score"), ("one_sigmoid", "score"), ("softmax", "probability"), ("signed", "logit")]
+    ("model", "kind"),
+    [("sigmoid", "score"), ("one_sigmoid", "score"), ("softmax", "probability"), ("both_signs", "logit")],
 )
 def test_a_score_is_called_what_it_is_known_to_be(model: str, kind: str) -> None:
     result = explain(a_photo(), "--model", f"tiny_nets:{model}", "--size", "8", "--json")

@@ -10,8 +10,8 @@ import torch
 
 import samp
 from samp.cli import progress
-from samp.cli.progress import QUIET, Progress, expected_rows
-from samp.methods import named
+from samp.cli.progress import QUIET, PhotoProgress, expected_rows
+from samp.methods import resolve_method
 from samp.methods.coupled import QUALITIES
 
 
@@ -25,18 +25,18 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_nothing_is_shown_within_two_seconds(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-    shown = Progress(1, 10)
+    shown = PhotoProgress(1, 10)
     for _ in range(10):
         clock[0] += 0.19
-        shown.hear(1)
+        shown.add_rows(1)
     assert capsys.readouterr().err == ""
 
 
 def test_a_log_gets_a_line_now_and_then(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-    shown = Progress(2, 100)
+    shown = PhotoProgress(2, 100)
     for _ in range(80):
         clock[0] += 1.0
-        shown.hear(1)
+        shown.add_rows(1)
     first, *others = capsys.readouterr().err.splitlines()
     assert first == "samp: photo 1 of 2, : 3 model evaluations in 3 s, about 3 min 17 s left"
     assert len(others) == 2  # every thirty seconds
@@ -46,11 +46,11 @@ def test_a_terminal_gets_one_line_that_is_redrawn_and_taken_away(
     clock: list[float], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    shown = Progress(1, 10)
+    shown = PhotoProgress(1, 10)
     with shown.watch(torch.nn.Identity(), "cat.jpg"):
         for _ in range(5):
             clock[0] += 1.0
-            shown.hear(1)
+            shown.add_rows(1)
     written = capsys.readouterr().err
     assert "\n" not in written
     assert written.split("\r")[-2].endswith("cat.jpg: 5 model evaluations in 5 s, about 5 s left")
@@ -58,11 +58,11 @@ def test_a_terminal_gets_one_line_that_is_redrawn_and_taken_away(
 
 
 def test_calls_of_the_net_are_counted_and_the_next_photo_is_expected_to_cost_as_much() -> None:
-    net, shown = torch.nn.Linear(2, 2), Progress(3, None)
+    net, shown = torch.nn.Linear(2, 2), PhotoProgress(3, None)
     with shown.watch(net, "a"):
         net(torch.zeros(4, 2))
-        assert shown.left(1.0) is None  # nothing is known of how many there will be
-    assert shown.left(1.0) == 2.0
+        assert shown.seconds_left(1.0) is None  # nothing is known of how many there will be
+    assert shown.seconds_left(1.0) == 2.0
     net(torch.zeros(4, 2))  # nobody is watching
     assert shown.finished_rows == 4
 
@@ -76,7 +76,7 @@ def spent(method: Any, height: int, width: int) -> int:
 
 @pytest.mark.parametrize("name", ["coupled", "samp++", "samp", "ig", "ig-both", "blurig", "guidedig"])
 def test_methods_make_about_as_many_evaluations_as_expected(name: str) -> None:
-    expected = expected_rows(named(name), 40, 40)
+    expected = expected_rows(resolve_method(name), 40, 40)
     assert expected is not None
     assert 0.6 * expected <= spent(name, 40, 40) <= expected
 

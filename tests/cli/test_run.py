@@ -14,11 +14,11 @@ import pytest
 from click.testing import Result
 
 import small_runs
-from cli_runs import PATIENCE, refused, run, started, wait_until, without_progress
+from cli_runs import PATIENCE, assert_refused, run, start_command, wait_until, without_progress
 from samp.batch import load
 from samp.batch.sources import Folder
-from samp.batch.summary import Count
-from samp.cli.run_progress import QUIET, Progress, progress_words
+from samp.batch.summary import RunProgress
+from samp.cli.run_progress import QUIET, RunProgressLine, progress_words
 from samp.extras import install_command
 
 SMALL = ("--model", "small_runs:classifier", "--shard-size", "3")
@@ -79,7 +79,7 @@ def test_what_nobody_expected_under_way_is_code_3_too_and_can_be_traced(monkeypa
     def fail(*_: object) -> None:
         raise ZeroDivisionError("by nothing")
 
-    monkeypatch.setattr(Progress, "hear", lambda self, count: fail() if count.done else None)
+    monkeypatch.setattr(RunProgressLine, "update", lambda self, count: fail() if count.done else None)
     result = over("--debug")
     assert result.exit_code == 3
     assert "Traceback" in result.stderr
@@ -90,7 +90,7 @@ def test_sigterm_ends_a_run_in_order_and_another_goes_on() -> None:
     """As schedulers end a job, in the middle of a shard."""
     words = ("data", "--out", "why", "--model", "small_runs:stuck", "--shard-size", "1")
     Path("stuck").touch()
-    process = started(*words, command="run")
+    process = start_command(*words, command="run")
     wait_until(lambda: list(Path("why").glob("done/*.json")), process)
     process.terminate()
     _, said = process.communicate(timeout=PATIENCE)
@@ -106,7 +106,7 @@ def test_sigterm_ends_a_run_in_order_and_another_goes_on() -> None:
 
 def test_of_two_runs_started_at_once_into_one_folder_one_is_refused_or_finds_all_done() -> None:
     words = ("data", "--out", "why", "--model", "small_runs:slow", "--shard-size", "1")
-    both = [started(*words, command="run") for _ in range(2)]
+    both = [start_command(*words, command="run") for _ in range(2)]
     said = [process.communicate(timeout=PATIENCE)[1] for process in both]
     codes = sorted(process.returncode for process in both)
     assert codes in ([0, 2], [0, 0]), said  # the latter where one was done before the other began
@@ -120,7 +120,7 @@ def test_a_run_goes_on_and_says_so() -> None:
     result = over()
     assert result.exit_code == 0
     assert "explained 5 of 5 inputs, 3 of them before, in" in result.stdout
-    refused(over("--method", "ig"), "holds a run with other settings (method: ")
+    assert_refused(over("--method", "ig"), "holds a run with other settings (method: ")
 
 
 def test_what_failed_is_let_be_if_asked_for() -> None:
@@ -160,16 +160,16 @@ def test_options_reach_the_run() -> None:
     ],
 )
 def test_wrong_options_get_one_line(words: tuple[str, ...], said: str) -> None:
-    refused(over(*words), said)
+    assert_refused(over(*words), said)
 
 
 def test_workers_without_ray_get_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)  # as where it is not installed
-    refused(over("--workers", "1"), f"{install_command('scale')}, or leave out --workers")
+    assert_refused(over("--workers", "1"), f"{install_command('scale')}, or leave out --workers")
 
 
 def test_a_missing_data_set_leaves_nothing_behind() -> None:
-    refused(run("run", "nowhere", "--out", "why"), "nowhere is not there")
+    assert_refused(run("run", "nowhere", "--out", "why"), "nowhere is not there")
     assert not Path("why").exists()
 
 
@@ -179,11 +179,14 @@ def test_progress_is_quiet_at_first_and_then_says_how_far(
     now = [100.0]
     monkeypatch.setattr("samp.cli.run_progress.time.monotonic", lambda: now[0])
     monkeypatch.setattr("samp.cli.run_progress.QUIET", QUIET)
-    progress, count = Progress(), Count(inputs=400, found=100, explained=100, together=5, first_took=1.0)
+    progress, count = (
+        RunProgressLine(),
+        RunProgress(inputs=400, found=100, explained=100, inputs_per_batch=5, first_seconds=1.0),
+    )
     for _ in range(40):
         now[0] += 1.0
         count.explained += 5
-        progress.hear(count)
+        progress.update(count)
         progress.show()
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "samp: 110 of 400 inputs after 2 s, 5.0/s, about 58 s left"
@@ -198,12 +201,12 @@ def test_the_time_left_is_right_from_the_first_shard_on_however_long_workers_tak
     """Workers that start together and take 10 s for each of 80 shards; the truth is 10 s for each round of them."""
     now = [0.0]
     monkeypatch.setattr("samp.cli.run_progress.time.monotonic", lambda: now[0])
-    progress, count = Progress(), Count(inputs=800, hands=workers, together=10)
-    progress.hear(count)
+    progress, count = RunProgressLine(), RunProgress(inputs=800, concurrency=workers, inputs_per_batch=10)
+    progress.update(count)
     for shard in range(80):
         now[0] = start + 10.0 * (shard // workers + 1)
-        count.explained, count.first_took = count.explained + 10, 10.0
-        progress.hear(count)
+        count.explained, count.first_seconds = count.explained + 10, 10.0
+        progress.update(count)
         words = progress_words(count, now[0] - (progress.began or 0.0), 0.0, now[0])
         truth = 10.0 * (80 / workers - shard // workers - 1)
         if truth and shard % workers in (0, workers - 1):
@@ -220,28 +223,28 @@ def seconds(words: str) -> float:
 
 
 def test_inputs_that_failed_before_and_are_let_be_are_no_work_of_this_run() -> None:
-    count = Count(inputs=10, found=4, explained=4, failures={"a": "no photo"}, kept=1)
-    assert (count.done, count.left) == (0, 5)
+    count = RunProgress(inputs=10, found=4, explained=4, failures={"a": "no photo"}, kept=1)
+    assert (count.done_count, count.left_count) == (0, 5)
     assert progress_words(count, 0.0, 0.0, 9.0) == "5 of 10 inputs after 9 s, 1 failed"
 
 
 def test_inputs_that_fail_make_no_pace() -> None:
     """The first photo of seven could not be read, in no time; each of the others takes 10 s."""
-    count = Count(inputs=7, failures={"a": "no photo"})
+    count = RunProgress(inputs=7, failures={"a": "no photo"})
     assert progress_words(count, 0.3, 1.7, 2.0) == "1 of 7 inputs after 2 s, 1 failed"
     count.explained = 1
     assert progress_words(count, 10.0, 0.0, 12.0) == "2 of 7 inputs after 12 s, 0.1/s, about 50 s left, 1 failed"
 
 
 def test_inputs_explained_before_make_no_pace_either() -> None:
-    count = Count(inputs=8, found=3, explained=3, failures={"a": "no photo"})
+    count = RunProgress(inputs=8, found=3, explained=3, failures={"a": "no photo"})
     assert progress_words(count, 0.3, 1.7, 2.0) == "4 of 8 inputs after 2 s, 1 failed"
-    many = Count(inputs=80, failures={"a": "no photo"}, hands=4, together=10)
+    many = RunProgress(inputs=80, failures={"a": "no photo"}, concurrency=4, inputs_per_batch=10)
     assert progress_words(many, 0.3, 1.7, 2.0) == "1 of 80 inputs after 2 s, 1 failed"
 
 
 def test_progress_without_a_pace_does_not_guess() -> None:
-    assert progress_words(Count(inputs=3), 0.0, 0.0, 9.0) == "0 of 3 inputs after 9 s"
+    assert progress_words(RunProgress(inputs=3), 0.0, 0.0, 9.0) == "0 of 3 inputs after 9 s"
 
 
 def test_progress_looks_alive_while_a_shard_takes_its_time(
@@ -249,8 +252,8 @@ def test_progress_looks_alive_while_a_shard_takes_its_time(
 ) -> None:
     monkeypatch.setattr("samp.cli.run_progress.QUIET", 0.0)
     monkeypatch.setattr("samp.cli.run_progress.time.monotonic", lambda: 100.0)  # no time passes
-    with Progress() as progress:
-        progress.hear(Count(inputs=3))
+    with RunProgressLine() as progress:
+        progress.update(RunProgress(inputs=3))
         while not progress.drawn:
             time.sleep(0.01)
     assert capsys.readouterr().err == "samp: 0 of 3 inputs after 0 s\n"

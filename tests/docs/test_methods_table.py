@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from samp.methods import named, names, table
+from samp.methods import names, resolve_method, table
 
 DOCS = Path(__file__).parents[2] / "docs" / "methods.md"
 
@@ -17,7 +17,7 @@ def test_the_table_in_the_docs_is_up_to_date() -> None:
 
 def test_every_method_says_where_it_comes_from_and_what_it_promises() -> None:
     for name in names():
-        method = named(name)
+        method = resolve_method(name)
         about = method.about
         assert all((about.paper, about.cost, about.complete, about.implementation, about.licence)), name
         assert f"| `{name}` | `{method!r}` |" in table()

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 import samp
-from laws import CLOSE, Counted, assert_same, images, net
-from samp.engine.batching import MOST_ROWS, Batches, out_of_memory
-from samp.engine.credit import NAMED
-from samp.engine.driver import Plan, Run, follow
-from samp.engine.paths import Salient, Straight
-from samp.engine.problem import pose
+from laws import CLOSE, CountingModel, assert_same, images, net
+from samp.engine.batching import MOST_ROWS, Batches, is_out_of_memory
+from samp.engine.credit import CREDITS
+from samp.engine.driver import RunOptions, WalkPlan, run_walks
+from samp.engine.paths import SalientPath, StraightPath
+from samp.engine.problem import make_problem
 from samp.engine.step_rules import MaxL1
 
 CPU = torch.device("cpu")
@@ -82,7 +82,7 @@ def test_other_errors_of_the_model_pass_as_they_are() -> None:
         samp.explain(model, images(0, 3, 12), target=0)
     assert caught.value is broken
     assert model.failures == 1
-    assert not out_of_memory(broken)
+    assert not is_out_of_memory(broken)
 
 
 @given(count=st.integers(0, 40), most=st.integers(1, 50), size=st.integers(1, 64))
@@ -95,7 +95,7 @@ def test_slices_cover_all_rows_once_in_order(count: int, most: int, size: int) -
             raise MemoryError
         return range(first, last)
 
-    done = list(batches.over(count, work))
+    done = list(batches.map_slices(count, work))
     assert [row for rows in done for row in rows] == list(range(count))
 
 
@@ -104,7 +104,7 @@ def test_auto_gives_small_inputs_many_rows_and_large_ones_few() -> None:
     assert Batches("auto", 3 * 224 * 224, CPU).size == 2
     assert Batches("auto", 10**9, CPU).size == 1
     assert Batches("auto", 3 * 224 * 224, torch.device("cuda")).size > 100
-    model = Counted(net(0))
+    model = CountingModel(net(0))
     samp.explain(model, images(0, 5, 12), target=0)
     assert model.largest == 10  # both directions of all samples in one batch
 
@@ -135,7 +135,7 @@ class Watched:
         return self.path.most_steps(route)
 
 
-@pytest.mark.parametrize("path", [Salient(1), Straight(40)])
+@pytest.mark.parametrize("path", [SalientPath(1), StraightPath(40)])
 def test_memory_does_not_grow_with_the_number_of_steps(path: Any) -> None:
     inner, x, inputs, alive = net(0), images(0, 3, 12), [], []
     x[0, 1:] = 0  # rows leave
@@ -148,9 +148,11 @@ def test_memory_does_not_grow_with_the_number_of_steps(path: Any) -> None:
 
     steps, seen = [], []
     for eta in (0.2, 0.01):
-        watched, problem = Watched(path), pose(model, x, 0)
-        plan = Plan(watched, MaxL1(eta), 0.5, NAMED["trapezoid"], {"to_image": torch.zeros_like(problem.x)}, "watched")
-        steps.append(int(follow(problem, plan, Run()).steps["to_image"].max()))
+        watched, problem = Watched(path), make_problem(model, x, 0)
+        plan = WalkPlan(
+            watched, MaxL1(eta), 0.5, CREDITS["trapezoid"], {"to_image": torch.zeros_like(problem.x)}, "watched"
+        )
+        steps.append(int(run_walks(problem, plan, RunOptions()).steps["to_image"].max()))
         seen.append((watched.most_alive, max(alive)))
     assert steps[1] > 2.5 * steps[0]
     assert seen[0] == seen[1]

@@ -31,8 +31,8 @@ from laws import (
     travel,
     vectors,
 )
-from samp.engine.credit import NAMED, Shared, left, named
-from samp.engine.paths import Straight
+from samp.engine.credit import CREDITS, Shared, left, resolve_credit
+from samp.engine.paths import StraightPath
 
 everywhere: Any = {"path": paths, "rule": rules, "momentum": momenta, "directions": directions}
 
@@ -74,7 +74,7 @@ def test_exact_credits_are_not_additive(credit: str) -> None:
 
     def values(f: Any) -> list[float]:
         end = torch.full((1, 2), 2.0, dtype=torch.float64)
-        return travel(f, end, Straight(1), credit=credit, baseline=1.0, directions=["to_image"]).values[0].tolist()
+        return travel(f, end, StraightPath(1), credit=credit, baseline=1.0, directions=["to_image"]).values[0].tolist()
 
     cube, line = values(lambda x: x[:, 0] ** 3), values(lambda x: x[:, 1])
     both = values(lambda x: x[:, 0] ** 3 + x[:, 1])
@@ -88,7 +88,7 @@ def test_exact_credits_are_not_additive(credit: str) -> None:
 def test_what_is_left_is_shared_by_the_size_of_the_credit_whatever_its_sign() -> None:
     """x₁³ − x₂ from 1 to 2 in one step: base (3, −1), of a change of 6; the residual of 4 is shared as 3 : 1."""
     x, how = torch.full((1, 2), 2.0, dtype=torch.float64), {"baseline": 1.0, "directions": ["to_image"]}
-    result = travel(lambda x: x[:, 0] ** 3 - x[:, 1], x, Straight(1), credit="shared", **how)
+    result = travel(lambda x: x[:, 0] ** 3 - x[:, 1], x, StraightPath(1), credit="shared", **how)
     assert result.values.tolist() == [[6, 0]]
 
 
@@ -104,7 +104,7 @@ def test_exact_credit_sums_to_the_score_change(credit: str, seed: int, kind: Any
 
 @pytest.mark.parametrize("credit", PLAIN)
 def test_other_credits_miss_the_score_change_and_say_by_how_much(credit: str) -> None:
-    result = travel(net(3), images(3, 4, 12), Straight(3), credit=credit)
+    result = travel(net(3), images(3, 4, 12), StraightPath(3), credit=credit)
     change = torch.stack(list(result.score_change.values())).sum(0)
     torch.testing.assert_close(result.residual, change - result.values.sum(1), **CLOSE)
     assert (result.residual.abs() > 1e-6).all()
@@ -118,7 +118,7 @@ def test_a_change_without_gradient_is_shared_by_distance_and_counted(credit: str
         return (x.sum(1) > 3).to(x) + 0 * x.sum(1)
 
     x = torch.tensor([[1.0, 3.0], [0.5, 0.25]], dtype=torch.float64)
-    result = travel(switch, x, Straight(2), credit=credit, directions=["to_image"])
+    result = travel(switch, x, StraightPath(2), credit=credit, directions=["to_image"])
     torch.testing.assert_close(result.values, torch.tensor([[0.25, 0.75], [0.0, 0.0]], dtype=torch.float64))
     assert result.blind["to_image"].tolist() == [1, 0]
     assert result.residual.abs().max() <= 1e-15
@@ -128,7 +128,7 @@ def test_a_change_without_gradient_is_shared_by_distance_and_counted(credit: str
 def test_a_segment_is_not_blind_where_any_element_has_credit(credit: str) -> None:
     """The second element has no gradient, the first always has one: nothing is shared by distance."""
     x = torch.tensor([[1.0, 3.0], [2.0, 0.0]], dtype=torch.float64)
-    result = travel(lambda x: (x[:, 0] + 1) ** 2, x, Straight(3), credit=credit)
+    result = travel(lambda x: (x[:, 0] + 1) ** 2, x, StraightPath(3), credit=credit)
     assert [count.tolist() for count in result.blind.values()] == [[0, 0]] * len(result.blind)
     assert (result.values[:, 1] == 0).all()
 
@@ -137,7 +137,7 @@ def test_a_segment_is_not_blind_where_any_element_has_credit(credit: str) -> Non
 def test_every_blind_segment_is_counted(credit: str) -> None:
     """A staircase: three steps up on the way to (4, 2), two to (1, 3), one to (1, 1)."""
     x = torch.tensor([[4.0, 2.0], [1.0, 3.0], [1.0, 1.0]], dtype=torch.float64)
-    result = travel(lambda x: (x.sum(1) / 2 - 0.1).ceil() + 0 * x.sum(1), x + 0.01, Straight(7), credit=credit)
+    result = travel(lambda x: (x.sum(1) / 2 - 0.1).ceil() + 0 * x.sum(1), x + 0.01, StraightPath(7), credit=credit)
     rises = {d: (scores.diff(dim=1) != 0).sum(1) for d, scores in result.scores.items()}
     assert rises["to_image"].tolist() == [3, 2, 1]
     for direction, count in rises.items():
@@ -145,7 +145,7 @@ def test_every_blind_segment_is_counted(credit: str) -> None:
 
 
 def test_plain_credits_count_nothing_as_blind() -> None:
-    result = travel(lambda x: (x.sum(1) > 0.5).to(x) + 0 * x.sum(1), images(0, 2, 3), Straight(2), credit="left")
+    result = travel(lambda x: (x.sum(1) > 0.5).to(x) + 0 * x.sum(1), images(0, 2, 3), StraightPath(2), credit="left")
     assert all(not blind.any() for blind in result.blind.values())
 
 
@@ -157,7 +157,7 @@ def slope(residuals: list[float], lengths: list[float]) -> float:
 def test_residual_shrinks_at_the_promised_order_on_the_straight_path(credit: str, order: int) -> None:
     model, x, parts = net(5, activation=nn.Softplus), images(5, 6, 12), [16, 32, 64, 128]
     missed = [
-        travel(model, x, Straight(k), credit=credit, directions=["to_image"]).residual.abs().mean().item()
+        travel(model, x, StraightPath(k), credit=credit, directions=["to_image"]).residual.abs().mean().item()
         for k in parts
     ]
     # 0.1: the fit sees the next order too, a 16th of the first at most
@@ -213,7 +213,7 @@ def test_counting_model_credits_equally_blue_pixels_equally(method: Any, credit:
 
 
 def test_a_credit_may_be_a_function_or_an_exact_version_of_one() -> None:
-    assert named(left) is left
+    assert resolve_credit(left) is left
     x = images(1, 2, 12)
     shared_left = samp.explain(net(1), x, target=0, method=samp.IG(steps=3, credit=Shared(left)))
     assert shared_left.residual.abs().max() < 1e-12
@@ -226,7 +226,7 @@ def test_the_papers_credit_is_by_the_momentum_gradient_on_a_straight_line_too() 
     x, how = torch.ones(1, 1, dtype=torch.float64), {"momentum": 0.5, "directions": ["to_image"]}
 
     def earned(credit: str) -> float:
-        return travel(lambda x: x.square().sum(1) / 2, x, Straight(2), credit=credit, **how).values.item()
+        return travel(lambda x: x.square().sum(1) / 2, x, StraightPath(2), credit=credit, **how).values.item()
 
     assert {credit: earned(credit) for credit in ("momentum", "left", "right")} == {
         "momentum": 0.125,
@@ -239,7 +239,7 @@ def test_a_segment_in_which_any_element_earns_is_not_blind() -> None:
     """The second feature has no gradient, and moves with the first, which earns all of the change."""
     x = torch.tensor([[2.0, 3.0]], dtype=torch.float64)
     how: Any = {"baseline": 1.0, "directions": ["to_image"]}
-    result = travel(lambda x: x[:, 0] ** 3 + 0 * x[:, 1], x, Straight(4), credit="shared", **how)
+    result = travel(lambda x: x[:, 0] ** 3 + 0 * x[:, 1], x, StraightPath(4), credit="shared", **how)
     assert result.values.tolist() == [[pytest.approx(7), 0]]
     assert result.blind["to_image"].tolist() == [0]
 
@@ -249,9 +249,9 @@ def test_exact_credits_share_what_their_base_leaves(name: str, base: str) -> Non
     """Every group moves in every step, so that the shares depend on the base; η keeps them apart from all others."""
     results = {
         other: samp.explain(net(1), images(1, 2, 12), target=0, method=samp.SAMPPlusPlus(12, credit=other))
-        for other in (name, *(Shared(NAMED[plain]) for plain in PLAIN))
+        for other in (name, *(Shared(CREDITS[plain]) for plain in PLAIN))
     }
-    same = [plain for plain in PLAIN if not differs(results[name], results[Shared(NAMED[plain])])]
+    same = [plain for plain in PLAIN if not differs(results[name], results[Shared(CREDITS[plain])])]
     assert same == [base]
 
 
@@ -260,4 +260,4 @@ def test_unknown_credits_are_refused_with_the_closest_first() -> None:
         samp.SAMP(credit="trapezium")
     with pytest.raises(TypeError, match=r"a credit is a name or a function of two Steps, not 3\."):
         samp.IG(credit=3)
-    assert set(NAMED) == {*PLAIN, *EXACT, "idgi"}  # whose laws are in test_idgi.py
+    assert set(CREDITS) == {*PLAIN, *EXACT, "idgi"}  # whose laws are in test_idgi.py

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import samp
-from laws import CLOSE, Counted, assert_same, assert_same_sample, images, methods, net, seeds
+from laws import CLOSE, CountingModel, assert_same, assert_same_sample, images, methods, net, seeds
 
 
 @given(seed=seeds, method=methods(), shape=st.sampled_from([(12,), (1, 3, 4), (3, 2, 2)]), blank=st.booleans())
@@ -32,7 +32,7 @@ def test_result_does_not_depend_on_batch_size_or_on_the_order_of_samples(seed: i
     model, x = net(seed), images(seed, 4, 3, 2, 2)
     x[2, :, 0] = 0
     expected = samp.explain(model, x, method=method)
-    counted = Counted(model)
+    counted = CountingModel(model)
     assert_same(samp.explain(counted, x, method=method, batch_size=size), expected, **CLOSE)
     assert counted.largest <= size
     backwards = samp.explain(model, x.flip(0), method=method)

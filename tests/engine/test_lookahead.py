@@ -13,7 +13,7 @@ import samp
 from laws import CLOSE, assert_same, images, net
 from samp.engine.driver import NonFiniteError
 from samp.engine.problem import Problem
-from samp.fast.compiled import Fused
+from samp.fast.compiled import CompiledFunction
 from samp.methods.blur_ig import BlurIG
 
 STRAIGHT = samp.IG(steps=7)
@@ -121,18 +121,18 @@ def test_fused_steps_are_the_steps_themselves(method: Any, groups: Any, monkeypa
 
     monkeypatch.setattr(Problem, "fuse", property(lambda self: fuse))
     assert_same(samp.explain(model, x, method=method, groups=groups), expected)
-    assert called >= {"_stand", "_advance", "_enter"}
+    assert called >= {"_step_state", "_advance", "_add_credit"}
 
 
 def test_what_cannot_be_fused_is_done_as_it_is() -> None:
     def refuse(*_: Any) -> Any:
         raise RuntimeError("no compiler")
 
-    fused = Fused(lambda x: x + 1, lambda function: refuse)
+    fused = CompiledFunction(lambda x: x + 1, lambda function: refuse)
     assert [fused(1), fused(2)] == [2, 3]
     assert fused.call is fused.function
 
 
 def test_an_error_of_the_function_itself_is_its_own() -> None:
     with pytest.raises(ZeroDivisionError):
-        Fused(lambda x: 1 // x, lambda function: function)(0)
+        CompiledFunction(lambda x: 1 // x, lambda function: function)(0)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import samp
 from laws import CLOSE, images, linear, net, seeds, tapes, travel
-from samp.engine.paths import Salient, Straight, any_largest, largest
+from samp.engine.paths import SalientPath, StraightPath, select_largest, select_largest_unordered
 from samp.engine.step_rules import MaxL1
 from samp.engine.walk import Route, Step
 from samp.groups import Channels
@@ -30,8 +30,8 @@ def test_largest_takes_the_largest_candidates_and_ties_by_index(rows: list[Any],
         among = [j for j in range(6) if candidates[row][j]]
         return sorted(sorted(among, key=lambda j: (-gains[row][j], j))[:size])
 
-    one_size = largest(torch.tensor(gains), size, torch.tensor(candidates))
-    own_size = largest(torch.tensor(gains), torch.tensor(sizes)[:, None], torch.tensor(candidates))
+    one_size = select_largest(torch.tensor(gains), size, torch.tensor(candidates))
+    own_size = select_largest(torch.tensor(gains), torch.tensor(sizes)[:, None], torch.tensor(candidates))
     for row in range(len(rows)):
         assert one_size[row].nonzero().squeeze(1).tolist() == expected(row, size)
         assert own_size[row].nonzero().squeeze(1).tolist() == expected(row, sizes[row])
@@ -47,7 +47,7 @@ def test_any_largest_differs_from_largest_by_ties_alone(seed: int, size: int, ea
         (torch.rand(3, 10, generator=random), True),
         (torch.randint(3, (3, 10), generator=random).float(), False),
     ):
-        exact, loose = (f(gain, sizes, candidates, min(size, 10)) for f in (largest, any_largest))
+        exact, loose = (f(gain, sizes, candidates, min(size, 10)) for f in (select_largest, select_largest_unordered))
         assert not (loose & ~candidates).any()
         for row in range(3):
             assert sorted(gain[row, exact[row]].tolist()) == sorted(gain[row, loose[row]].tolist())
@@ -59,7 +59,7 @@ def test_a_walk_does_not_arrive_before_the_host_looks(count: int, size: int, gro
     """`least_steps` against the walk itself, and not far from it: looking earlier costs time."""
     x = torch.zeros(1, count)
     route = Route.between(x, torch.ones(1, count), torch.tensor([0]), torch.ones(1, 1), Channels(1, count, ""))
-    path, taken = Salient(size, growth=growth), 0
+    path, taken = SalientPath(size, growth=growth), 0
     while (x != 1).any():
         step = Step(taken, torch.tensor([0]), None, x, x[:, 0], x + 1, x + 1, x != 1, torch.tensor([True]))
         x, taken = path.propose(step, route), taken + 1
@@ -70,21 +70,21 @@ def test_salient_moves_whole_groups_by_their_summed_gain() -> None:
     """Channels of pixel 0 gain 5 and −4, those of pixel 1 gain 1 and 1: pixel 1 goes first, with both its channels."""
     weight = torch.tensor([5.0, 1.0, -4.0, 1.0], dtype=torch.float64)
     x = torch.ones(1, 2, 1, 2, dtype=torch.float64)
-    result = travel(linear(weight), x, Salient(1), directions=["to_image"])
+    result = travel(linear(weight), x, SalientPath(1), directions=["to_image"])
     assert result.order["to_image"].tolist() == [[2, 1]]
     assert result.tapes["to_image"][0].points[1].flatten().tolist() == [0, 1, 0, 1]
 
 
 def test_a_pixel_moves_while_any_of_its_channels_differs() -> None:
     x = torch.tensor([[0.0, 1.0, 2.0, 0.0, 0.0, 3.0]], dtype=torch.float64).view(1, 2, 1, 3)
-    result = travel(linear(torch.ones(6, dtype=torch.float64)), x, Salient(1), directions=["to_image"])
+    result = travel(linear(torch.ones(6, dtype=torch.float64)), x, SalientPath(1), directions=["to_image"])
     assert result.order["to_image"].tolist() == [[-1, 2, 1]]
 
 
 @given(seed=seeds, steps=st.integers(1, 40))
 def test_straight_stops_at_equal_parts(seed: int, steps: int) -> None:
     x = images(seed, 2, 12)
-    result = travel(net(seed), x, Straight(steps))
+    result = travel(net(seed), x, StraightPath(steps))
     parts = torch.arange(steps + 1, dtype=torch.float64)[:, None] / steps
     for direction, i, tape in tapes(result):
         expected = parts * x[i] if direction == "to_image" else (1 - parts) * x[i]
@@ -106,7 +106,7 @@ def test_ig_equals_the_riemann_sum_written_out(credit: str) -> None:
 def test_straight_under_a_rule_uses_grid_points_and_the_rules_own() -> None:
     """Thirds under η = 1/4: each third takes a quarter and then the rest of it."""
     x = torch.full((1, 4), 12.0, dtype=torch.float64)
-    result = travel(net(0, features=4), x, Straight(3), rule=MaxL1(0.25), directions=["to_image"])
+    result = travel(net(0, features=4), x, StraightPath(3), rule=MaxL1(0.25), directions=["to_image"])
     assert result.tapes["to_image"][0].points[:, 0].tolist() == pytest.approx([0, 3, 4, 7, 8, 11, 12])
 
 

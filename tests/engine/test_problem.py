@@ -12,7 +12,7 @@ import samp
 from laws import CLOSE, assert_same, differs, images, net
 from samp.engine.batching import Batches
 from samp.engine.inputs import check_device
-from samp.engine.problem import pose
+from samp.engine.problem import make_problem
 
 
 @pytest.mark.parametrize("shape", [(12,), (3, 4), (3, 2, 2), (1, 3, 2, 2), (2, 1, 3, 2, 1)])
@@ -163,10 +163,10 @@ def test_devices_must_agree() -> None:
 
 
 def test_a_problem_knows_no_score_before_its_target_is_settled() -> None:
-    problem = pose(net(0), images(0, 2, 12))
+    problem = make_problem(net(0), images(0, 2, 12))
     with pytest.raises(RuntimeError, match="the target is not known yet"):
         problem.value_and_gradient(problem.x, torch.arange(2))
-    settled = problem.settled(Batches(1, 12, torch.device("cpu")))
+    settled = problem.with_target(Batches(1, 12, torch.device("cpu")))
     value, gradient = settled.value_and_gradient(problem.x, torch.arange(2))
     torch.testing.assert_close(value, net(0)(images(0, 2, 12)).amax(1).detach())
     assert gradient.shape == (2, 12)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import samp
 from laws import images, methods, net, seeds, tapes
-from samp.engine.record import Recorder
+from samp.engine.record import TapeRecorder
 
 
 @given(seed=seeds, method=methods())
@@ -61,10 +61,10 @@ class Standing:
 
 @given(most=st.integers(1, 12), steps=st.integers(0, 100))
 def test_a_tape_keeps_its_bound_its_ends_and_even_spaces(most: int, steps: int) -> None:
-    recorder = Recorder(1, most)
+    recorder = TapeRecorder(1, most)
     for number in range(steps + 1):
-        recorder.see(Standing(number, ends=number == steps))  # type: ignore[arg-type]  # all that it reads
-        assert len(recorder.kept[0]) <= max(most, 3)
+        recorder.record(Standing(number, ends=number == steps))  # type: ignore[arg-type]  # all that it reads
+        assert len(recorder.points[0]) <= max(most, 3)
     (tape,) = recorder.tapes()
     kept = tape.steps.tolist()
     assert (kept[0], kept[-1]) == (0, steps)

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 import samp
 from laws import (
     CLOSE,
-    Counted,
-    Ordered,
+    CountingModel,
+    IndexOrderPath,
     algorithm_1,
     by_hand,
     images,
@@ -30,7 +30,7 @@ from laws import (
     travel,
 )
 from samp.baselines import Blurred
-from samp.engine.paths import Salient, Straight
+from samp.engine.paths import SalientPath, StraightPath
 from samp.engine.step_rules import MaxL1, Unlimited
 
 RISING = {"to_image": True, "to_baseline": False}
@@ -118,7 +118,7 @@ def test_deletion_lowers_the_score_first_and_its_credit_has_the_images_sign() ->
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 @pytest.mark.parametrize("rule", [Unlimited(), MaxL1(0.013), MaxL1(0.3)])
-@pytest.mark.parametrize("path", [Salient(1), Salient(7), Straight(1), Straight(37), Ordered()])
+@pytest.mark.parametrize("path", [SalientPath(1), SalientPath(7), StraightPath(1), StraightPath(37), IndexOrderPath()])
 def test_every_path_with_every_rule_arrives_in_every_dtype(path: Any, rule: Any, dtype: torch.dtype) -> None:
     model = net(2, features=27).to(dtype)
     x, blank = images(2, 3, 3, 3, 3).to(dtype), images(3, 3, 3, 3, 3).to(dtype) * 40 - 20
@@ -138,7 +138,7 @@ def test_every_path_with_every_rule_arrives_in_every_dtype(path: Any, rule: Any,
 @given(seed=seeds, size=st.integers(1, 5), eta=st.floats(0.01, 1.5), scale=st.sampled_from([1e-6, 1.0, 1e6]))
 def test_steps_keep_their_bound_and_no_step_is_longer_than_eta(seed: int, size: int, eta: float, scale: float) -> None:
     x = (images(seed, 2, 12) * scale).float()
-    result = travel(net(seed).float(), x, Salient(size), rule=MaxL1(eta), momentum=0.5)
+    result = travel(net(seed).float(), x, SalientPath(size), rule=MaxL1(eta), momentum=0.5)
     for direction, i, tape in tapes(result):
         assert int(result.steps[direction][i]) <= math.ceil(12 / size) + math.ceil(1 / eta)
         lengths = tape.points.diff(dim=0).abs().sum(1)
@@ -149,7 +149,7 @@ def test_steps_keep_their_bound_and_no_step_is_longer_than_eta(seed: int, size: 
 @given(seed=seeds, steps=st.integers(1, 30), eta=st.floats(0.02, 1.5))
 def test_straight_path_under_a_rule_keeps_its_bound_and_stays_on_the_line(seed: int, steps: int, eta: float) -> None:
     x = images(seed, 1, 12)
-    result = travel(net(seed), x, Straight(steps), rule=MaxL1(eta))
+    result = travel(net(seed), x, StraightPath(steps), rule=MaxL1(eta))
     for direction, i, tape in tapes(result):
         assert int(result.steps[direction][i]) <= steps + math.ceil(1 / eta)
         fraction = tape.points / x[i]
@@ -163,7 +163,7 @@ SHORT_LONG_STRAIGHT = [samp.SAMP(2, eta=0.3), samp.SAMP(1, eta=0.02), samp.IG(40
 @pytest.mark.parametrize("method", SHORT_LONG_STRAIGHT)
 @pytest.mark.parametrize("blank", [True, False])
 def test_gradients_spent_are_those_the_model_was_asked_for(method: Any, blank: bool) -> None:
-    model = Counted(net(4))
+    model = CountingModel(net(4))
     x = images(4, 5, 12)
     x[1, :7], x[2, :3] = 0, 0  # walks of different lengths, and one of none at all
     x[0] = 0 if blank else x[0]
@@ -232,15 +232,15 @@ def test_a_rule_and_a_path_of_the_users_find_all_there_is() -> None:
             assert not torch.equal(route.start, route.end)
             return super().limit(x, proposal, route)
 
-    class Curious(Salient):
+    class Curious(SalientPath):
         def propose(self, step: Any, route: Any) -> Tensor:
             assert step.number == 0 or not torch.equal(step.gradient, step.guide)
             return super().propose(step, route)
 
     x, how = images(0, 2, 12), {"momentum": 0.5, "credit": "momentum"}
-    for path, rule in ((Salient(3), Halfway(0.3)), (Curious(3), MaxL1(0.3))):
+    for path, rule in ((SalientPath(3), Halfway(0.3)), (Curious(3), MaxL1(0.3))):
         result = travel(net(0), x, path, rule=rule, **how)
-        assert torch.equal(result.values, travel(net(0), x, Salient(3), rule=MaxL1(0.3), **how).values)
+        assert torch.equal(result.values, travel(net(0), x, SalientPath(3), rule=MaxL1(0.3), **how).values)
 
 
 def test_a_path_that_never_arrives_is_an_error_and_not_an_endless_walk() -> None:

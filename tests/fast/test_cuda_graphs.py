@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from samp.fast.cuda_graphs import MOST_LARGE, MOST_ROWS, OFTEN, SIZES, Captured, Sizes, as_is
-from samp.fast.inputs import Feed, at_index
+from samp.fast.cuda_graphs import MOST_LARGE, MOST_ROWS, OFTEN, SIZES, CapturedCall, Sizes, no_capture
+from samp.fast.inputs import Feed, value_and_gradients_at
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 5, 64])
@@ -20,7 +20,7 @@ def test_padding_to_a_size_changes_nothing(rows: int) -> None:
 
     size = Sizes().size_for(rows)
     assert size in SIZES
-    call = Captured(work, Feed.of((torch.rand(1, 4),)), size, torch.rand(1, 4), torch.tensor([[0]]), as_is)
+    call = CapturedCall(work, Feed.of((torch.rand(1, 4),)), size, torch.rand(1, 4), torch.tensor([[0]]), no_capture)
     for seed in range(2):  # the second time, what the first left in the padding must not matter
         x, index = torch.rand(rows, 4), torch.randint(4, (rows, 1))
         value, gradient = call(x, index)
@@ -45,7 +45,9 @@ def test_many_rows_have_a_graph_of_their_own_once_they_keep_coming_back() -> Non
 
 def test_what_a_captured_call_gave_is_not_overwritten_by_the_next() -> None:
     feed, place = Feed.of((torch.zeros(1, 2),)), torch.tensor([[0]])
-    call = Captured(lambda inputs, i: (inputs[0][:, 0], tuple(inputs)), feed, 2, torch.zeros(1, 2), place, as_is)
+    call = CapturedCall(
+        lambda inputs, i: (inputs[0][:, 0], tuple(inputs)), feed, 2, torch.zeros(1, 2), place, no_capture
+    )
     first = call(torch.ones(1, 2), place)
     call(torch.zeros(1, 2), place)
     assert [t.tolist() for t in first] == [[1.0], [[1.0, 1.0]]]
@@ -60,7 +62,7 @@ def test_inputs_of_several_shapes_and_dtypes_come_back_in_the_order_of_points() 
         assert image.is_contiguous(memory_format=torch.channels_last)
         return torch.stack([image.sum((1, 2, 3)), (image**2).sum((1, 2, 3)) + half.float().sum(1)], 1)
 
-    value, gradient = Captured(partial(at_index, net), feed, 4, x, place, as_is)(x, place)
+    value, gradient = CapturedCall(partial(value_and_gradients_at, net), feed, 4, x, place, no_capture)(x, place)
     image, half, unused = x.split([60, 6, 2], 1)
     torch.testing.assert_close(value, (image**2).sum(1) + half.half().float().sum(1))
     torch.testing.assert_close(gradient, torch.cat([2 * image, torch.ones_like(half), torch.zeros_like(unused)], 1))

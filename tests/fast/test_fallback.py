@@ -13,7 +13,7 @@ import samp
 from fast_nets import EVEN, Equip, agree, equip, images, net, whole
 from laws import assert_same
 from samp.fast import prepared
-from samp.fast.cuda_graphs import as_is
+from samp.fast.cuda_graphs import no_capture
 
 __all__ = ["equip", "whole"]  # fixtures
 
@@ -73,7 +73,7 @@ def test_what_fails_falls_back_to_the_next_way_for_good(equip: Equip) -> None:
 
 
 def test_a_net_that_cannot_be_compiled_is_captured_all_the_same(equip: Equip) -> None:
-    equip(lambda model: refusing, as_is)
+    equip(lambda model: refusing, no_capture)
     model, x = net(), images()
     for _ in range(2):
         quick = samp.explain(model, x, method=EVEN, speed="fast")
@@ -93,7 +93,7 @@ def test_memory_of_captured_calls_is_given_back_before_the_batch_shrinks(equip: 
             out: Tensor = super().forward(x)
             return out
 
-    equip(None, as_is)
+    equip(None, no_capture)
     model = Cramped(*net()).eval()
     ask = partial(samp.explain, model, target=0, method=EVEN)
     ask(images(1), speed="fast")
@@ -110,7 +110,7 @@ def test_a_net_that_changes_its_input_in_place_is_called_without_graphs(equip: E
             out: Tensor = super().forward(x.sub_(0.5).mul_(2.0))
             return out
 
-    equip(None, as_is)
+    equip(None, no_capture)
     model, x = Scaled(*net()).eval(), images()
     before = x.clone()
     quick = samp.explain(model, x, method=EVEN, speed="fast")
@@ -128,7 +128,7 @@ def test_a_way_whose_gradients_are_others_is_not_trusted(equip: Equip) -> None:
 
 
 def test_a_wrong_target_is_told_as_ever_and_spoils_nothing(equip: Equip) -> None:
-    equip(None, as_is)
+    equip(None, no_capture)
     model, x = net(), images()
     for _ in range(2):
         with pytest.raises(ValueError, match="target 9 is out of range"):

@@ -16,10 +16,10 @@ from torch import Tensor, nn
 import samp
 from fast_nets import EVEN, Equip, agree, eagerly, equip, images, net, whole
 from samp.fast import fast, prepared
-from samp.fast.cuda_graphs import as_is
+from samp.fast.cuda_graphs import no_capture
 from samp.images import read
 from samp.models import mobilenet_v2, squeezenet1_1
-from samp_lab.bench.map_agreement import agreement
+from samp_lab.bench.map_agreement import measure_agreement
 
 __all__ = ["equip", "whole"]  # fixtures
 
@@ -28,9 +28,9 @@ __all__ = ["equip", "whole"]  # fixtures
     ("compile", "capture", "label"),
     [
         (None, None, "fast: channels last"),
-        (None, as_is, "fast: channels last, CUDA graphs of 6 rows"),
+        (None, no_capture, "fast: channels last, CUDA graphs of 6 rows"),
         (eagerly, None, "fast: channels last, compiled"),
-        (eagerly, as_is, "fast: channels last, compiled, CUDA graphs of 6 rows"),
+        (eagerly, no_capture, "fast: channels last, compiled, CUDA graphs of 6 rows"),
     ],
 )
 def test_every_fast_way_gives_the_exact_answer_and_is_named(
@@ -47,7 +47,7 @@ def test_every_fast_way_gives_the_exact_answer_and_is_named(
 
 
 def test_scores_at_places_in_larger_outputs_are_captured(equip: Equip) -> None:
-    equip(None, as_is)
+    equip(None, no_capture)
     torch.manual_seed(0)
     model, x = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Softplus(), nn.Conv2d(4, 6, 3)).eval(), images()
     target = [(5, 0, 2), (1, 3, 4), (0, 5, 1)]
@@ -58,13 +58,13 @@ def test_scores_at_places_in_larger_outputs_are_captured(equip: Equip) -> None:
 
 @pytest.mark.parametrize("target", [2, [0, 4, 1], lambda output: output[:, 1] - output[:, 2]])
 def test_targets_of_any_kind_are_explained_fast(equip: Equip, target: Any) -> None:
-    equip(None, as_is)
+    equip(None, no_capture)
     model, x = net(), images()
     agree(samp.explain(model, x, target=target, speed="fast"), samp.explain(model, x, target=target))
 
 
 def test_every_batch_of_a_captured_call_has_its_own_targets(equip: Equip) -> None:
-    equip(None, as_is)
+    equip(None, no_capture)
     model, x, target = net(), images(4), [0, 1, 2, 3]
     quick = samp.explain(model, x, method=EVEN, target=target, batch_size=2, speed="fast")
     agree(quick, samp.explain(model, x, method=EVEN, target=target, batch_size=2))
@@ -72,7 +72,7 @@ def test_every_batch_of_a_captured_call_has_its_own_targets(equip: Equip) -> Non
 
 
 def test_one_captured_call_serves_other_targets_and_other_inputs(equip: Equip) -> None:
-    equip(None, as_is)
+    equip(None, no_capture)
     model = net()
     for target, seed in ((0, 1), (3, 1), (3, 2)):
         x = images(3, seed)
@@ -100,7 +100,7 @@ def test_several_inputs_and_further_arguments_are_fed_in_their_shapes() -> None:
 
 
 def test_a_batch_of_many_rows_is_captured_as_it_is_and_gives_the_same_maps(equip: Equip) -> None:
-    equip(capture=as_is)
+    equip(capture=no_capture)
     model, x = net(), images(40)
     exact = samp.explain(model, x, target=1, method=samp.SAMP(pixels_per_step=9), batch_size=80)
     quick = samp.explain(model, x, target=1, method=samp.SAMP(pixels_per_step=9), batch_size=80, speed="fast")
@@ -123,7 +123,7 @@ def test_one_compiled_net_serves_any_number_of_rows(equip: Equip) -> None:
 
 
 def test_the_users_net_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fast, "half_pays", lambda device: True)
+    monkeypatch.setattr(fast, "is_half_faster", lambda device: True)
     model = net()
     before = {name: (t, t.clone(), t.dtype, t.stride(), t._version) for name, t in model.state_dict().items()}
     result = samp.explain(model, images(), speed="fast")
@@ -139,7 +139,7 @@ def test_the_users_net_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_fast_never_works_with_old_numbers(equip: Equip) -> None:
     """Also where they change behind the version counter's back, or in a buffer."""
-    equip(None, as_is)
+    equip(None, no_capture)
     model, x = net(), images()
     samp.explain(model, x, target=0, speed="fast")
     for change in (
@@ -153,7 +153,7 @@ def test_fast_never_works_with_old_numbers(equip: Equip) -> None:
 
 
 def test_nothing_kept_outlives_the_model(equip: Equip) -> None:
-    equip(eagerly, as_is)
+    equip(eagerly, no_capture)
     model, x = net(), images()
     samp.explain(model, x, speed="fast")
     gone = weakref.ref(model), weakref.ref(x)
@@ -165,7 +165,7 @@ def test_nothing_kept_outlives_the_model(equip: Equip) -> None:
 
 
 def test_float64_inputs_are_not_lowered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fast, "half_pays", lambda device: True)
+    monkeypatch.setattr(fast, "is_half_faster", lambda device: True)
     model, x = net().double(), images().double()
     quick = samp.explain(model, x, speed="fast")
     torch.testing.assert_close(quick.values, samp.explain(model, x).values, rtol=1e-9, atol=1e-11)
@@ -184,7 +184,7 @@ def test_an_unknown_speed_is_told() -> None:
 
 def test_scores_keep_their_digits_in_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last layer stays in float32: a score near 100 would else be rounded to halves."""
-    monkeypatch.setattr(fast, "half_pays", lambda device: True)
+    monkeypatch.setattr(fast, "is_half_faster", lambda device: True)
     model = net()
     with torch.no_grad():
         model[-1].bias.fill_(100.0)
@@ -204,7 +204,7 @@ def test_fast_maps_of_real_nets_agree_with_exact_ones(
     SqueezeNet, as 0.66 here), with the same cells. Coupled credit follows the order of the walk, which is a
     matter of chance among pixels that matter little: noise of 1/1000 brings its cells to 0.75 and 0.83, as here.
     """
-    monkeypatch.setattr(fast, "half_pays", lambda device: True)
+    monkeypatch.setattr(fast, "is_half_faster", lambda device: True)
     name = make.__name__
     classifier = make(data / "models" / f"{name}_fp16.safetensors")
     photo = classifier.prepare(read(next(iter(sorted((data / "photos").glob("n0*"))))))
@@ -212,7 +212,7 @@ def test_fast_maps_of_real_nets_agree_with_exact_ones(
     exact = samp.explain(classifier.net, x, method=method)
     quick = samp.explain(classifier.net, x, method=method, speed="fast")
     assert quick.details["target"] == exact.details["target"]
-    found = agreement(classifier.net, x, exact.details["target"], exact.map, quick.map)
+    found = measure_agreement(classifier.net, x, exact.details["target"], exact.map, quick.map)
     cells, pixels, overlap = bounds
     assert found.cells > cells
     assert found.pixels > pixels

@@ -65,12 +65,12 @@ def credits() -> Any:
 
 def method(name: str, **settings: Any) -> Any:
     """Return the method of this name with these settings, others as published."""
-    return replace(samp.methods.named(name), **settings)
+    return replace(samp.methods.resolve_method(name), **settings)
 
 
 def cheap(name: str) -> Any:
     """Return the method with few steps, masks and samples."""
-    known = samp.methods.named(name)
+    known = samp.methods.resolve_method(name)
     own = {field.name for field in fields(known)}
     return method(name, **{k: v for k, v in CHEAP.items() if k in own and (k != "steps" or known.steps)})
 
@@ -122,7 +122,7 @@ def _settings() -> dict[str, Case]:
             found[f"coupled {quality} on {on}"] = _walk(on, "coupled", quality=quality)
     for weight in (0.1, 3.0):
         found[f"coupled weight={weight}"] = _walk("conv", "coupled", weight=weight)
-    for name in sorted(credits().NAMED):
+    for name in sorted(credits().CREDITS):
         for chosen in ("samp++", "ig", "guidedig", "spectralig", "idgi"):
             found[f"{chosen} credit={name}"] = _walk("conv-one", chosen, credit=name)
         found[f"samp credit={name} on tabular"] = _walk("tabular", "samp", credit=name)
@@ -208,7 +208,7 @@ def _others() -> dict[str, Case]:
     found["methods table"] = Case(lambda: samp.methods.table())
     found["method names"] = Case(lambda: samp.methods.names())
     for name in ("Grad-CAM", "integrated_gradients", "SAMP++", "Guided Backprop"):
-        found[f"method called {name}"] = Case(lambda n=name: samp.methods.named(n))
+        found[f"method called {name}"] = Case(lambda n=name: samp.methods.resolve_method(n))
     return found
 
 

@@ -16,31 +16,31 @@ import pytest
 import torch
 from PIL import Image
 
-from browser import Visit, contrast, scrolls_sideways, started, visit
-from compared_photos import EVIL, EVIL_FILE, NAMES, asked_of, page_of, tiny
+from browser import Visit, contrast, launch_browser, scrolls_sideways, visit
+from compared_photos import EVIL, EVIL_FILE, NAMES, classify_test_photo, page_of, tiny
 from samp.cli import compare_curves, compare_page
 from samp.cli.comparing import compare_all
-from samp.compare import Compared, labelled
+from samp.compare import Compared, label_methods
 from samp.compare_columns import COLUMNS
-from samp.html.compare_facts import MEANINGS, missing, protocol_words, told
-from samp.models.prediction import Asked
+from samp.html.compare_facts import MEANINGS, comparison_record, missing_notes, protocol_words
+from samp.models.prediction import ClassifiedPhoto
 from samp.plots import sheet
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> Asked:
-    return asked_of(tmp_path_factory.mktemp("photo"))
+def asked(tmp_path_factory: pytest.TempPathFactory) -> ClassifiedPhoto:
+    return classify_test_photo(tmp_path_factory.mktemp("photo"))
 
 
 @pytest.fixture(scope="module")
-def compared(asked: Asked) -> Compared:
-    found, left_out = compare_all(asked, labelled(NAMES), None, seed=5)
+def compared(asked: ClassifiedPhoto) -> Compared:
+    found, left_out = compare_all(asked, label_methods(NAMES), None, seed=5)
     assert left_out == {}
     return found
 
 
 @pytest.fixture(scope="module")
-def text(asked: Asked, compared: Compared) -> str:
+def text(asked: ClassifiedPhoto, compared: Compared) -> str:
     return page_of(asked, compared)
 
 
@@ -52,7 +52,7 @@ def pictures(text: str, kind: str) -> list[Image.Image]:
 # ---- what the page holds
 
 
-def test_the_pictures_are_the_maps(text: str, asked: Asked, compared: Compared) -> None:
+def test_the_pictures_are_the_maps(text: str, asked: ClassifiedPhoto, compared: Compared) -> None:
     grey, over = pictures(text, "grey"), pictures(text, "over")
     assert len(grey) == len(over) == len(NAMES)
     for picture, glowing, row in zip(grey, over, compared.rows, strict=True):
@@ -88,11 +88,11 @@ def test_the_table_holds_the_numbers_and_marks_the_best(text: str, compared: Com
         for column, (value, words) in zip(COLUMNS, cells, strict=True):
             expected = row.numbers(0)[column.key]
             assert (float(value) if value else None) == expected
-            assert html.escape(column.words(expected)) in words
+            assert html.escape(column.format_value(expected)) in words
             assert ("<strong>" in words) == (row.name in compared.best(column, 0))
 
 
-def test_it_says_what_was_asked_and_how_to_repeat_it(text: str, asked: Asked, compared: Compared) -> None:
+def test_it_says_what_was_asked_and_how_to_repeat_it(text: str, asked: ClassifiedPhoto, compared: Compared) -> None:
     said = html.unescape(text)
     for row in compared.rows:
         assert row.attribution.method in said
@@ -115,10 +115,10 @@ def test_labels_and_names_are_escaped(text: str) -> None:
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
-    asked = asked_of(tmp_path, tiny(sign=-1.0))
-    compared, _ = compare_all(asked, labelled(["ig", "random"]), None, 0)
-    found = told(asked, compared, {"lrp": "no rule for <Sin>."}, "")
-    left_out, curves = missing(compared, found)
+    asked = classify_test_photo(tmp_path, tiny(sign=-1.0))
+    compared, _ = compare_all(asked, label_methods(["ig", "random"]), None, 0)
+    found = comparison_record(asked, compared, {"lrp": "no rule for <Sin>."}, "")
+    left_out, curves = missing_notes(compared, found)
     assert left_out == "lrp is left out: no rule for <Sin>."
     assert "divides by the photo's score, which is not above 0 (-" in curves
     text = compare_page.page(asked, compared, found)
@@ -140,8 +140,8 @@ def test_a_map_without_positive_credit_is_dark_and_says_so() -> None:
 
 @pytest.mark.parametrize("size", [(8, 24), (24, 8)])
 def test_pictures_keep_their_shape(tmp_path: Path, size: tuple[int, int]) -> None:
-    asked = asked_of(tmp_path, tiny(size))
-    text = page_of(asked, compare_all(asked, labelled(["ig"]), None, 0)[0])
+    asked = classify_test_photo(tmp_path, tiny(size))
+    text = page_of(asked, compare_all(asked, label_methods(["ig"]), None, 0)[0])
     for kind in ("grey", "over"):
         (picture,) = pictures(text, kind)
         assert picture.height * size[1] == picture.width * size[0]
@@ -161,7 +161,7 @@ def test_further_methods_repeat_the_colours_in_other_dashes() -> None:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    with started() as browser:
+    with launch_browser() as browser:
         yield browser
 
 

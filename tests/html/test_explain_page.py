@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from browser import contrast, scrolls_sideways, started, visit
+from browser import contrast, launch_browser, scrolls_sideways, visit
 from cli_runs import a_photo, tiny
 
 EVIL = """<script>document.title = "hit"<img src=x onerror='document.title = "hit"'>"'&lt;& näme.png"""
@@ -17,7 +17,7 @@ EVIL = """<script>document.title = "hit"<img src=x onerror='document.title = "hi
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    with started() as browser:
+    with launch_browser() as browser:
         yield browser
 
 

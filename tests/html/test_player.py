@@ -20,15 +20,15 @@ from PIL import Image
 from torch import nn
 
 import samp
-from cli_runs import PATIENCE, demo, run, started
+from cli_runs import PATIENCE, demo, run, start_command
 from samp.cli.options import MethodOptions
-from samp.cli.play import _walking, play
+from samp.cli.play import _path_method, play
 from samp.html import player
 from samp.html.player import film
-from samp.html.player.likely import Likely
-from samp.images import embedded, read
-from samp.methods import named, names
-from small_player import EVIL, SIDE, Bumpy, data_of, explained, image, tiny
+from samp.html.player.likely import ClassProbabilities
+from samp.images import example_photo, read
+from samp.methods import names, resolve_method
+from small_player import EVIL, SIDE, Bumpy, data_of, explain_tiny, image, tiny
 
 
 def bytes_of(page: str) -> np.ndarray:
@@ -40,8 +40,8 @@ def bytes_of(page: str) -> np.ndarray:
 
 
 def test_frames_are_evenly_spread_points_of_the_walk_with_both_ends() -> None:
-    result = explained(samp.IG(steps=100))
-    shown = film.filmed(result, "to_image", tiny(), frames=11)
+    result = explain_tiny(samp.IG(steps=100))
+    shown = film.make_film(result, "to_image", tiny(), frames=11)
     tape = result.tapes["to_image"][0]
     assert shown.steps.tolist() == list(range(0, 101, 10))
     assert torch.equal(shown.points, tape.points[::10])
@@ -52,10 +52,10 @@ def test_frames_are_evenly_spread_points_of_the_walk_with_both_ends() -> None:
     ("method", "straight"), [("coupled", True), ("samp++", True), ("samp", True), ("ig-both", True), ("blurig", False)]
 )
 def test_points_are_redrawn_from_their_ends_exactly_where_the_path_allows_it(method: str, straight: bool) -> None:
-    result = explained(method)
+    result = explain_tiny(method)
     for direction in result.tapes:
-        shown = film.filmed(result, direction, tiny(), frames=60)
-        assert shown.straight == straight
+        shown = film.make_film(result, direction, tiny(), frames=60)
+        assert shown.is_straight == straight
         start, end = (shown.pixels[i].astype(float) for i in (0, -1))
         redrawn = start + shown.fractions[..., None] / shown.levels * (end - start)
         assert (np.abs(redrawn - shown.pixels).max() <= film.TOLERANCE) == straight
@@ -70,9 +70,9 @@ def test_pixels_are_those_that_were_fed_to_the_model() -> None:
 
 
 def test_the_bytes_of_the_page_are_photo_map_baseline_and_fractions() -> None:
-    result = explained(samp.IG(steps=4))
+    result = explain_tiny(samp.IG(steps=4))
     raw, size = bytes_of(player.page(result, tiny())), SIDE * SIDE
-    shown = film.filmed(result, "to_image", tiny(), frames=60)
+    shown = film.make_film(result, "to_image", tiny(), frames=60)
     assert len(raw) == 3 * size + size + 3 * size + 5 * size
     photo = raw[: 3 * size].reshape(size, 3).cumsum(0, dtype=np.uint8)  # differences to the pixel before
     assert np.array_equal(photo, shown.pixels[-1].reshape(size, 3))
@@ -81,7 +81,7 @@ def test_the_bytes_of_the_page_are_photo_map_baseline_and_fractions() -> None:
 
 
 def test_scores_and_classes_are_those_of_the_walk() -> None:
-    result = explained()
+    result = explain_tiny()
     data = data_of(player.page(result, tiny()))
     assert [walk["direction"] for walk in data["walks"]] == ["to_image", "to_baseline"]
     for walk in data["walks"]:
@@ -97,11 +97,11 @@ def test_scores_and_classes_are_those_of_the_walk() -> None:
 def test_outputs_that_are_probabilities_are_left_as_they_are() -> None:
     chances = torch.tensor([[0.2, 0.8], [1.0, 0.0]])
     sigmoids = torch.tensor([[0.9, 0.7]])
-    for one in Likely.of([chances, sigmoids]):
+    for one in ClassProbabilities.from_outputs([chances, sigmoids]):
         assert one.given
-    assert Likely.of([sigmoids])[0].chances.equal(sigmoids)
+    assert ClassProbabilities.from_outputs([sigmoids])[0].chances.equal(sigmoids)
     logits = torch.tensor([[0.2, 1.7]])
-    made = Likely.of([chances, logits])  # what one walk shows holds for the other
+    made = ClassProbabilities.from_outputs([chances, logits])  # what one walk shows holds for the other
     assert [one.given for one in made] == [False, False]
     assert made[1].chances.equal(logits.softmax(1))
 
@@ -134,13 +134,13 @@ def test_a_single_output_has_no_chances() -> None:
 
 
 def test_a_page_of_one_walk_shows_that_one_alone() -> None:
-    page = player.page(explained(samp.SAMP(direction="to_baseline")), tiny())
+    page = player.page(explain_tiny(samp.SAMP(direction="to_baseline")), tiny())
     assert [walk["direction"] for walk in data_of(page)["walks"]] == ["to_baseline"]
     assert "summed over both walks" not in page
 
 
 def test_the_caption_says_how_it_was_made() -> None:
-    result = explained()
+    result = explain_tiny()
     page = html.unescape(player.page(result, tiny(), name="photo.jpg"))
     assert result.method in page  # with its baselines
     assert f"{float(result.residual[0]):.3f}".replace("-", "−") in page
@@ -158,7 +158,7 @@ def test_a_score_of_the_users_own_needs_no_class() -> None:
 
 
 def test_labels_and_names_are_escaped() -> None:
-    page = player.page(explained(), tiny(name=EVIL), name=EVIL)
+    page = player.page(explain_tiny(), tiny(name=EVIL), name=EVIL)
     assert "<script>document" not in page
     assert "<img" not in page
     assert page.count("</script>") == 3  # data, film, program
@@ -168,7 +168,7 @@ def test_labels_and_names_are_escaped() -> None:
 def test_60_frames_of_a_224_pixel_photo_stay_below_3_mb() -> None:
     # Random weights scatter each step over the whole image, and short steps leave many pixels half-way.
     classifier = tiny(Bumpy(side=224).eval(), size=224)
-    x = classifier.prepare(read(embedded()))
+    x = classifier.prepare(read(example_photo()))
     result = samp.explain(classifier.net, x, method=samp.SAMPPlusPlus(eta=0.017), record=True)
     page = player.page(result, classifier, name="coffee.jpg")
     assert [len(walk["steps"]) for walk in data_of(page)["walks"]] == [60, 60]
@@ -178,13 +178,19 @@ def test_60_frames_of_a_224_pixel_photo_stay_below_3_mb() -> None:
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: player.page(explained("gradientxinput"), tiny()), "does not walk"),
+        (lambda: player.page(explain_tiny("gradientxinput"), tiny()), "does not walk"),
         (lambda: player.page(samp.explain(Bumpy().eval(), image()), tiny()), "explain again with record=True"),
-        (lambda: player.page(explained(), tiny(), frames=1), "frames is at least 2"),
-        (lambda: player.page(explained(), tiny(), sample=1), "sample is from 0 to 0, as the result has them, not 1"),
-        (lambda: player.page(explained(), tiny(), sample=-1), "sample is from 0 to 0"),
-        (lambda: player.page(explained(), tiny(Bumpy(side=9))), r"cannot classify the points .* classifier that was"),
-        (lambda: player.page(explained(), tiny(nn.Identity())), r"it gives .*: give the classifier that was explained"),
+        (lambda: player.page(explain_tiny(), tiny(), frames=1), "frames is at least 2"),
+        (lambda: player.page(explain_tiny(), tiny(), sample=1), "sample is from 0 to 0, as the result has them, not 1"),
+        (lambda: player.page(explain_tiny(), tiny(), sample=-1), "sample is from 0 to 0"),
+        (
+            lambda: player.page(explain_tiny(), tiny(Bumpy(side=9))),
+            r"cannot classify the points .* classifier that was",
+        ),
+        (
+            lambda: player.page(explain_tiny(), tiny(nn.Identity())),
+            r"it gives .*: give the classifier that was explained",
+        ),
         (lambda: player.page(_grey(), tiny(mean=(0.1, 0.2, 0.3))), "tiny is not fed images of 1 channels"),
         (lambda: player.page(_two_channels(), tiny(mean=0.0)), "1 or 3 channels"),
         (lambda: player.page(_table(), tiny()), "image input"),
@@ -219,13 +225,13 @@ def test_a_page_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> 
 
 
 def test_the_methods_that_can_be_played_are_those_with_a_credit() -> None:
-    walking = {name for name in names() if hasattr(named(name), "credit")}
+    walking = {name for name in names() if hasattr(resolve_method(name), "credit")}
     assert {"coupled", "samp++", "samp", "ig", "guidedig", "blurig", "ig2", "spectralig"} <= walking
     for name in walking:
-        assert explained(name).tapes, name
+        assert explain_tiny(name).tapes, name
     for name in ("gradientxinput", "smoothgrad", "random"):
         assert name not in walking
-        assert not explained(name).tapes
+        assert not explain_tiny(name).tapes
 
 
 @demo
@@ -278,7 +284,7 @@ def deaf_to_ctrl_c() -> Iterator[None]:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT")
 def test_ctrl_c_leaves_nothing(tmp_path: Path, deaf_to_ctrl_c: None) -> None:
-    process = started("--model", "tiny_nets:slow", "--eta", "0.0005", command="play", cwd=tmp_path)
+    process = start_command("--model", "tiny_nets:slow", "--eta", "0.0005", command="play", cwd=tmp_path)
     assert process.stderr is not None
     line = process.stderr.readline()  # of progress: it is at work
     process.send_signal(signal.SIGINT)
@@ -290,13 +296,13 @@ def test_ctrl_c_leaves_nothing(tmp_path: Path, deaf_to_ctrl_c: None) -> None:
 
 
 def test_ours_take_shorter_steps_unless_told_otherwise() -> None:
-    assert _walking(MethodOptions()) == samp.Coupled("fine")
-    assert _walking(MethodOptions(momentum=0.1, direction="to_image")) == samp.Coupled(
+    assert _path_method(MethodOptions()) == samp.Coupled("fine")
+    assert _path_method(MethodOptions(momentum=0.1, direction="to_image")) == samp.Coupled(
         "fine", momentum=0.1, direction="to_image"
     )
-    assert _walking(MethodOptions(quality="draft")) == samp.Coupled("draft")
-    assert _walking(MethodOptions(eta=0.3)) == samp.Coupled(eta=0.3)
-    assert _walking(MethodOptions(step=90)) == samp.Coupled(pixels_per_step=90)
-    assert _walking(MethodOptions("samp++")) == samp.SAMPPlusPlus(eta=0.02)
-    assert _walking(MethodOptions("samp++", eta=0.3)) == samp.SAMPPlusPlus(eta=0.3)
-    assert _walking(MethodOptions("samp")) == samp.SAMP()
+    assert _path_method(MethodOptions(quality="draft")) == samp.Coupled("draft")
+    assert _path_method(MethodOptions(eta=0.3)) == samp.Coupled(eta=0.3)
+    assert _path_method(MethodOptions(step=90)) == samp.Coupled(pixels_per_step=90)
+    assert _path_method(MethodOptions("samp++")) == samp.SAMPPlusPlus(eta=0.02)
+    assert _path_method(MethodOptions("samp++", eta=0.3)) == samp.SAMPPlusPlus(eta=0.3)
+    assert _path_method(MethodOptions("samp")) == samp.SAMP()

@@ -14,22 +14,32 @@ import pytest
 import torch
 
 import samp
-from browser import PATIENCE, Visit, contrast, pass_time, scrolls_sideways, started, stop_clock, visit, wait_until
+from browser import (
+    PATIENCE,
+    Visit,
+    contrast,
+    launch_browser,
+    pass_time,
+    scrolls_sideways,
+    stop_clock,
+    visit,
+    wait_until,
+)
 from samp.html import player
 from samp.html.player import film
 from samp.plots.sheet import HEAT
-from small_player import EVIL, SIDE, Bumpy, data_of, explained, image, tiny
+from small_player import EVIL, SIDE, Bumpy, data_of, explain_tiny, image, tiny
 
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    with started() as browser:
+    with launch_browser() as browser:
         yield browser
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    page = player.page(explained(samp.SAMPPlusPlus(eta=0.05)), tiny(name=EVIL), name=EVIL)
+    page = player.page(explain_tiny(samp.SAMPPlusPlus(eta=0.05)), tiny(name=EVIL), name=EVIL)
     return player.save(page, tmp_path_factory.mktemp("player") / 'a "page" & <more>.html')
 
 
@@ -99,16 +109,16 @@ def test_it_opens_on_the_photo_with_the_whole_map(seen: Visit) -> None:
 
 @pytest.mark.parametrize("method", [samp.SAMPPlusPlus(eta=0.05), "guidedig"])
 def test_every_frame_is_the_point_of_the_walk(chromium: Any, tmp_path: Path, method: Any) -> None:
-    result = explained(method)
+    result = explain_tiny(method)
     out = player.save(player.page(result, tiny(), frames=9), tmp_path / "page.html")
-    reels = [film.filmed(result, way, tiny(), frames=9) for way in player.WALKS if way in result.tapes]
+    reels = [film.make_film(result, way, tiny(), frames=9) for way in player.WALKS if way in result.tapes]
     wanted = np.concatenate([reel.pixels for reel in reels])
     with opened(chromium, out) as visited:
         assert last(visited.page) == len(wanted) - 1
         for number, picture in enumerate(wanted):
             visited.page.fill("#position", str(number))
             off = np.abs(pixels(visited.page, "#point") - picture)
-            assert off.max() <= film.TOLERANCE if reels[0].straight else off.mean() < 10  # JPEG has half the colours
+            assert off.max() <= film.TOLERANCE if reels[0].is_straight else off.mean() < 10  # JPEG has half the colours
     assert visited.faults() == []
 
 
@@ -302,7 +312,7 @@ PARTS = (
 
 @pytest.mark.parametrize("width", [320, 375, 700])
 def test_a_narrow_screen_has_all_in_it(chromium: Any, tmp_path: Path, width: int) -> None:
-    out = player.save(player.page(explained(), tiny(classes=("cup",) * 6), name="photo.jpg"), tmp_path / "page.html")
+    out = player.save(player.page(explain_tiny(), tiny(classes=("cup",) * 6), name="photo.jpg"), tmp_path / "page.html")
     with opened(chromium, out, width=width, height=740, has_touch=True, is_mobile=True) as visited:
         assert not scrolls_sideways(visited.page)
         boxes = {part: visited.page.locator(part).bounding_box() for part in PARTS}
@@ -350,7 +360,7 @@ def test_everything_that_can_be_used_has_a_name_and_a_visible_focus(seen: Visit)
 
 
 def test_one_walk_has_one_button_and_two_ends(chromium: Any, tmp_path: Path) -> None:
-    out = player.save(player.page(explained("ig"), tiny()), tmp_path / "ig.html")
+    out = player.save(player.page(explain_tiny("ig"), tiny()), tmp_path / "ig.html")
     with opened(chromium, out) as visited:
         assert visited.page.inner_text("#walks") == "Pixels appear"
         assert visited.page.locator("#ends button").all_inner_texts() == ["baseline", "photo"]
@@ -367,7 +377,7 @@ def test_a_walk_that_goes_nowhere_is_shown_all_the_same(chromium: Any, tmp_path:
 
 
 def test_deletion_alone_opens_half_way(chromium: Any, tmp_path: Path) -> None:
-    out = player.save(player.page(explained(samp.SAMP(direction="to_baseline")), tiny()), tmp_path / "deletion.html")
+    out = player.save(player.page(explain_tiny(samp.SAMP(direction="to_baseline")), tiny()), tmp_path / "deletion.html")
     with opened(chromium, out) as visited:
         assert 0 < position(visited.page) < last(visited.page)
         assert visited.page.inner_text("#walks") == "Pixels disappear"

@@ -11,8 +11,8 @@ import small_runs
 from cli_runs import run as command
 from samp.batch import load, run
 from samp.batch.columns import Columns
-from samp.html.report_facts import ends, judged_by
-from samp.html.report_page import page
+from samp.html.report_facts import extreme_positions, ranking_quantity
+from samp.html.report_page import run_page
 from small_runs import classifier
 
 
@@ -20,16 +20,16 @@ def test_no_map_is_read_but_those_that_are_shown(tmp_path: Path) -> None:
     """So a page about a million inputs takes seconds; what is wrong with other maps is found when every byte is."""
     data = small_runs.photos(tmp_path / "data", 20)
     run(data, out=tmp_path / "out", model=classifier(), shard_size=1)
-    before = page(load(tmp_path / "out"))
+    before = run_page(load(tmp_path / "out"))
     rows = load(tmp_path / "out").rows()
-    columns = Columns.of_rows(rows)
-    best, worst = ends(judged_by(columns).of(columns))
+    columns = Columns.from_rows(rows)
+    best, worst = extreme_positions(ranking_quantity(columns).per_input(columns))
     others = set(range(20)) - {*best, *worst}
     for shard in others:
         path = tmp_path / "out" / "maps" / f"{shard:06d}.safetensors"
         content = path.read_bytes()
         path.write_bytes(content[:-40] + bytes(40))
-    assert page(load(tmp_path / "out")) == before
+    assert run_page(load(tmp_path / "out")) == before
     assert len(load(tmp_path / "out", thorough=True).numbers) == 12
     result = command("report", str(tmp_path / "out"), "--check")
     assert result.exit_code == 1, result.output
@@ -62,7 +62,7 @@ def test_a_run_whose_shards_are_all_damaged_has_a_page(tmp_path: Path) -> None:
     run(small_runs.photos(tmp_path / "data", 3), out=tmp_path / "out", model=classifier(), shard_size=1)
     for path in (tmp_path / "out" / "maps").iterdir():
         path.write_text("hello")
-    words = page(load(tmp_path / "out", thorough=True))
+    words = run_page(load(tmp_path / "out", thorough=True))
     assert "Shards 0, 1, 2 do not hold what their receipts say" in words
     assert "3 inputs have no row yet" in words
     assert "There are too few maps for this" in words

@@ -15,13 +15,13 @@ import torch
 from PIL import Image
 
 import small_runs
-from browser import scrolls_sideways, started, visit
-from cli_runs import refused
+from browser import launch_browser, scrolls_sideways, visit
+from cli_runs import assert_refused
 from cli_runs import run as command
 from samp.batch import load, run
 from samp.batch.columns import NUMBERS, Columns
-from samp.html.report_facts import QUANTITIES, Quantity, classes, judged_by
-from samp.html.report_page import _card, page
+from samp.html.report_facts import QUANTITIES, Quantity, class_summaries, ranking_quantity
+from samp.html.report_page import _card, run_page
 from small_runs import classifier
 
 
@@ -37,7 +37,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    with started() as browser:
+    with launch_browser() as browser:
         yield browser
 
 
@@ -50,7 +50,7 @@ def told(words: str) -> dict[str, Any]:
 
 
 def test_numbers_are_those_of_the_rows(done: Path) -> None:
-    facts = told(page(load(done)))
+    facts = told(run_page(load(done)))
     rows = [row for row in load(done).rows() if not row["error"]]
     assert (facts["explained"], facts["failed"]) == (20, 1)
     assert facts["median_10_90"]["gini"][0] == pytest.approx(statistics.median(row["gini"] for row in rows))
@@ -69,7 +69,7 @@ def test_best_and_worst_are_by_completeness(tmp_path: Path) -> None:
     rows = load(tmp_path / "out").rows()
     errors = {row["id"]: abs(row["residual"] / row["score_change"]) for row in rows}
     ranked = sorted(errors, key=lambda name: errors[name])
-    words = page(load(tmp_path / "out"))
+    words = run_page(load(tmp_path / "out"))
     assert shown(words) == {"The best": ranked[:6], "The worst": ranked[-6:][::-1]}
     assert "Best and worst</h2>" in words
     assert "up to rounding" not in words
@@ -79,7 +79,7 @@ def test_where_errors_are_rounding_best_and_worst_are_by_concentration(done: Pat
     rows = [row for row in load(done).rows() if not row["error"]]
     assert max(abs(row["residual"] / row["score_change"]) for row in rows) < 1e-4
     ranked = [row["id"] for row in sorted(rows, key=lambda row: row["gini"])]
-    words = page(load(done))
+    words = run_page(load(done))
     assert shown(words) == {"The most concentrated": ranked[-6:][::-1], "The most even": ranked[:6]}
     assert "Best and worst, by concentration</h2>" in words
     assert "Credit sums to the score change up to rounding" in words
@@ -99,7 +99,7 @@ def test_where_errors_are_rounding_best_and_worst_are_by_concentration(done: Pat
 )
 def test_one_error_that_is_more_than_rounding_is_worth_ranking(row: dict[str, float], judge: str) -> None:
     exact = [{"residual": 1e-8, "score_change": 1.0, "score": 1.0, "gini": 0.5}, {"error": "no photo"}]
-    assert judged_by(Columns.of_rows([*exact, row])).key == judge
+    assert ranking_quantity(Columns.from_rows([*exact, row])).key == judge
 
 
 def test_classes_are_summed_up_by_hand() -> None:
@@ -108,7 +108,7 @@ def test_classes_are_summed_up_by_hand() -> None:
         {"target": 1, "label": "bee", "predicted": 0, "score": 3.0, "gini": 0.7},
         {"target": 0, "label": "ant", "predicted": 0, "score": 2.0, "gini": 0.1},
     ]
-    bee, ant = classes(Columns.of_rows(rows))
+    bee, ant = class_summaries(Columns.from_rows(rows))
     assert (bee["class"], bee["inputs"], bee["agreed"], bee["score"]) == ("bee", 2, 0.5, 2.0)
     assert bee["gini"] == pytest.approx(0.6)
     assert (ant["class"], ant["agreed"], ant["error_share"]) == ("ant", 1.0, None)
@@ -117,9 +117,9 @@ def test_classes_are_summed_up_by_hand() -> None:
 def test_an_error_of_no_change_is_infinite_or_none() -> None:
     error: Quantity = QUANTITIES[0]
     pairs = [(0.5, 0.0), (0.0, 0.0), (None, 1.0), (1.0, None), (-1.0, 4.0)]
-    columns = Columns.of_rows([{"residual": residual, "score_change": change} for residual, change in pairs])
-    np.testing.assert_equal(error.of(columns), [np.inf, 0.0, np.nan, np.nan, 0.25])
-    assert judged_by(Columns.of_rows([])).key == "gini"
+    columns = Columns.from_rows([{"residual": residual, "score_change": change} for residual, change in pairs])
+    np.testing.assert_equal(error.per_input(columns), [np.inf, 0.0, np.nan, np.nan, 0.25])
+    assert ranking_quantity(Columns.from_rows([])).key == "gini"
     assert "; 1 without bound" in _card(error, columns)
 
 
@@ -127,7 +127,7 @@ def test_a_run_that_is_not_finished_is_summed_up_as_far_as_it_is_there(done: Pat
     data = small_runs.photos(tmp_path / "data", 9)
     run(data, out=tmp_path / "out", model=classifier(), shard_size=3, method="gradcam")
     next((tmp_path / "out" / "done").glob("000001*")).unlink()
-    words = page(load(tmp_path / "out"))
+    words = run_page(load(tmp_path / "out"))
     assert "3 inputs have no row yet" in words
     assert "credit is not meant to sum to the score" in words
     assert told(words)["explained"] == 6
@@ -139,19 +139,19 @@ def test_a_run_of_almost_nothing_has_a_page(tmp_path: Path, photos: int) -> None
     data.mkdir(exist_ok=True)
     (data / "bad.png").write_text("no photo")
     run(data, out=tmp_path / "out", model=classifier())
-    words = page(load(tmp_path / "out"))
+    words = run_page(load(tmp_path / "out"))
     assert "There are too few maps for this" in words
     assert "credit is not meant to sum" not in words  # no row says so, but the method's would
 
 
 def test_the_page_says_the_numbers_of_the_walk_and_does_without_in_runs_of_old(done: Path, tmp_path: Path) -> None:
-    assert "photos: steps 15, eta 1, momentum 0.5" in page(load(done))
+    assert "photos: steps 15, eta 1, momentum 0.5" in run_page(load(done))
     run(small_runs.photos(tmp_path / "data", 2), out=tmp_path / "out", model=classifier())
     path = tmp_path / "out" / "manifest.json"
     said = json.loads(path.read_text())
     del said["settings"]["walk"]
     path.write_text(json.dumps(said))
-    assert "<dt>Walk</dt>" not in page(load(tmp_path / "out"))
+    assert "<dt>Walk</dt>" not in run_page(load(tmp_path / "out"))
 
 
 @pytest.mark.parametrize("form", ["parquet", "jsonl"])
@@ -173,7 +173,7 @@ def test_columns_are_those_of_the_rows_and_one_map_that_of_all(
     assert columns.labels == {row["target"]: row["label"] for row in rows if not row["error"]}
     maps = dict(done.maps())
     for position, row in enumerate(rows):
-        place = columns.where(position)
+        place = columns.locate(position)
         assert done.row(*place) == row
         assert bool(columns.failed[position]) == bool(row["error"])
         if not row["error"]:
@@ -181,12 +181,12 @@ def test_columns_are_those_of_the_rows_and_one_map_that_of_all(
 
 
 def test_pictures_are_shown_where_the_data_set_is_there(done: Path, tmp_path: Path) -> None:
-    plain, with_photos = page(load(done)), page(load(done), pictures=True)
+    plain, with_photos = run_page(load(done)), run_page(load(done), pictures=True)
     assert plain.count("<img") == 12
     assert with_photos.count("<img") == 24
     run([Image.new("RGB", (16, 16), (40 * i, 9, 9)) for i in range(4)], out=tmp_path / "out", model=classifier())
     with pytest.warns(UserWarning, match="^4 of 4 photos cannot be read again: their maps are shown alone"):
-        words = page(load(tmp_path / "out"), pictures=True)
+        words = run_page(load(tmp_path / "out"), pictures=True)
     assert "The data set could not be read again" in words
     assert words.count("<img") == 4
 
@@ -194,17 +194,17 @@ def test_pictures_are_shown_where_the_data_set_is_there(done: Path, tmp_path: Pa
 def test_the_command_writes_the_page(done: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = command("report", str(done), "--out", str(tmp_path / "page.html"))
     assert result.exit_code == 0, result.output
-    assert (tmp_path / "page.html").read_text(encoding="utf-8") == page(load(done))
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == run_page(load(done))
     assert command("report", str(done)).exit_code == 0
     assert (done / "report.html").is_file()
     monkeypatch.chdir(tmp_path)
-    refused(command("report", "nowhere"), "there is no run in nowhere")
+    assert_refused(command("report", "nowhere"), "there is no run in nowhere")
 
 
 @pytest.mark.parametrize("how", [{}, {"color_scheme": "dark"}, {"width": 390, "height": 800}])
 def test_the_page_stands_alone(done: Path, tmp_path: Path, chromium: Any, how: dict[str, Any]) -> None:
     path = tmp_path / "page.html"
-    path.write_text(page(load(done), pictures=True), encoding="utf-8")
+    path.write_text(run_page(load(done), pictures=True), encoding="utf-8")
     with visit(chromium, path, **how) as seen:
         assert not scrolls_sideways(seen.page)
         assert seen.page.locator("figure.card svg").count() == 4
@@ -217,7 +217,7 @@ def test_the_page_stands_alone(done: Path, tmp_path: Path, chromium: Any, how: d
 
 def test_headings_sort_the_classes(done: Path, tmp_path: Path, chromium: Any) -> None:
     path = tmp_path / "page.html"
-    path.write_text(page(load(done)), encoding="utf-8")
+    path.write_text(run_page(load(done)), encoding="utf-8")
     with visit(chromium, path) as seen:
         for heading, order in (("Score", -1), ("Score", 1), ("inputs", -1)):
             seen.page.get_by_role("button", name=heading, exact=True).click()

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from samp.html.report_facts import QUANTITIES, bars
+from samp.html.report_facts import QUANTITIES, histogram
 from samp.html.report_svg import chart, marks_across
 
 
@@ -60,7 +60,7 @@ def test_bars_that_differ_are_told_apart() -> None:
 
 @pytest.mark.parametrize("value", [0.5, -3.0, 1e17, 0.0])
 def test_values_that_differ_by_rounding_are_one_bar(value: float) -> None:
-    found = bars(np.array([value, np.nextafter(value, 2 * value)] * 20))
+    found = histogram(np.array([value, np.nextafter(value, 2 * value)] * 20))
     assert found is not None
     assert max(found.heights) == 40
     assert found.edges[0] < value < found.edges[-1]
@@ -69,10 +69,10 @@ def test_values_that_differ_by_rounding_are_one_bar(value: float) -> None:
 def test_every_input_is_in_one_bar() -> None:
     values = [0.0, 1e-6, 1e-3, 0.1, 0.1, 2.0]
     for logarithmic in (False, True):
-        found = bars(np.array([*values, np.inf]), logarithmic)
+        found = histogram(np.array([*values, np.inf]), logarithmic)
         assert found is not None
         assert (sum(found.heights), found.outside) == (6, 1)
-    assert bars(np.empty(0)) is None
-    alike = bars(np.full(9, 0.5))
+    assert histogram(np.empty(0)) is None
+    alike = histogram(np.full(9, 0.5))
     assert alike is not None
     assert sum(alike.heights) == 9

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 import samp
-from laws import CLOSE, Counted, images, net
+from laws import CLOSE, CountingModel, images, net
 from samp.baselines import Blurred
 from samp.integrations.captum import SAMP, SAMPPlusPlus
 
@@ -188,7 +188,7 @@ def test_a_feature_mask_of_batch_size_1_serves_every_batch() -> None:
 
 
 def test_internal_batch_size_bounds_the_batch_and_not_the_result() -> None:
-    model = Counted(MODEL)
+    model = CountingModel(MODEL)
     small = SAMP(model).attribute(X, target=1, internal_batch_size=1)
     assert model.largest == 1
     same(small, SAMP(MODEL).attribute(X, target=1), **CLOSE)

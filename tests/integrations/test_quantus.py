@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import samp
-from laws import Counted, images, net
+from laws import CountingModel, images, net
 from samp.integrations.quantus import explain
 
 MODEL = net(seed=3, features=48, classes=4)
@@ -61,7 +61,7 @@ def test_what_else_quantus_passes_is_ignored() -> None:
 
 
 def test_groups_seed_and_batch_size_reach_samp_explain() -> None:
-    noisy, model = samp.SAMP(baseline="uniform"), Counted(MODEL)
+    noisy, model = samp.SAMP(baseline="uniform"), CountingModel(MODEL)
     got = asked(model=model, method=noisy, groups=samp.Patches(2), seed=4, batch_size=1)
     assert model.largest == 1
     np.testing.assert_allclose(got, expected(noisy, groups=samp.Patches(2), seed=4), rtol=1e-9, atol=1e-11)

@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 import samp
-from laws import CLOSE, Counted, images, linear, net
+from laws import CLOSE, CountingModel, images, linear, net
 from samp import images as photos
 from samp import models
-from samp.engine.driver import Run
-from samp.engine.problem import pose
+from samp.engine.driver import RunOptions
+from samp.engine.problem import make_problem
 from samp.methods._perturbation import superpixels
 from samp.methods.captum_adapters import LIME, Ablation, Occlusion, ScaledLasso, Shapley
 
@@ -194,13 +194,13 @@ def test_the_seed_decides_and_the_callers_random_state_stays(method: Any) -> Non
     assert torch.equal(torch.get_rng_state(), before)
     assert not torch.allclose(one, other)
     torch.manual_seed(3)  # and whatever the state was, also without `explain` around it
-    direct = method.attribute(pose(PIXELS, batch(), target=1), Run(seed=1))
+    direct = method.attribute(make_problem(PIXELS, batch(), target=1), RunOptions(seed=1))
     torch.testing.assert_close(direct.map, other, **FLOAT32)
 
 
 @pytest.mark.parametrize("method", SMALL)
 def test_forwards_are_counted_and_no_gradient_is_taken(method: Any) -> None:
-    model = Counted(PIXELS)
+    model = CountingModel(PIXELS)
     found = samp.explain(model, batch(), target=1, method=method, batch_size=4)
     assert model.rows == 3 * found.details["forwards"]
     assert model.rows_with_gradient == 0

@@ -16,10 +16,10 @@ from torch import Tensor, nn
 import samp
 from laws import CLOSE, assert_same, assert_same_sample, images, linear, majorant, net, pixels_of, seeds
 from laws import value_and_gradient as score_of
-from samp.engine.driver import Run, follow
-from samp.engine.joint_walk import CoupledPlan
-from samp.engine.paths import Salient
-from samp.engine.problem import pose
+from samp.engine.driver import RunOptions, run_walks
+from samp.engine.joint_walk import JointWalkPlan
+from samp.engine.paths import SalientPath
+from samp.engine.problem import make_problem
 from samp.engine.step_rules import MaxL1
 from samp.metrics import completeness_of
 
@@ -188,9 +188,11 @@ def test_with_one_direction_and_the_gain_of_equation_8_the_path_is_samps(
     direction: Any, seed: int, eta: float, s: int, momentum: float
 ) -> None:
     x, model = images(seed, 2, 3, 2, 4), net(seed, 24)
-    problem = pose(model, x, 0)
-    plan = CoupledPlan(Salient(s), MaxL1(eta), momentum, {direction: torch.full_like(problem.x, 0.3)}, "", weight=0.5)
-    ours = follow(problem, plan, Run(tape_bytes=2**20))
+    problem = make_problem(model, x, 0)
+    plan = JointWalkPlan(
+        SalientPath(s), MaxL1(eta), momentum, {direction: torch.full_like(problem.x, 0.3)}, "", weight=0.5
+    )
+    ours = run_walks(problem, plan, RunOptions(tape_bytes=2**20))
     common = {"pixels_per_step": s, "eta": eta, "momentum": momentum, "direction": direction, "baseline": 0.3}
     theirs = samp.explain(model, x, target=0, method=samp.SAMP(**common), record=True)
     assert torch.equal(ours.order[direction], theirs.order[direction])

@@ -14,10 +14,10 @@ import torch
 from torch import Tensor, nn
 
 import samp
-from laws import CLOSE, Counted, assert_same, assert_same_sample, differs, images, net
+from laws import CLOSE, CountingModel, assert_same, assert_same_sample, differs, images, net
 from samp import concave, coupling, player, walk
 from samp.engine.problem import Problem
-from samp.methods.coupled import QUALITIES, SMALL
+from samp.methods.coupled import QUALITIES, SMALL_QUALITIES
 from samp.models import Classifier
 
 PAIR = ("black", 0.7)
@@ -103,7 +103,7 @@ def test_renumbering_the_groups_renumbers_their_credit() -> None:
 
 
 def test_gradients_are_counted_as_the_model_saw_them() -> None:
-    model = Counted(net(0, 27))
+    model = CountingModel(net(0, 27))
     result = samp.explain(model, images(0, 3, 3, 3, 3), target=0, method=samp.Coupled(steps=3))
     assert model.rows_with_gradient == int(result.gradients.sum())
     assert model.largest == 6
@@ -178,7 +178,7 @@ def test_results_are_saved_and_read_and_their_paths_can_be_played(tmp_path: Path
     assert '"direction":"to_baseline"' in page.replace(" ", "")
 
 
-@pytest.mark.parametrize(("side", "qualities"), [(12, SMALL), (33, QUALITIES)])
+@pytest.mark.parametrize(("side", "qualities"), [(12, SMALL_QUALITIES), (33, QUALITIES)])
 def test_qualities_are_settings_that_arguments_override(side: int, qualities: dict[str, Any]) -> None:
     x, model = images(0, 1, 3, side, side), net(0, 3 * side**2)
     spent = [int(samp.explain(model, x, method=samp.Coupled(quality)).gradients[0]) for quality in qualities]

@@ -27,8 +27,8 @@ from laws import (
     value_and_gradient,
     vectors,
 )
-from samp.engine.credit import NAMED, idgi, named
-from samp.engine.paths import Straight
+from samp.engine.credit import CREDITS, idgi, resolve_credit
+from samp.engine.paths import StraightPath
 from samp.methods.blur_ig import BlurIG
 from samp.methods.guided_ig import GuidedIG
 from samp.methods.ig2 import IG2
@@ -87,7 +87,9 @@ def test_a_linear_model_gives_squared_weights(
 def test_idgi_credits_features_that_did_not_move() -> None:
     x = torch.tensor([[2.0, 1.0]], dtype=torch.float64)
     start = torch.tensor([[0.0, 1.0]], dtype=torch.float64)
-    result = travel(lambda z: z[:, 0] + z[:, 1], x, Straight(4), credit="idgi", baseline=start, directions=["to_image"])
+    result = travel(
+        lambda z: z[:, 0] + z[:, 1], x, StraightPath(4), credit="idgi", baseline=start, directions=["to_image"]
+    )
     assert result.values.tolist() == [[1.0, 1.0]]
 
 
@@ -96,13 +98,13 @@ def test_idgi_takes_the_gradient_before_the_move() -> None:
         return z[:, 0] ** 2 + z[:, 1]
 
     x = torch.tensor([[3.0, 1.0]], dtype=torch.float64)
-    result = travel(f, x, Straight(1), credit="idgi", directions=["to_image"])
+    result = travel(f, x, StraightPath(1), credit="idgi", directions=["to_image"])
     assert result.values.tolist() == [[0.0, 10.0]]  # at 0 the square is flat: the other gets all
 
 
 def test_idgi_is_not_additive() -> None:
     f, g, x = net(0), net(1), images(0, 2, 12)
-    one, other, both = (travel(m, x, Straight(5), credit="idgi") for m in (f, g, lambda z: f(z) + g(z)))
+    one, other, both = (travel(m, x, StraightPath(5), credit="idgi") for m in (f, g, lambda z: f(z) + g(z)))
     assert not torch.allclose(both.values, one.values + other.values, rtol=1e-3)
 
 
@@ -111,7 +113,7 @@ def test_a_segment_that_starts_without_gradient_gives_nothing_and_shows_in_the_r
         return (z.sum(1) - 1).relu()
 
     x = torch.tensor([[1.0, 3.0]], dtype=torch.float64)
-    result = travel(kink, x, Straight(2), credit="idgi", directions=["to_image"])
+    result = travel(kink, x, StraightPath(2), credit="idgi", directions=["to_image"])
     assert result.values.tolist() == [[1.0, 1.0]]
     assert result.residual.tolist() == [1.0]
 
@@ -143,4 +145,4 @@ def test_idgi_is_complete_on_every_path_and_changes_the_result(method: Any) -> N
 
 
 def test_the_name_stands_for_the_function() -> None:
-    assert named("idgi") is idgi is NAMED["idgi"]
+    assert resolve_credit("idgi") is idgi is CREDITS["idgi"]

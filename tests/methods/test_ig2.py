@@ -10,12 +10,12 @@ import torch
 from torch import Tensor, nn
 
 import samp
-from laws import CLOSE, Counted, assert_same, differs, images, net
+from laws import CLOSE, CountingModel, assert_same, differs, images, net
 from samp.engine.driver import NonFiniteError
-from samp.engine.problem import pose
+from samp.engine.problem import make_problem
 from samp.engine.walk import Route, Step
-from samp.methods._representation import represented
-from samp.methods.ig2 import IG2, Descent
+from samp.methods._representation import problem_at_layer
+from samp.methods.ig2 import IG2, DescentPath
 
 explain = samp.explain
 SMOOTH = net(4, features=3 * 6 * 5, activation=nn.Softplus)
@@ -148,8 +148,8 @@ class Headless(nn.Module):
     ],
 )
 def test_the_layer_is_the_one_asked_for(behind: nn.Module, layer: str | None, words: str, width: int) -> None:
-    problem = pose(Headless(behind), X, target=0)
-    inner, found = represented(problem, layer)
+    problem = make_problem(Headless(behind), X, target=0)
+    inner, found = problem_at_layer(problem, layer)
     assert found == words
     assert inner.output(problem.x, torch.arange(5)).shape == (5, width)
 
@@ -238,7 +238,7 @@ def test_threads_that_share_a_net_do_not_hear_each_other() -> None:
 
 
 def test_gradients_of_several_references_are_counted() -> None:
-    model = Counted(SMOOTH)
+    model = CountingModel(SMOOTH)
     result = explain(model, X, target=0, method=IG2(6, reference=tuple(OTHERS.split(1))))
     assert int(result.gradients.sum()) == model.rows_with_gradient
 
@@ -255,11 +255,11 @@ def test_ig2_comes_near_to_its_reference_and_stays_with_it() -> None:
 
 def test_a_descent_that_cannot_go_on_goes_to_its_end() -> None:
     """The second descent may miss the end of the first by rounding, and must not stand still beside it."""
-    flat = pose(lambda x: 0 * x.flatten(1).sum(1), X, target=0)
+    flat = make_problem(lambda x: 0 * x.flatten(1).sum(1), X, target=0)
     one = torch.zeros(1, dtype=torch.long)
     route = Route.between(flat.x[:1], flat.x[1:2], one, torch.ones(1, 1), flat.features)
     step = Step(0, one, None, flat.x[:1], one, flat.x[:1], flat.x[:1], one.bool(), one.bool())
-    descent = Descent(5, 0.1, torch.zeros(5, 1), torch.ones(5, 1), flat)
+    descent = DescentPath(5, 0.1, torch.zeros(5, 1), torch.ones(5, 1), flat)
     assert torch.equal(descent.propose(step, route), route.end)
 
 

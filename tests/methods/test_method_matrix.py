@@ -25,7 +25,7 @@ MAP_IGNORES_TARGET = {"random"}
 
 def cheap(name: str) -> Any:
     """The method of this name with few steps, masks and samples."""
-    method: Any = methods.named(name)
+    method: Any = methods.resolve_method(name)
     own = {field.name for field in fields(method)}
     return replace(method, **{k: v for k, v in CHEAP.items() if k in own and (k != "steps" or method.steps)})
 

@@ -17,9 +17,9 @@ from samp.cli.explain import explain
 from samp.cli.options import MethodOptions
 from samp.cli.play import play
 from samp.cli.run import run
-from samp.engine.problem import pose
+from samp.engine.problem import make_problem
 from samp.methods import names
-from samp.methods._common import result as result_of
+from samp.methods._common import make_attribution as result_of
 from samp.methods.captum_adapters import LIME
 from samp.methods.coupled import QUALITIES
 from samp.methods.guided_ig import GuidedIG
@@ -188,7 +188,7 @@ def test_any_object_with_attribute_is_a_method() -> None:
 
     found = samp.explain(net(0), images(0, 3, 12), target=0, method=Nothing(), seed=9)
     assert (found.method, found.details["seed"]) == ("'nothing'", 9)
-    assert pose(net(0), images(0, 3, 12)).batch == 3
+    assert make_problem(net(0), images(0, 3, 12)).batch == 3
 
 
 def test_what_a_method_returns_is_an_attribution() -> None:

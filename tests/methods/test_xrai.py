@@ -14,7 +14,7 @@ import samp
 from laws import CLOSE, images, linear, net
 from samp import images as photos
 from samp import models
-from samp.methods.xrai import XRAI, grow, segments
+from samp.methods.xrai import XRAI, grow_regions, segments
 
 pytest.importorskip("skimage")
 
@@ -48,7 +48,7 @@ def test_regions_grow_by_the_densest_segment(seed: int, least: int, area: float)
     for mask in masks:
         top, left = random.integers(0, 6, 2)
         mask[top : top + random.integers(1, 5), left : left + random.integers(1, 6)] = True
-    found = grow(attribution, masks, XRAI(min_added=least, area=area))
+    found = grow_regions(attribution, masks, XRAI(min_added=least, area=area))
     np.testing.assert_allclose(found, grown_by_hand(attribution, masks, least, area), rtol=1e-9)
     assert np.isclose(found.sum(), attribution.sum())  # whatever the regions, they share out all of the attribution
 
@@ -91,7 +91,7 @@ def test_equals_the_authors_implementation(min_size: int, size: tuple[int, int],
     image, attribution = smooth[0].permute(1, 2, 0).numpy(), images(3, *size, 3).numpy() - 0.5
     method = XRAI(min_size=min_size)
     theirs = peer.XRAI().GetMask(image, None, base_attribution=attribution)
-    ours = grow(attribution.max(2), segments(method, image), method)
+    ours = grow_regions(attribution.max(2), segments(method, image), method)
     np.testing.assert_allclose(ours, theirs, rtol=1e-9)
     assert len(np.unique(theirs.round(9))) > 3
 

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 import samp
-from laws import CLOSE, Counted, images, linear, net
-from samp.engine.problem import pose
+from laws import CLOSE, CountingModel, images, linear, net
+from samp.engine.problem import make_problem
 from samp.metrics.imputation import NoisyLinear
 from samp.metrics.infidelity import Hidden, Noise, Perturbation, infidelity
 from samp.metrics.subsets import Subsets
@@ -34,8 +34,8 @@ def test_hidden_equals_brute_force_on_four_features() -> None:
     for i in range(3):
         errors = []
         for number in range(30):
-            some = Subsets.draw(pose(bent, x), torch.full((3, 1), 2), range(number, number + 1), 4)
-            hidden = some.chosen(torch.tensor([i]), torch.tensor([0]))
+            some = Subsets.draw(make_problem(bent, x), torch.full((3, 1), 2), range(number, number + 1), 4)
+            hidden = some.membership(torch.tensor([i]), torch.tensor([0]))
             drop = bent(x[i : i + 1]) - bent(torch.where(hidden, 0.25, x[i : i + 1]))
             errors.append((float(values[i][hidden[0]].sum()) - float(drop)) ** 2)
         assert found.infidelity[i].item() == pytest.approx(np.mean(errors), rel=1e-9)
@@ -170,7 +170,7 @@ def test_defaults_are_a_hundred_times_a_fifth_hidden_and_noise_of_a_fifth() -> N
 
 def test_costs_one_forward_per_perturbation_and_one_for_the_sample() -> None:
     for batch_size in (1, 6, 64):
-        model = Counted(PIXELS)
+        model = CountingModel(PIXELS)
         found = infidelity(
             model, images(9, 2, 2, 4, 4), images(10, 2, 4, 4), 1, perturbations=10, batch_size=batch_size
         )

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from samp.annotations.boxes import Annotation, Box, as_mask
-from samp.metrics.masks import aims
+from samp.metrics.masks import ground_truths
 from samp.metrics.segmentation import localisation, segmentation
 
 
@@ -47,6 +47,6 @@ def test_boxes_are_clipped_to_the_picture_and_keep_all_else() -> None:
     outside = Box("dog", 5, 0, 9, 4)
     annotation = Annotation((inside, over, outside), (4, 4))
     for truth, labels in (([[inside, over, outside]], None), ([annotation], ["dog"])):
-        (aim,) = aims(truth, torch.rand(1, 4, 4), labels)
+        (aim,) = ground_truths(truth, torch.rand(1, 4, 4), labels)
         assert aim.boxes == (inside, Box("dog", 2, 2, 4, 4, difficult=True))
         assert torch.equal(aim.mask, as_mask(aim.boxes, (4, 4)))

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 import samp
-from laws import CLOSE, Counted, images, linear, net
+from laws import CLOSE, CountingModel, images, linear, net
 from samp import images as photos
 from samp import models
-from samp.engine.problem import pose
+from samp.engine.problem import make_problem
 from samp.metrics.correlations import pearson
 from samp.metrics.mu_fidelity import grid, mu_fidelity
 from samp.metrics.subsets import Subsets
@@ -35,8 +35,8 @@ def test_equals_brute_force_on_four_features(kind: str) -> None:
     for i in range(3):
         sums, drops = [], []
         for number in range(30):
-            some = Subsets.draw(pose(bent, x), torch.full((3, 1), 2), range(number, number + 1), 4)
-            hidden = some.chosen(torch.tensor([i]), torch.tensor([0]))
+            some = Subsets.draw(make_problem(bent, x), torch.full((3, 1), 2), range(number, number + 1), 4)
+            hidden = some.membership(torch.tensor([i]), torch.tensor([0]))
             sums.append(float(values[i][hidden[0]].sum()))
             drops.append(float(bent(x[i : i + 1]) - bent(x[i : i + 1] * ~hidden)))
         expected = (stats.pearsonr if kind == "pearson" else stats.spearmanr)(sums, drops)[0]
@@ -66,11 +66,11 @@ def test_what_does_not_vary_is_nan_and_counted_without_a_warning() -> None:
         for kind in ("pearson", "spearman"):
             found = mu_fidelity(linear(WEIGHTS), x, maps, share=0.5, correlation=kind)
             assert found.correlation.isnan().tolist() == [True, False]
-            assert found.undefined == 1
+            assert found.undefined_count == 1
             assert found.mean == pytest.approx(1)
         flat = mu_fidelity(lambda x: x.sum(1) * 0 + 3, x, maps)
         everything = mu_fidelity(linear(WEIGHTS), x, WEIGHTS * x, share=1.0)
-    assert flat.undefined == everything.undefined == 2
+    assert flat.undefined_count == everything.undefined_count == 2
     assert "2 undefined; spearman, 200 subsets" in repr(flat)
 
 
@@ -115,7 +115,7 @@ def test_images_are_judged_in_a_nine_by_nine_grid_with_a_fifth_of_it_hidden() ->
 
 def test_defaults_are_those_of_the_cited_measurement() -> None:
     """Novello et al., by Xplique: 200 subsets of a fifth of a 9 × 9 grid, which turn black, and Spearman's."""
-    model = Counted(PIXELS)
+    model = CountingModel(PIXELS)
     x, maps = images(9, 1, 2, 12, 12), images(10, 1, 12, 12)
     found = mu_fidelity(model, x, maps, 0)
     told = {"subsets": 200, "fill": "Constant(value=0.0)", "correlation": "spearman", "score": "logit", "seed": 0}
@@ -177,7 +177,7 @@ def test_every_argument_changes_the_result() -> None:
 
 
 def test_costs_one_forward_per_subset_and_says_how_it_was_made() -> None:
-    model = Counted(PIXELS)
+    model = CountingModel(PIXELS)
     found = mu_fidelity(model, images(9, 2, 2, 12, 12), images(10, 2, 12, 12), 1, subsets=30, seed=7, fill="blurred")
     assert model.rows == 2 * found.details["forwards"] == 2 * 30
     told = {"target": [1, 1], "subsets": 30, "seed": 7, "score": "logit", "correlation": "spearman"}

@@ -20,7 +20,7 @@ from samp import images as photos
 from samp import models
 from samp.annotations.box_files import read_voc, read_yolo
 from samp.annotations.boxes import Annotation, Box, as_mask, cropped
-from samp.metrics.pointing_game import PointingGame, is_difficult, joined, pointing_game
+from samp.metrics.pointing_game import PointingGame, is_difficult, joined_games, pointing_game
 
 
 def random(seed: int, *shape: int) -> Tensor:
@@ -108,17 +108,17 @@ def test_what_holds_no_object_is_not_played() -> None:
     game = pointing_game(random(0, 3, 3, 3), [hard] * 3, ["dog", "cat", "cow"])
     assert game.played.tolist() == [False, True, False]
     assert "2 not played (dog, cow)" in repr(game)
-    assert game.unplayed == {"dog": 1, "cow": 1}
+    assert game.unplayed_counts == {"dog": 1, "cow": 1}
 
 
 def test_labels_written_otherwise_than_in_the_annotation_are_counted_by_name() -> None:
     dog = Annotation((Box("dog", 0, 0, 2, 2),), (3, 3))
     game = pointing_game(random(0, 4, 3, 3), [dog] * 4, ["Dog", "dog", "Dog", "a dog"])
-    assert game.unplayed == {"Dog": 2, "a dog": 1}
+    assert game.unplayed_counts == {"Dog": 2, "a dog": 1}
     assert repr(game).endswith("3 not played (Dog, a dog))")
     many = pointing_game(random(0, 8, 3, 3), [dog] * 8, list("abcdefgh"))
     assert repr(many).endswith("8 not played (a, b, c, d, e, …))")
-    assert pointing_game(random(0, 1, 3, 3), [dog]).unplayed == {}
+    assert pointing_game(random(0, 1, 3, 3), [dog]).unplayed_counts == {}
 
 
 def test_difficult_objects_count_where_the_class_has_others_too() -> None:
@@ -160,7 +160,7 @@ def test_an_attribution_is_a_map() -> None:
 def test_a_sample_does_not_depend_on_the_others() -> None:
     heat, masks = random(5, 8, 9, 11), random(6, 8, 9, 11) > 0.95
     whole = pointing_game(heat, masks, list("abcabcab"), tolerance=2)
-    alone = joined(
+    alone = joined_games(
         pointing_game(heat[i : i + 1], masks[i : i + 1], "abcabcab"[i : i + 1].split(), tolerance=2) for i in range(8)
     )
     assert torch.equal(whole.hits, alone.hits)
@@ -171,13 +171,13 @@ def test_a_sample_does_not_depend_on_the_others() -> None:
 def test_games_of_different_photos_are_joined() -> None:
     first = pointing_game(torch.ones(1, 2, 2), torch.ones(1, 2, 2).bool(), ["a"], difficult=[True])
     second = pointing_game(torch.ones(1, 9, 5), ~torch.ones(1, 9, 5).bool(), ["b"], difficult=[False])
-    both = joined([first, second])
+    both = joined_games([first, second])
     assert (both.labels, both.played.tolist(), both.accuracy) == (("a", "b"), [True, False], 1.0)
     assert both.difficult_subset.labels == ("a",)
     with pytest.raises(ValueError, match=r"games are joined at one tolerance, not \[3, 15.0\]"):
-        joined([first, pointing_game(torch.ones(1, 2, 2), torch.ones(1, 2, 2).bool(), tolerance=3)])
+        joined_games([first, pointing_game(torch.ones(1, 2, 2), torch.ones(1, 2, 2).bool(), tolerance=3)])
     with pytest.raises(ValueError, match="at one tolerance"):
-        joined([])
+        joined_games([])
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")

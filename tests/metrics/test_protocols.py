@@ -17,7 +17,7 @@ import samp
 from samp.baselines import Blurred, Constant
 from samp.metrics.deletion_insertion import deletion_insertion
 from samp.metrics.imputation import NoisyLinear
-from samp.metrics.protocols import PROTOCOLS, ChannelMeans, Protocol, RISEBlur, protocol
+from samp.metrics.protocols import PROTOCOLS, ChannelMeans, Protocol, RISEBlur, get_protocol
 from samp.metrics.remaining_mean import RemainingMean
 
 BLACK = Constant(0.0)
@@ -95,7 +95,7 @@ def test_each_curve_is_normalised_by_its_own_ends() -> None:
 
 def test_the_papers_protocol_is_scaled_to_sizes_it_does_not_have() -> None:
     for height, width in ((40, 40), (64, 48), (96, 96), (299, 299), (224, 200)):
-        chosen = protocol(None, [(1, 3, height, width)])
+        chosen = get_protocol(None, [(1, 3, height, width)])
         assert len(chosen.counts(height * width)) in (28, 29)
         assert chosen.start == Blurred.for_image(height, width)
         assert chosen.label.startswith("28 steps")

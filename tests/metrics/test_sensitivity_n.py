@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 import samp
-from laws import CLOSE, Counted, images, linear, net
-from samp.engine.problem import pose
+from laws import CLOSE, CountingModel, images, linear, net
+from samp.engine.problem import make_problem
 from samp.metrics.sensitivity_n import (
     BETAS,
     completeness_check,
@@ -32,8 +32,8 @@ def brute_force(f: Any, x: Tensor, values: Tensor, n: int, count: int, seed: int
     for image, credit in zip(x, values, strict=True):
         sums, drops = [], []
         for number in range(count):
-            some = Subsets.draw(pose(f, image[None]), torch.tensor([[n]]), range(number, number + 1), seed)
-            hidden = some.chosen(torch.tensor([0]), torch.tensor([0]))[0]
+            some = Subsets.draw(make_problem(f, image[None]), torch.tensor([[n]]), range(number, number + 1), seed)
+            hidden = some.membership(torch.tensor([0]), torch.tensor([0]))[0]
             sums.append(float(credit[hidden].sum()))
             drops.append(float(f(image[None]) - f((image * ~hidden)[None])))
         result.append(float(np.corrcoef(sums, drops)[0, 1]))
@@ -60,7 +60,7 @@ def test_exact_map_of_a_linear_model_is_perfect_and_its_reverse_the_worst() -> N
         found = sensitivity_n(linear(WEIGHTS), x, values)
         assert found.sizes.tolist() == [1, 2, 3]
         torch.testing.assert_close(found.correlation, torch.full((3, 3), end, dtype=torch.float64), **CLOSE)
-        assert found.undefined == 0
+        assert found.undefined_count == 0
 
 
 def test_random_map_scores_about_nothing() -> None:
@@ -79,9 +79,9 @@ def test_what_does_not_vary_is_nan_and_counted_without_a_warning() -> None:
         constant_score = sensitivity_n(lambda x: x.sum(1) * 0 + 3, x, maps, sizes=[1, 3])
         everything = sensitivity_n(linear(WEIGHTS), x, WEIGHTS * x, sizes=[4])
     assert constant_map.correlation.isnan().tolist() == [[True, True], [False, False]]
-    assert constant_map.undefined == 2
+    assert constant_map.undefined_count == 2
     torch.testing.assert_close(constant_map.mean, torch.ones(2, dtype=torch.float64))
-    assert constant_score.undefined == 4
+    assert constant_score.undefined_count == 4
     assert constant_score.mean.isnan().all()
     assert everything.correlation.isnan().all()  # all features hidden: one subset
     assert "4 undefined" in repr(constant_score)
@@ -146,7 +146,7 @@ def test_every_argument_changes_the_result() -> None:
 
 
 def test_costs_what_it_says_and_says_how_it_was_made() -> None:
-    model = Counted(PIXELS)
+    model = CountingModel(PIXELS)
     found = sensitivity_n(model, images(9, 2, 2, 4, 4), images(10, 2, 4, 4), 1, sizes=[1, 2, 3], subsets=10, seed=7)
     assert model.rows == 2 * found.details["forwards"] == 2 * 30
     assert model.rows_with_gradient == 0
@@ -157,7 +157,7 @@ def test_costs_what_it_says_and_says_how_it_was_made() -> None:
 
 def test_defaults_are_those_published() -> None:
     """Ancona et al.: 100 random subsets of each size, from 1 to 80 % of the features, which turn black."""
-    model = Counted(PIXELS)
+    model = CountingModel(PIXELS)
     found = sensitivity_n(model, images(9, 1, 2, 4, 4) + 1, images(10, 1, 4, 4), 1)
     assert (found.details["subsets"], found.details["fill"]) == (100, "Constant(value=0.0)")
     assert (found.details["score"], found.details["correlation"]) == ("logit", "pearson")
@@ -168,8 +168,8 @@ def test_defaults_are_those_published() -> None:
 
 def test_default_sizes_run_from_one_to_four_fifths() -> None:
     for features, sizes in ((1, [1]), (2, [1, 2]), (4, [1, 2, 3]), (10, [1, 2, 3, 4, 5, 6, 7, 8])):
-        assert default_sizes(pose(linear(torch.ones(1)), torch.rand(1, features))) == sizes
-    large = default_sizes(pose(linear(torch.ones(1)), torch.rand(1, 3, 224, 224)))
+        assert default_sizes(make_problem(linear(torch.ones(1)), torch.rand(1, features))) == sizes
+    large = default_sizes(make_problem(linear(torch.ones(1)), torch.rand(1, 3, 224, 224)))
     assert (len(large), large[0], large[-1]) == (15, 1, 40_141)
 
 

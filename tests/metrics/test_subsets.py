@@ -10,24 +10,24 @@ import torch
 from torch import Tensor
 
 from laws import images, linear
-from samp.engine.problem import Problem, pose
+from samp.engine.problem import Problem, make_problem
 from samp.groups import Groups
 from samp.metrics import subsets
-from samp.metrics.masked_forward import Settings, judging
-from samp.metrics.subsets import Subsets, losses, own_counts, shares_of, sizes_of
+from samp.metrics.masked_forward import ScoringOptions, open_scorer
+from samp.metrics.subsets import Subsets, credit_and_scores, own_counts, sizes_for_share, sizes_of
 
 GAPS = torch.tensor([[0, 0, 2, 5, 5, 2], [0, 1, 2, 3, 4, 5]])  # 3 of 6 numbers used, then all
 
 
 def problem(features: int = 6, batch: int = 2, groups: Groups | None = None) -> Problem:
-    return pose(linear(torch.ones(1)), images(0, batch, features), None, groups)
+    return make_problem(linear(torch.ones(1)), images(0, batch, features), None, groups)
 
 
 def chosen(asked: Problem, sizes: list[int], numbers: range = range(50), seed: int = 0) -> Tensor:
     """b k s g"""
     some = Subsets.draw(asked, torch.tensor(sizes).expand(asked.batch, -1), numbers, seed)
     rows = torch.arange(asked.batch * some.points)
-    flat = some.chosen(rows // some.points, rows % some.points)
+    flat = some.membership(rows // some.points, rows % some.points)
     return flat.view(asked.batch, len(numbers), len(sizes), -1)
 
 
@@ -63,7 +63,7 @@ def test_features_are_chosen_equally_often_and_pairs_too() -> None:
 def test_numbers_without_elements_are_never_chosen_and_do_not_count() -> None:
     asked = problem(groups=GAPS)
     assert own_counts(asked).tolist() == [3, 6]
-    assert shares_of(asked, 0.5).tolist() == [2, 3]
+    assert sizes_for_share(asked, 0.5).tolist() == [2, 3]
     drawn = chosen(asked, [1, 3])
     assert (drawn.sum(-1) == torch.tensor([1, 3])).all()
     assert not drawn[0][..., [1, 3, 4]].any()
@@ -83,15 +83,15 @@ def test_a_sample_keeps_its_subsets_where_neighbours_have_more_features() -> Non
 def lost(values: Tensor, x: Tensor, sizes: list[int], count: int = 20, **settings: Any) -> tuple[Tensor, Tensor]:
     weights = torch.arange(1.0, x[0].numel() + 1, dtype=x.dtype)
     groups = settings.pop("groups", None)
-    with judging(linear(weights), x, None, groups, "logit", Settings(**settings)) as judge:
-        return losses(judge, judge.hiding(0.0), values, torch.tensor(sizes).expand(len(x), -1), count)
+    with open_scorer(linear(weights), x, None, groups, "logit", ScoringOptions(**settings)) as judge:
+        return credit_and_scores(judge, judge.make_masker(0.0), values, torch.tensor(sizes).expand(len(x), -1), count)
 
 
 def test_credit_and_scores_are_those_of_the_same_subsets() -> None:
     x = images(1, 2, 4)
     values = images(2, 2, 4) - 0.5
     credit, scores = lost(values, x, [1, 3])
-    drawn = chosen(pose(linear(torch.ones(4)), x), [1, 3], range(20)).transpose(1, 2)  # b s k g
+    drawn = chosen(make_problem(linear(torch.ones(4)), x), [1, 3], range(20)).transpose(1, 2)  # b s k g
     by_hand = (values[:, None, None] * drawn).sum(-1)
     unit = values.abs().amax(1)[:, None, None] / 2.0**59
     torch.testing.assert_close(credit * unit, by_hand, rtol=1e-12, atol=1e-12)
@@ -130,8 +130,10 @@ def test_memory_stays_bounded_for_hundreds_of_subsets_of_a_large_image(monkeypat
         return some
 
     monkeypatch.setattr(Subsets, "draw", classmethod(watched))
-    with judging(lambda x: x.flatten(1)[:, :1], torch.rand(1, 1, 224, 224), 0, None, "logit", Settings()) as judge:
-        losses(judge, judge.hiding(0.0), torch.rand(1, 50_176), torch.tensor([[10_000]]), 90)
+    with open_scorer(
+        lambda x: x.flatten(1)[:, :1], torch.rand(1, 1, 224, 224), 0, None, "logit", ScoringOptions()
+    ) as judge:
+        credit_and_scores(judge, judge.make_masker(0.0), torch.rand(1, 50_176), torch.tensor([[10_000]]), 90)
     assert len(drawn) == 2
     assert max(drawn) <= 2**24
 

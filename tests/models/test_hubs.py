@@ -166,5 +166,5 @@ def test_a_net_of_the_hub_runs_from_a_local_folder(tmp_path: Path) -> None:
     (tmp_path / "preprocessor_config.json").write_text(json.dumps({**VIT, "size": {"height": 32, "width": 32}}))
     classifier = models.load(f"hf:{tmp_path}")
     assert (classifier.size, classifier.classes, classifier.assumed) == ((32, 32), ("a", "b", "c"), ())
-    x = classifier.prepare(photos.read(photos.embedded()))
+    x = classifier.prepare(photos.read(photos.example_photo()))
     assert samp.explain(classifier.net, x, method="ig").map.shape == (1, 32, 32)

@@ -13,7 +13,7 @@ from torch import nn
 
 import samp
 from samp import models
-from samp.models.found import Adapted, scores
+from samp.models.found import NetAdapter, extract_scores
 
 
 def convolutional(channels: int = 3) -> nn.Module:
@@ -62,7 +62,7 @@ def test_exported_programs_of_a_fixed_batch_explain_any_batch(tmp_path: Path, ro
 def test_exported_programs_of_any_batch_are_called_as_they_are(tmp_path: Path) -> None:
     net = convolutional().eval()
     classifier = models.load(str(export(net, tmp_path / "net.pt2", (2, 3, 16, 16), dynamic=True)), trust=True)
-    assert isinstance(classifier.net, Adapted)
+    assert isinstance(classifier.net, NetAdapter)
     assert classifier.net.rows is None
     same(classifier, net)
 
@@ -124,12 +124,12 @@ def test_a_net_in_a_file_takes_no_weights(tmp_path: Path) -> None:
     "output", [torch.zeros(1, 2), {"logits": torch.zeros(1, 2)}, SimpleNamespace(logits=torch.zeros(1, 2))]
 )
 def test_scores_are_found_in_what_a_net_returns(output: Any) -> None:
-    assert scores(output).shape == (1, 2)
+    assert extract_scores(output).shape == (1, 2)
 
 
 def test_a_net_without_scores_gets_a_sentence() -> None:
     with pytest.raises(TypeError, match="the model returns dict, in which no scores"):
-        scores({"boxes": torch.zeros(1, 2)})
+        extract_scores({"boxes": torch.zeros(1, 2)})
 
 
 def only_32() -> nn.Module:

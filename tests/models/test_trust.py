@@ -19,7 +19,7 @@ import samp
 from evil_models import EVIL, PICKLES, SIDE, Evil, harmless
 from samp import models
 from samp.cli import main
-from samp.models.trust import kind_of, require_trust
+from samp.models.trust import file_kind, require_trust
 
 HOLDS = {
     **dict.fromkeys(PICKLES, "a pickle of more than tensors"),
@@ -104,15 +104,15 @@ def test_the_bench_refuses_a_checkpoint_that_is_code_and_takes_trust(
     tmp_path: Path,
 ) -> None:
     from samp_lab.nets import load
-    from samp_lab.workspace import Choice
+    from samp_lab.workspace import ExperimentOptions
 
     path = EVIL["evil.pth"](tmp_path / "evil.pth", tmp_path / "trace")
     with pytest.raises(ValueError, match="is code") as raised:
-        load("squeezenet1_1", Choice(weights=path))
+        load("squeezenet1_1", ExperimentOptions(weights=path))
     assert str(raised.value) == refusal(path, HOLDS["evil.pth"])
     assert not (tmp_path / "trace").exists()
     with pytest.raises(ValueError, match="does not hold weights by name"):
-        load("squeezenet1_1", Choice(weights=path, trust=True))
+        load("squeezenet1_1", ExperimentOptions(weights=path, trust=True))
     assert (tmp_path / "trace").exists()
     assert "--trust" in CliRunner().invoke(main, ["bench", "table1", "--help"]).stdout
 
@@ -126,7 +126,7 @@ def test_with_trust_honest_files_load_from_the_command_line(
     if kind == "script":
         torch.jit.script(harmless()).save("net.pt")
     elif kind == "program":
-        evil_models.exported(Path("net.pt"))
+        evil_models.export_program(Path("net.pt"))
     else:
         torch.save(harmless(), "net.pt")
     Image.new("RGB", (SIDE, SIDE), "red").save("photo.png")
@@ -162,7 +162,7 @@ def test_weights_alone_are_data_whatever_their_file_is_called(
 def test_an_archive_with_two_members_of_one_name_is_refused(tmp_path: Path, name: str, trust: bool) -> None:
     """Of two members, this library and torch may look at different ones. Neither is opened, trusted or not."""
     if name == "net.pt2":
-        evil_models.exported(tmp_path / name)
+        evil_models.export_program(tmp_path / name)
     else:
         torch.save(harmless() if name == "net.pt" else harmless().state_dict(), tmp_path / name)
     parts = list(evil_models.members(tmp_path / name).items())
@@ -201,11 +201,11 @@ def test_members_that_climb_out_of_the_archive_write_nothing(tmp_path: Path) -> 
 
 def test_kinds_are_told_by_content(tmp_path: Path) -> None:
     torch.save(harmless().state_dict(), tmp_path / "w.pt2")
-    assert kind_of(tmp_path / "w.pt2") == "pickle"
-    assert kind_of(evil_models.exported(tmp_path / "p.pth")) == "torch.export program"
-    assert kind_of(EVIL["script.pth"](tmp_path / "s.pt2", tmp_path / "trace")) == "TorchScript program"
+    assert file_kind(tmp_path / "w.pt2") == "pickle"
+    assert file_kind(evil_models.export_program(tmp_path / "p.pth")) == "torch.export program"
+    assert file_kind(EVIL["script.pth"](tmp_path / "s.pt2", tmp_path / "trace")) == "TorchScript program"
     save_file(harmless().state_dict(), tmp_path / "w.bin")
-    assert kind_of(tmp_path / "w.bin") == "safetensors"
+    assert file_kind(tmp_path / "w.bin") == "safetensors"
 
 
 def test_a_pickled_net_finds_its_class_in_the_current_folder_with_trust_alone(

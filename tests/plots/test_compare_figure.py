@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from compared_photos import NAMES, asked_of, tiny
+from compared_photos import NAMES, classify_test_photo, tiny
 from samp.cli import compare_page
 from samp.cli.comparing import compare_all
-from samp.compare import labelled
-from samp.html.compare_facts import told
+from samp.compare import label_methods
+from samp.html.compare_facts import comparison_record
 
 pytest.importorskip("matplotlib", reason="needs the extra viz")
 
@@ -21,9 +21,9 @@ def test_the_figure_shows_the_same_in_the_same_colours(tmp_path: Path) -> None:
 
     from samp.plots.compare_figure import draw
 
-    asked = asked_of(tmp_path)
-    compared, _ = compare_all(asked, labelled(NAMES), None, 0)
-    found = told(asked, compared, {}, "samp compare")
+    asked = classify_test_photo(tmp_path)
+    compared, _ = compare_all(asked, label_methods(NAMES), None, 0)
+    found = comparison_record(asked, compared, {}, "samp compare")
     figure = draw(asked, compared, found)
     *maps, deletion, insertion, table = figure.axes
     assert [axes.get_title() for axes in maps] == ["photo", *NAMES]
@@ -45,10 +45,10 @@ def test_the_figure_shows_the_same_in_the_same_colours(tmp_path: Path) -> None:
 def test_a_figure_without_curves_can_be_drawn(tmp_path: Path) -> None:
     from samp.plots.compare_figure import draw
 
-    asked = asked_of(tmp_path, tiny(sign=-1.0))
-    compared, _ = compare_all(asked, labelled(["ig"]), None, 0)
+    asked = classify_test_photo(tmp_path, tiny(sign=-1.0))
+    compared, _ = compare_all(asked, label_methods(["ig"]), None, 0)
     picture = io.BytesIO()
-    figure = draw(asked, compared, told(asked, compared, {}, ""))
+    figure = draw(asked, compared, comparison_record(asked, compared, {}, ""))
     figure.savefig(picture)
     assert picture.getvalue().startswith(b"\x89PNG")
     assert not any(line.get_label().startswith("ig") for axes in figure.axes for line in axes.lines)

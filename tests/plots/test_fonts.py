@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw
 
 from cli_runs import TINY, a_photo, run, tiny
 from samp import fonts
-from samp.plots.fonts import BUILT_IN, draw_text, fonts_for, legible, missing, text_width
+from samp.plots.fonts import BUILT_IN, draw_text, fonts_for, make_legible, missing_characters, text_width
 
 OURS = chr(0xE123)  # a private character, which no other font is likely to have
 
@@ -20,7 +20,7 @@ OURS = chr(0xE123)  # a private character, which no other font is likely to have
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """A machine whose only fonts are those put into this folder, and Pillow's own."""
-    monkeypatch.setattr(fonts, "_matplotlibs", lambda: ())
+    monkeypatch.setattr(fonts, "_matplotlib_fonts", lambda: ())
     yield from only_in(tmp_path / "data", monkeypatch)
 
 
@@ -32,7 +32,7 @@ def beside_matplotlibs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Itera
 
 
 def only_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setattr(fonts, "_folders", lambda: iter([folder]))
+    monkeypatch.setattr(fonts, "_font_folders", lambda: iter([folder]))
     monkeypatch.chdir(folder.parent)
     folder.mkdir()
     fonts._machines.cache_clear()
@@ -69,7 +69,7 @@ def a_font(folder: Path, characters: str, name: str = "tiny") -> Path:
 def drawn(text: str) -> np.ndarray:
     chain = fonts_for(text)
     image = Image.new("RGB", (400, 40), "white")
-    draw_text(ImageDraw.Draw(image), (4, 4), legible(text, chain), (0, 0, 0), chain, 20)
+    draw_text(ImageDraw.Draw(image), (4, 4), make_legible(text, chain), (0, 0, 0), chain, 20)
     return np.asarray(image)
 
 
@@ -81,13 +81,13 @@ def test_accents_are_letters_after_the_readmes_first_command(beside_matplotlibs:
     text = "café crème Übergröße łódź Ωж − ×"
     chain = fonts_for(text)
     assert [Path(file).name for file in chain[:-1]] == ["DejaVuSans.ttf"]
-    assert legible(text, chain) == text
-    assert missing(text, chain) == ""
+    assert make_legible(text, chain) == text
+    assert missing_characters(text, chain) == ""
     assert not np.array_equal(drawn("é"), drawn("e"))
 
 
 def test_an_accent_that_stands_alone_joins_its_letter(beside_matplotlibs: Path) -> None:
-    assert legible("cafe\u0301", fonts_for("cafe\u0301")) == "café"
+    assert make_legible("cafe\u0301", fonts_for("cafe\u0301")) == "café"
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,8 @@ def test_an_accent_that_stands_alone_joins_its_letter(beside_matplotlibs: Path) 
 def test_without_a_font_there_are_words_that_can_be_read(text: str, words: str, alone: Path) -> None:
     chain = fonts_for(text)
     assert chain == (BUILT_IN,)
-    assert legible(text, chain) == words
-    assert missing(words, chain) == ""
+    assert make_legible(text, chain) == words
+    assert missing_characters(words, chain) == ""
 
 
 def test_a_font_of_the_machine_is_found_and_used(alone: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_font_of_the_machine_is_found_and_used(alone: Path) -> None:
     fonts._machines.cache_clear()
     chain = fonts_for(f"a {OURS}")
     assert chain == (str(file), BUILT_IN)
-    assert legible(f"a {OURS}", chain) == f"a {OURS}"
+    assert make_legible(f"a {OURS}", chain) == f"a {OURS}"
     square = (drawn(OURS) == 0).all(2)
     assert square.sum() == 16 * 16  # 0.8 of 20 pixels, either way
     assert not np.array_equal(before, drawn(f"a {OURS}"))

@@ -18,7 +18,7 @@ matplotlib = pytest.importorskip("matplotlib", reason="needs the extra viz")
 from matplotlib.figure import Figure  # noqa: E402  # only where matplotlib is
 
 import figures  # noqa: E402  # only where matplotlib is
-from figures import caption, pixels, shown  # noqa: E402  # as above
+from figures import axes_pixels, caption, pixels  # noqa: E402  # as above
 from samp import plots  # noqa: E402  # as above
 from samp.plots.deletion_insertion import area  # noqa: E402  # as above
 
@@ -28,7 +28,7 @@ SIGNED = plots.Signed()
 
 @pytest.fixture
 def result() -> samp.Attribution:
-    return figures.walked()
+    return figures.make_walk_result()
 
 
 # Walks
@@ -148,7 +148,9 @@ def test_a_grid_draws_in_the_shade_asked_for(result: samp.Attribution, shade: pl
 
 def test_a_small_signed_map_shows_mean_credit_and_not_a_mix_of_its_colours() -> None:
     stripes = np.tile([1.0, -1.0], (600, 300))  # as fine as print cannot show: credit cancels
-    picture = shown(plots.method_grid([np.zeros((600, 600, 3))], {str(i): stripes for i in range(9)}, shade=SIGNED), 3)
+    picture = axes_pixels(
+        plots.method_grid([np.zeros((600, 600, 3))], {str(i): stripes for i in range(9)}, shade=SIGNED), 3
+    )
     assert picture.mean() > 0.9
 
 

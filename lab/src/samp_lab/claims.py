@@ -14,14 +14,14 @@ from samp.extras import install_command
 from samp.metrics.intervals import Bootstrap
 from samp.metrics.statistics import Summary, paired
 from samp_lab.report.format import p_value
-from samp_lab.sections import SURE, State
+from samp_lab.sections import SIGNIFICANCE, State
 
 
-def above(summary: Summary, bound: float) -> State:
+def state_above(summary: Summary, bound: float) -> State:
     """Whether a mean lies above a bound: "open" where its interval holds the bound.
 
     >>> from samp.metrics import summarise
-    >>> above(summarise([0.4, 0.5, 0.6]), 0.25), above(summarise([0.4, 0.5, 0.6]), 0.55)
+    >>> state_above(summarise([0.4, 0.5, 0.6]), 0.25), state_above(summarise([0.4, 0.5, 0.6]), 0.55)
     ('holds', 'open')
     """
     if math.isnan(summary.low) or summary.low <= bound <= summary.high:
@@ -50,25 +50,25 @@ class Difference:
         >>> Difference(0.2, 0.1, 0.3, 0.01).state(+1), Difference(0.2, 0.1, 0.3, 0.01).state(-1)
         ('holds', 'fails')
         """
-        if math.isnan(self.low) or self.low <= 0 <= self.high or not self.p < SURE:
+        if math.isnan(self.low) or self.low <= 0 <= self.high or not self.p < SIGNIFICANCE:
             return "open"
         return "holds" if (self.value > 0) == (sign > 0) else "fails"
 
 
-def image_by_image(a: Sequence[float], b: Sequence[float]) -> Difference:
+def compare_paired(a: Sequence[float], b: Sequence[float]) -> Difference:
     """Two numbers of each image, by Wilcoxon's test.
 
-    >>> image_by_image([3.0, 5.0, 4.0], [1.0, 2.0, 0.0]).state(+1)  # three images are too few to be sure
+    >>> compare_paired([3.0, 5.0, 4.0], [1.0, 2.0, 0.0]).state(+1)  # three images are too few to be sure
     'open'
     """
     found = paired(a, b, "higher")
     return Difference(found.difference, found.low, found.high, found.p)
 
 
-def unpaired(a: Sequence[float], b: Sequence[float], bootstrap: Bootstrap | None = None) -> Difference:
+def compare_groups(a: Sequence[float], b: Sequence[float], bootstrap: Bootstrap | None = None) -> Difference:
     """Two groups of different images, by Mann and Whitney's test; for the interval each is resampled by itself.
 
-    >>> unpaired([3.0, 4.0, 5.0], [1.0, 1.0, 1.0]).value
+    >>> compare_groups([3.0, 4.0, 5.0], [1.0, 1.0, 1.0]).value
     3.0
     """
     bootstrap = bootstrap or Bootstrap()

@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from samp.cli.terminal import say_block
-from samp_lab.paper_commands import Experiments
+from samp_lab.paper_commands import ExperimentGroup
 
 
-@click.group(cls=Experiments)
+@click.group(cls=ExperimentGroup)
 def bench() -> None:
     """Measure samp on this machine, and make the paper's tables and figures again.
 
@@ -54,13 +54,13 @@ def methods(names: str, images: int, device: str, adapters: bool, one_by_one: bo
     """
     import torch
 
-    from samp.images import embedded, read
+    from samp.images import example_photo, read
     from samp.models import efficientnet_lite0
     from samp_lab.bench import methods as side_by_side
 
     if images == 1:
         classifier = efficientnet_lite0()
-        model, x = classifier.net.to(device), classifier.prepare(read(embedded())).to(device)
+        model, x = classifier.net.to(device), classifier.prepare(read(example_photo())).to(device)
     else:
         generator = torch.Generator().manual_seed(0)
         model = side_by_side.random_resnet(device)
@@ -88,9 +88,9 @@ def metrics(net: str, images: int, batch_size: str, device: str, repeats: int) -
     import torch
 
     from samp_lab.bench.metrics import measure, table
-    from samp_lab.bench.overhead import net_named
+    from samp_lab.bench.overhead import load_net
 
-    model = net_named(net).to(device)
+    model = load_net(net).to(device)
     x = torch.rand(images, 3, 224, 224, generator=torch.Generator().manual_seed(0)).to(device)
     say_block(table(measure(model, x, "auto" if batch_size == "auto" else int(batch_size), repeats), x.device))
 
@@ -122,10 +122,10 @@ def pipeline(net: str, **settings: Any) -> None:
 
     Example: samp bench pipeline --images 2048 --shard 128 --speed fast --device cuda
     """
-    from samp_lab.bench.overhead import net_named
-    from samp_lab.bench.pipeline import Settings, measure, table
+    from samp_lab.bench.overhead import load_net
+    from samp_lab.bench.pipeline import PipelineSettings, measure, table
 
-    say_block(table(measure(net_named(net), Settings(**settings))))
+    say_block(table(measure(load_net(net), PipelineSettings(**settings))))
 
 
 @bench.command()
@@ -156,14 +156,14 @@ def speed(
 
     Example: samp bench speed --device cuda --images 64,256 --rows 256 --repeats 3 --compile
     """
-    from samp_lab.bench.overhead import net_named
-    from samp_lab.bench.speed import Settings, tables
-    from samp_lab.bench.speed_agreement import agreements
+    from samp_lab.bench.overhead import load_net
+    from samp_lab.bench.speed import SpeedSettings, tables
+    from samp_lab.bench.speed_agreement import agreement_report
 
     if agreement:
-        say_block(agreements(device))
+        say_block(agreement_report(device))
         return
     counts = tuple(sorted(int(count) for count in images.split(",")))
-    settings = Settings(device, counts, rows, side, repeats, compiled)
-    for table in tables(net_named(net).to(device), settings):
+    settings = SpeedSettings(device, counts, rows, side, repeats, compiled)
+    for table in tables(load_net(net).to(device), settings):
         say_block(f"{table}\n")

@@ -9,7 +9,7 @@ from typing import Literal
 
 from samp.metrics.statistics import Comparison, paired
 from samp_lab.report.format import p_value
-from samp_lab.sections import SURE, State, Verdict
+from samp_lab.sections import SIGNIFICANCE, State, Verdict
 
 Column = Literal["deletion", "insertion", "difference"]
 BETTER: Mapping[str, Literal["lower", "higher"]] = {"deletion": "lower", "insertion": "higher"}
@@ -34,7 +34,9 @@ class Effect:
         """Our own claim that a is better than b, of which the paper knows nothing."""
         found = paired(*ours, BETTER_OF_ALL[self.column])
         state = _state(found, -1 if BETTER_OF_ALL[self.column] == "lower" else 1)
-        return Verdict(f"{self.a} better than {self.b}, {ARROWS[self.column]}", "–", _ours(found), state, bed)
+        return Verdict(
+            f"{self.a} better than {self.b}, {ARROWS[self.column]}", "–", _format_comparison(found), state, bed
+        )
 
     def verdict(self, paper: float, ours: tuple[Sequence[float], Sequence[float]], bed: str) -> Verdict:
         """The paper's difference a − b beside ours, image by image, with its interval and Wilcoxon's p."""
@@ -42,10 +44,10 @@ class Effect:
         sign = 1 if paper > 0 else -1
         better = (paper < 0) == (self.column == "deletion")
         claim = f"{self.a} {'better' if better else 'worse'} than {self.b}, {ARROWS[self.column]}"
-        return Verdict(claim, f"{paper:+.3f}".replace("-", "−"), _ours(found), _state(found, sign), bed)
+        return Verdict(claim, f"{paper:+.3f}".replace("-", "−"), _format_comparison(found), _state(found, sign), bed)
 
 
-def _ours(found: Comparison) -> str:
+def _format_comparison(found: Comparison) -> str:
     if math.isnan(found.low):
         return "too few images to say"
     said = f"{found.difference:+.3f} [{found.low:+.3f}, {found.high:+.3f}], {p_value(found.p)}"
@@ -53,15 +55,15 @@ def _ours(found: Comparison) -> str:
 
 
 def _state(found: Comparison, sign: int) -> State:
-    if math.isnan(found.low) or found.low <= 0 <= found.high or not found.p < SURE:
+    if math.isnan(found.low) or found.low <= 0 <= found.high or not found.p < SIGNIFICANCE:
         return "open"
     return "holds" if (found.difference > 0) == (sign > 0) else "fails"
 
 
-def agreement(paper: Sequence[float], ours: Sequence[float]) -> float:
+def kendall_tau(paper: Sequence[float], ours: Sequence[float]) -> float:
     """Kendall's τ-b between two orders of the same rows: 1 the same, −1 the reverse.
 
-    >>> agreement([1, 2, 3], [10, 20, 30]), agreement([1, 2, 3], [3, 2, 1])
+    >>> kendall_tau([1, 2, 3], [10, 20, 30]), kendall_tau([1, 2, 3], [3, 2, 1])
     (1.0, -1.0)
     """
     pairs = [(i, j) for i in range(len(paper)) for j in range(i)]

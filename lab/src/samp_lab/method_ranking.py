@@ -10,49 +10,49 @@ from statistics import fmean
 from samp.methods import Method
 from samp.metrics.statistics import holm, paired, summarise
 from samp_lab.effects import ARROWS, BETTER_OF_ALL, Column, Effect
-from samp_lab.experiment import Sheet
-from samp_lab.measurements.base import Cell, Judged
+from samp_lab.experiment import FigureContext
+from samp_lab.measurements.base import Measurement, MethodCurves
 from samp_lab.report.format import p_value
-from samp_lab.sections import Block, Grid, Section, State, Verdict, Verdicts, Words
-from samp_lab.setups import Bed
+from samp_lab.sections import Block, Grid, Paragraph, Section, State, Verdict, Verdicts
+from samp_lab.setups import Setup
 from samp_lab.store import Results
 
 COLUMNS: tuple[Column, ...] = ("deletion", "insertion", "difference")
 
 
 @dataclass(frozen=True)
-class Contest:
+class MethodRanking:
     """Rows of methods, each compared with the `champion` image by image; claims are against `rivals`.
 
-    >>> contest = Contest("c", "C", {"ours": "samp++", "IG": "ig"}, ("mnist",), champion="ours", rivals=("IG",))
-    >>> from samp_lab.setups import bed
-    >>> [cell.method for cell in contest.cells([bed("mnist")])]
+    >>> contest = MethodRanking("c", "C", {"ours": "samp++", "IG": "ig"}, ("mnist",), champion="ours", rivals=("IG",))
+    >>> from samp_lab.setups import parse_setup
+    >>> [cell.method for cell in contest.measurements([parse_setup("mnist")])]
     ['samp++', 'ig']
     """
 
     name: str
     title: str
     rows: Mapping[str, str | Method]
-    beds: tuple[str, ...]
+    setups: tuple[str, ...]
     champion: str
     rivals: tuple[str, ...]
     about: str = ""
     protocol: str | None = None
     """Another protocol than the bed's."""
 
-    def cells(self, beds: Sequence[Bed]) -> list[Cell]:
+    def measurements(self, setups: Sequence[Setup]) -> list[Measurement]:
         """A cell for every row on every bed."""
-        return [self.cell(row, bed) for row in self.rows for bed in beds]
+        return [self.measurement(row, bed) for row in self.rows for bed in setups]
 
-    def draw(self, sheet: Sheet) -> None:
+    def draw(self, sheet: FigureContext) -> None:
         """Tables have no figures."""
 
-    def section(self, results: Results, beds: Sequence[Bed], figures: Path) -> Section:
+    def section(self, results: Results, setups: Sequence[Setup], figures: Path) -> Section:
         """For each bed its table, then what is claimed of the champion."""
-        blocks: list[Block] = [Words(self.about)] if self.about else []
+        blocks: list[Block] = [Paragraph(self.about)] if self.about else []
         verdicts: list[Verdict] = []
-        for bed in beds:
-            present = [row for row in self.rows if results.has(self.cell(row, bed))]
+        for bed in setups:
+            present = [row for row in self.rows if results.has(self.measurement(row, bed))]
             if self.champion in present and len(present) > 1:
                 blocks.append(self._grid(results, bed, present))
                 verdicts += self._claims(results, bed, present)
@@ -60,19 +60,19 @@ class Contest:
             blocks.append(Verdicts(tuple(verdicts), "What is claimed, and whether it holds"))
         return Section(self.name, self.title, tuple(blocks) if verdicts else ())
 
-    def cell(self, row: str, bed: Bed) -> Judged:
+    def measurement(self, row: str, bed: Setup) -> MethodCurves:
         """The cell of this row."""
-        return Judged(bed, self.rows[row], self.protocol)
+        return MethodCurves(bed, self.rows[row], self.protocol)
 
-    def numbers(self, results: Results, row: str, bed: Bed, column: Column) -> list[float]:
+    def numbers(self, results: Results, row: str, bed: Setup, column: Column) -> list[float]:
         """One number per image; the difference is insertion − deletion."""
-        cell = self.cell(row, bed)
+        cell = self.measurement(row, bed)
         if column != "difference":
             return results.numbers(cell, column)
         pairs = zip(results.numbers(cell, "insertion"), results.numbers(cell, "deletion"), strict=True)
         return [insertion - deletion for insertion, deletion in pairs]
 
-    def _grid(self, results: Results, bed: Bed, present: Sequence[str]) -> Grid:
+    def _grid(self, results: Results, bed: Setup, present: Sequence[str]) -> Grid:
         columns = {c: self._column(results, bed, present, c) for c in COLUMNS}
         heads = ("", *("mean ± sd", f"less {self.champion}, Holm's p") * len(COLUMNS), "completeness", "gradients")
         groups = (("", 1), *((ARROWS[c], 2) for c in COLUMNS), ("median error", 1), ("of an image", 1))
@@ -82,7 +82,9 @@ class Contest:
         ]
         return Grid(heads, tuple(rows), bed.title, groups)
 
-    def _column(self, results: Results, bed: Bed, present: Sequence[str], column: Column) -> dict[str, tuple[str, str]]:
+    def _column(
+        self, results: Results, bed: Setup, present: Sequence[str], column: Column
+    ) -> dict[str, tuple[str, str]]:
         """By row: the mean, bold for the best, and the difference to the champion with Holm's p."""
         numbers = {row: self.numbers(results, row, bed, column) for row in present}
         summaries = {row: summarise(values) for row, values in numbers.items()}
@@ -97,25 +99,25 @@ class Contest:
             found[row] = (f"{mean} ± {summary.sd:.2f}".replace("-", "−"), less.replace("-", "−"))
         return found
 
-    def _cost(self, results: Results, row: str, bed: Bed) -> tuple[str, str]:
-        cell = self.cell(row, bed)
-        known = results.found(cell)["numbers"]
+    def _cost(self, results: Results, row: str, bed: Setup) -> tuple[str, str]:
+        cell = self.measurement(row, bed)
+        known = results.entry(cell)["numbers"]
         errors = sorted(error for error in known.get("completeness_error", []) if error is not None)
         forwards = fmean(results.numbers(cell, "forwards"))
         more = f" + {forwards:,.0f} forwards" if forwards else ""
         error = f"{errors[len(errors) // 2]:.1e}".replace("-", "−") if errors else "–"
         return error, f"{fmean(results.numbers(cell, 'gradients')):,.1f}{more}"
 
-    def _claims(self, results: Results, bed: Bed, present: Sequence[str]) -> list[Verdict]:
+    def _claims(self, results: Results, bed: Setup, present: Sequence[str]) -> list[Verdict]:
         """Better than each rival in every column, and on no bed beaten on both metrics by anyone."""
         found = []
         for rival in (row for row in self.rivals if row in present):
             for column in COLUMNS:
                 pair = (self.numbers(results, self.champion, bed, column), self.numbers(results, rival, bed, column))
                 found.append(Effect(self.champion, rival, column).claim(pair, bed.title))
-        return [*found, self._unbeaten(results, bed, present)]
+        return [*found, self._verdict_on_champion(results, bed, present)]
 
-    def _unbeaten(self, results: Results, bed: Bed, present: Sequence[str]) -> Verdict:
+    def _verdict_on_champion(self, results: Results, bed: Setup, present: Sequence[str]) -> Verdict:
         means = {
             row: [summarise(self.numbers(results, row, bed, column)).mean for column in COLUMNS] for row in present
         }

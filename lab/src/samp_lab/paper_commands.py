@@ -15,8 +15,8 @@ from samp.cli.flags import name_flags
 from samp.cli.terminal import say
 
 if TYPE_CHECKING:
-    from samp_lab.runner import Failed
-    from samp_lab.workspace import Choice
+    from samp_lab.runner import FailedMeasurement
+    from samp_lab.workspace import ExperimentOptions
 
 # Each experiment's line in `samp bench --help`; the experiments themselves are imported when one is run.
 EXPERIMENTS = {
@@ -76,7 +76,7 @@ OPTIONS = (
 )
 
 
-class Experiments(click.Group):
+class ExperimentGroup(click.Group):
     """A group whose experiments become commands when they are used, below the group's own."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -87,7 +87,7 @@ class Experiments(click.Group):
             return self.commands[cmd_name]
         if cmd_name in EXPERIMENTS or cmd_name in SETS:
             return experiment_command(cmd_name)
-        return BESIDE.get(cmd_name)
+        return OTHER_COMMANDS.get(cmd_name)
 
 
 def with_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -117,21 +117,23 @@ def run_experiments(name: str, datasets: Sequence[str], out: Path, jobs: int, sh
     from samp_lab.registry import SETS as TOGETHER
     from samp_lab.reproduce import run_and_report
 
-    told = choice_of(out, **choice)
+    told = make_options(out, **choice)
     chosen = list(KNOWN.values()) if name == "all" else TOGETHER.get(name) or [KNOWN[name]]
-    close(out, run_and_report(chosen, datasets, told, out, jobs=jobs, show=show, command=said(), say=say))
+    report_outcome(
+        out, run_and_report(chosen, datasets, told, out, jobs=jobs, show=show, command=command_line(), say=say)
+    )
 
 
-def choice_of(out: Path, **given: Any) -> Choice:
+def make_options(out: Path, **given: Any) -> ExperimentOptions:
     """What the lab is told, on a device that is there."""
     from samp.models.prediction import usable_device
-    from samp_lab.workspace import Choice
+    from samp_lab.workspace import ExperimentOptions
 
     usable_device(given["device"])
-    return Choice(models=out / "models", **given)
+    return ExperimentOptions(models=out / "models", **given)
 
 
-def close(out: Path, failed: Sequence[Failed]) -> None:
+def report_outcome(out: Path, failed: Sequence[FailedMeasurement]) -> None:
     """Say where the report is and what failed; exit with 1 if anything did."""
     reasons: dict[str, list[str]] = {}
     for one in failed:
@@ -151,12 +153,12 @@ def list_experiments() -> None:
     Example: samp bench list
     """
     from samp_lab.registry import EXPERIMENTS as KNOWN
-    from samp_lab.setups import bed
+    from samp_lab.setups import parse_setup
 
     for name, experiment in KNOWN.items():
-        cells = experiment.cells([bed(one) for one in experiment.beds])
+        cells = experiment.measurements([parse_setup(one) for one in experiment.setups])
         say(f"{name:14} {experiment.title}")
-        say(f"{'':14} {len(cells)} {'cell' if len(cells) == 1 else 'cells'} on {', '.join(experiment.beds)}")
+        say(f"{'':14} {len(cells)} {'cell' if len(cells) == 1 else 'cells'} on {', '.join(experiment.setups)}")
 
 
 @click.command()
@@ -224,19 +226,21 @@ def smoke(out: Path, jobs: int, show: bool, datasets: Sequence[str], **given: An
     Example: samp bench smoke --out smoke
     """
     from samp_lab.registry import EXPERIMENTS as KNOWN
-    from samp_lab.reproduce import follow, stand_ins
+    from samp_lab.reproduce import run_plans, substitute_setups
     from samp_lab.smoke import LIMIT, STAND_INS
     from samp_lab.store import Store
 
-    told = choice_of(out, **{**given, "limit": given["limit"] or LIMIT})
-    plans = [(experiment, beds) for experiment in KNOWN.values() if (beds := stand_ins(experiment, STAND_INS))]
-    close(out, follow(plans, told, Store(out), jobs=jobs, show=show, command=said(), say=say))
+    told = make_options(out, **{**given, "limit": given["limit"] or LIMIT})
+    plans = [
+        (experiment, setups) for experiment in KNOWN.values() if (setups := substitute_setups(experiment, STAND_INS))
+    ]
+    report_outcome(out, run_plans(plans, told, Store(out), jobs=jobs, show=show, command=command_line(), say=say))
 
 
-BESIDE = {"list": list_experiments, "report": report, "train": train, "download": download, "smoke": smoke}
+OTHER_COMMANDS = {"list": list_experiments, "report": report, "train": train, "download": download, "smoke": smoke}
 
 
-def said() -> str:
+def command_line() -> str:
     """The command as it was given, without folders of this machine."""
     words = ["samp", *sys.argv[1:]]
     hidden = {"--data", "--out", "--weights", "--models"}

@@ -13,21 +13,21 @@ from typing import Any
 import torch
 
 from samp_lab import nets
-from samp_lab.bench.machine import describe
-from samp_lab.measurements.base import Cell, Measured, key_of, name_of, title_of
-from samp_lab.store import Results, Store, entry, joined, write_json
-from samp_lab.workspace import Choice, Lab
+from samp_lab.bench.machine import describe_machine
+from samp_lab.measurements.base import Measurement, PartResult, key_of, name_of, title_of
+from samp_lab.store import Results, Store, join_parts, make_entry, write_json
+from samp_lab.workspace import ExperimentOptions, Workspace
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Done:
+class CompletedMeasurement:
     """A cell that was measured: its entry in results.json, its timing, and the images it is about."""
 
     name: str
     title: str
-    found: dict[str, Any]
+    entry: dict[str, Any]
     timing: dict[str, Any]
     images: list[str]
     key: str
@@ -37,7 +37,7 @@ class Done:
 
 
 @dataclass(frozen=True)
-class Failed:
+class FailedMeasurement:
     """A cell that could not be measured, and why."""
 
     name: str
@@ -50,16 +50,22 @@ class Outcome:
     """What a run came to: the results it can be reported from, where arrays lie, and what failed."""
 
     results: Results
-    done: dict[str, Done] = field(default_factory=dict)
-    failed: tuple[Failed, ...] = ()
+    done: dict[str, CompletedMeasurement] = field(default_factory=dict)
+    failed: tuple[FailedMeasurement, ...] = ()
 
-    def joined(self, later: Outcome) -> Outcome:
+    def merge(self, later: Outcome) -> Outcome:
         """This and a later run on the same store."""
         return Outcome(later.results, {**self.done, **later.done}, (*self.failed, *later.failed))
 
 
-def run(
-    cells: Iterable[Cell], choice: Choice, store: Store, command: str, *, jobs: int = 1, say: Say = print
+def run_measurements(
+    cells: Iterable[Measurement],
+    choice: ExperimentOptions,
+    store: Store,
+    command: str,
+    *,
+    jobs: int = 1,
+    say: Say = print,
 ) -> Outcome:
     """Measure what is not there yet, in the order given; after every cell results.json holds all so far.
 
@@ -67,17 +73,17 @@ def run(
     """
     unique = list({name_of(cell): cell for cell in cells}.values())
     store.open()
-    done: dict[str, Done] = {}
-    failed: list[Failed] = []
+    done: dict[str, CompletedMeasurement] = {}
+    failed: list[FailedMeasurement] = []
     started = time.monotonic()
-    for number, outcome in enumerate(_outcomes(unique, choice, store, jobs), 1):
+    for number, outcome in enumerate(_measure_each(unique, choice, store, jobs), 1):
         seconds = time.monotonic() - started
-        if isinstance(outcome, Failed):
+        if isinstance(outcome, FailedMeasurement):
             failed.append(outcome)
             say(f"[{number}/{len(unique)}] {outcome.title}: failed: {outcome.why}")
             continue
         done[outcome.name] = outcome
-        say(f"[{number}/{len(unique)}] {outcome.title}: {_news(outcome)} ({seconds:.0f} s so far)")
+        say(f"[{number}/{len(unique)}] {outcome.title}: {_progress_text(outcome)} ({seconds:.0f} s so far)")
         if outcome.fresh:
             _record(store, choice, command, [outcome])
     _record(store, choice, command, list(done.values()), failed)
@@ -85,28 +91,28 @@ def run(
     return Outcome(store.read(), done, tuple(failed))
 
 
-def measure(cell: Cell, lab: Lab, store: Store) -> Done:
+def measure(cell: Measurement, workspace: Workspace, store: Store) -> CompletedMeasurement:
     """All parts of a cell, those that are kept taken from there."""
-    facts = lab.facts(cell.bed, cell.most, getattr(cell, "judge", None))
+    facts = workspace.facts(cell.bed, cell.most, getattr(cell, "judge", None))
     key, fresh, parts = key_of(cell, facts), False, []
-    for number, make in lab.parts(cell.bed, cell.most):
+    for number, make in workspace.parts(cell.bed, cell.most):
         kept = store.part(key, number)
         if kept is None:
             fresh = True
-            with steady():
+            with deterministic_convolutions():
                 kept = cell.measure(make())
             store.put(key, number, kept)
-        parts.append(Measured(kept.numbers, kept.timing))
-    ready, measured = lab.ready(cell.bed, cell.most), joined(parts)
+        parts.append(PartResult(kept.numbers, kept.timing))
+    ready, measured = workspace.prepare_images(cell.bed, cell.most), join_parts(parts)
     skipped = [asdict(one) for one in ready.skipped]
-    timing = {**measured.timing, "machine": describe(lab.choice.device)}
+    timing = {**measured.timing, "machine": describe_machine(workspace.choice.device)}
     ids = [one.id for one in ready.entries]
-    return Done(
-        name_of(cell), title_of(cell), entry(cell, facts, measured, skipped), timing, ids, key, len(parts), fresh
+    return CompletedMeasurement(
+        name_of(cell), title_of(cell), make_entry(cell, facts, measured, skipped), timing, ids, key, len(parts), fresh
     )
 
 
-class steady:
+class deterministic_convolutions:
     """Convolutions by one fixed algorithm, so that a run made again gives the same numbers; else as torch has it."""
 
     def __enter__(self) -> None:
@@ -118,9 +124,11 @@ class steady:
         torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = self.before
 
 
-def _outcomes(cells: Sequence[Cell], choice: Choice, store: Store, jobs: int) -> Iterator[Done | Failed]:
+def _measure_each(
+    cells: Sequence[Measurement], choice: ExperimentOptions, store: Store, jobs: int
+) -> Iterator[CompletedMeasurement | FailedMeasurement]:
     if jobs <= 1:
-        lab = Lab(choice)
+        lab = Workspace(choice)
         yield from (_attempt(cell, lab, store) for cell in cells)
         return
     for net in dict.fromkeys(cell.bed.net for cell in cells):
@@ -128,58 +136,58 @@ def _outcomes(cells: Sequence[Cell], choice: Choice, store: Store, jobs: int) ->
             nets.train(net, choice)  # once, and not by every worker
     context = multiprocessing.get_context("spawn")  # CUDA and threads do not survive a fork
     threads = max(torch.get_num_threads() // jobs, 1)
-    with ProcessPoolExecutor(jobs, context, initializer=_open_lab, initargs=(choice, threads)) as pool:
-        waiting = {pool.submit(_in_worker, cell, store): cell for cell in cells}
+    with ProcessPoolExecutor(jobs, context, initializer=_open_workspace, initargs=(choice, threads)) as pool:
+        waiting = {pool.submit(_measure_in_worker, cell, store): cell for cell in cells}
         for future in as_completed(waiting):
             cell, error = waiting[future], future.exception()
-            yield Failed(name_of(cell), title_of(cell), why(error)) if error else future.result()
+            yield FailedMeasurement(name_of(cell), title_of(cell), error_line(error)) if error else future.result()
 
 
-def _attempt(cell: Cell, lab: Lab, store: Store) -> Done | Failed:
+def _attempt(cell: Measurement, workspace: Workspace, store: Store) -> CompletedMeasurement | FailedMeasurement:
     try:
-        return measure(cell, lab, store)
+        return measure(cell, workspace, store)
     except Exception as error:  # whatever one method does, the others' numbers are wanted
-        return Failed(name_of(cell), title_of(cell), why(error))
+        return FailedMeasurement(name_of(cell), title_of(cell), error_line(error))
 
 
-_lab: Lab | None = None  # of this worker process, with its nets and images
+_workspace: Workspace | None = None  # of this worker process, with its nets and images
 
 
-def _open_lab(choice: Choice, threads: int) -> None:
-    global _lab
+def _open_workspace(choice: ExperimentOptions, threads: int) -> None:
+    global _workspace
     torch.set_num_threads(threads)
-    _lab = Lab(choice)
+    _workspace = Workspace(choice)
 
 
-def _in_worker(cell: Cell, store: Store) -> Done | Failed:
-    if _lab is None:
+def _measure_in_worker(cell: Measurement, store: Store) -> CompletedMeasurement | FailedMeasurement:
+    if _workspace is None:
         raise RuntimeError("a worker was asked before it was set up.")
-    return _attempt(cell, _lab, store)
+    return _attempt(cell, _workspace, store)
 
 
-def why(error: BaseException) -> str:
+def error_line(error: BaseException) -> str:
     """An error in one line: its own words where they are meant for people.
 
-    >>> why(ValueError("eta is above 0.")), why(KeyError("a"))
+    >>> error_line(ValueError("eta is above 0.")), error_line(KeyError("a"))
     ('eta is above 0.', "KeyError: 'a'")
     """
     said = " ".join(str(error).split())
     return said if isinstance(error, ValueError | OSError | ImportError) and said else f"{type(error).__name__}: {said}"
 
 
-def _news(done: Done) -> str:
-    numbers = done.found["numbers"]
+def _progress_text(done: CompletedMeasurement) -> str:
+    numbers = done.entry["numbers"]
     means = []
     for column in ("deletion", "insertion"):
         known = [value for value in numbers.get(column, []) if value is not None]
         if known:
             means.append(f"{column} {sum(known) / len(known):.3f}")
     how = "measured" if done.fresh else "kept"
-    left_out = [f"{len(done.found['skipped'])} images could not be read"] if "skipped" in done.found else []
+    left_out = [f"{len(done.entry['skipped'])} images could not be read"] if "skipped" in done.entry else []
     return ", ".join([how, *means, *left_out])
 
 
-def _record_nets(store: Store, choice: Choice, names: Iterable[str]) -> None:
+def _record_nets(store: Store, choice: ExperimentOptions, names: Iterable[str]) -> None:
     """Write into results.json how good the nets are that were trained here, and by which recipe."""
     results = store.results()
     for name in sorted(names):
@@ -191,15 +199,21 @@ def _record_nets(store: Store, choice: Choice, names: Iterable[str]) -> None:
     write_json(store.results_file, results)
 
 
-def _record(store: Store, choice: Choice, command: str, done: Sequence[Done], failed: Sequence[Failed] = ()) -> None:
+def _record(
+    store: Store,
+    choice: ExperimentOptions,
+    command: str,
+    done: Sequence[CompletedMeasurement],
+    failed: Sequence[FailedMeasurement] = (),
+) -> None:
     """Write these cells into results.json and timing.json, beside what is there."""
     results, timing = store.results(), store.timing()
-    results["about"] = {"device": describe(choice.device), "seed": choice.seed}
+    results["about"] = {"device": describe_machine(choice.device), "seed": choice.seed}
     if command not in results["commands"]:
         results["commands"].append(command)
     for one in done:
-        results["cells"][one.name] = one.found
-        results["images"][one.found["facts"]["images"]] = one.images
+        results["cells"][one.name] = one.entry
+        results["images"][one.entry["facts"]["images"]] = one.images
         timing[one.name] = one.timing
         results["failed"].pop(one.name, None)
     results["failed"].update({one.name: one.why for one in failed})

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 State = Literal["holds", "open", "fails", "missing"]
-SURE = 0.05
+SIGNIFICANCE = 0.05
 """A test whose p is not below this decides nothing."""
 
 
 @dataclass(frozen=True)
-class Words:
+class Paragraph:
     """A paragraph of plain text."""
 
     text: str
@@ -56,7 +56,7 @@ class Verdict:
     paper: str
     ours: str
     state: State
-    bed: str = ""
+    setup: str = ""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Picture:
     caption: str
 
 
-Block = Words | Grid | Verdicts | Picture
+Block = Paragraph | Grid | Verdicts | Picture
 
 
 @dataclass(frozen=True)

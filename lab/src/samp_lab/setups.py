@@ -8,12 +8,12 @@ from samp.lookup import look_up
 
 
 @dataclass(frozen=True)
-class Bed:
+class Setup:
     """A data set (`samp_lab.datasets`), a net (`samp_lab.nets`) and a protocol of Deletion and Insertion.
 
-    >>> bed("mnist")
-    Bed(data='mnist', net='mnist', protocol='mnist')
-    >>> bed("imagenet").title
+    >>> parse_setup("mnist")
+    Setup(data='mnist', net='mnist', protocol='mnist')
+    >>> parse_setup("imagenet").title
     'ImageNet photos, MobileNetV2'
     """
 
@@ -35,7 +35,7 @@ class Bed:
     def data_title(self) -> str:
         """How reports call the data set.
 
-        >>> bed("imagenet:even").data_title
+        >>> parse_setup("imagenet:even").data_title
         'ImageNet photos (even half)'
         """
         name, _, half = self.data.partition(":")
@@ -81,10 +81,10 @@ DEFAULT_NETS |= {"counting-mixed": "counting", "digits": "mnist-slim", "digit-mo
 PROTOCOL_OF = {"mnist": "mnist", "digits": "mnist", "cifar10": "cifar10"}  # all other data is judged as ImageNet's
 
 
-def bed(name: str) -> Bed:
+def parse_setup(name: str) -> Setup:
     """The bed of a name: `mnist`, `imagenet/efficientnet_lite0`, `photos/resnet50`, `mnist:even`, every second image.
 
-    >>> bed("imagenet/squeezenet1_1").net, bed("mnist/mnist-slim").protocol
+    >>> parse_setup("imagenet/squeezenet1_1").net, parse_setup("mnist/mnist-slim").protocol
     ('squeezenet1_1', 'mnist')
     """
     data, _, net = name.partition("/")
@@ -92,4 +92,4 @@ def bed(name: str) -> Bed:
     look_up(whole, DATA_TITLES, "data set")
     if colon:
         look_up(half, HALVES, "half")
-    return Bed(data, net or DEFAULT_NETS.get(whole, IMAGENET_NETS[0]), PROTOCOL_OF.get(whole, "imagenet"))
+    return Setup(data, net or DEFAULT_NETS.get(whole, IMAGENET_NETS[0]), PROTOCOL_OF.get(whole, "imagenet"))

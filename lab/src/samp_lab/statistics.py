@@ -36,7 +36,7 @@ class Estimate:
             return "open"
         return "holds" if (self.value > 0) == (sign > 0) else "fails"
 
-    def shown(self, form: str = ".3f") -> str:
+    def format(self, form: str = ".3f") -> str:
         """The number and, where there is one, its interval in this format, with true minus signs."""
         if math.isnan(self.value):
             return "–"
@@ -44,14 +44,14 @@ class Estimate:
         return f"{self.value:{form}}{interval}".replace("-", "−")
 
     def __str__(self) -> str:
-        return self.shown()
+        return self.format()
 
 
-def bootstrapped(statistic: Statistic, images: int, bootstrap: Bootstrap | None = None) -> Estimate:
+def bootstrap_estimate(statistic: Statistic, images: int, bootstrap: Bootstrap | None = None) -> Estimate:
     """The statistic of all images, and its interval between percentiles of resamples of images.
 
     >>> x = np.arange(50.0)
-    >>> mean = bootstrapped(lambda weights: weights @ x / weights.sum(1), images=50)
+    >>> mean = bootstrap_estimate(lambda weights: weights @ x / weights.sum(1), images=50)
     >>> mean.value, 19 < mean.low < mean.value < mean.high < 30
     (24.5, True)
     """
@@ -104,10 +104,10 @@ Game = Sequence[Sequence[Any] | None]
 
 
 @dataclass(frozen=True, eq=False)
-class Tally:
+class GameTally:
     """Hits and games played of each photo and class (n c).
 
-    >>> tally = tallied([[["cat", True, False], ["dog", False, True]], [["dog", True, False]], None])
+    >>> tally = tally_games([[["cat", True, False], ["dog", False, True]], [["dog", True, False]], None])
     >>> tally.classes, tally.accuracy(np.ones((1, 3))).tolist(), tally.played.sum(0).tolist()
     (('cat', 'dog'), [75.0], [1.0, 2.0])
     """
@@ -125,7 +125,7 @@ class Tally:
         return np.where(classes > 0, 100 * shares.sum(1) / np.maximum(classes, 1), np.nan)
 
 
-def tallied(games: Game, difficult: bool = False) -> Tally:
+def tally_games(games: Game, difficult: bool = False) -> GameTally:
     """The games counted up; with `difficult`, those of the difficult subset alone."""
     played = [[one for one in game or () if one[2] or not difficult] for game in games]
     classes = tuple(sorted({str(one[0]) for game in played for one in game}))
@@ -135,14 +135,14 @@ def tallied(games: Game, difficult: bool = False) -> Tally:
             place = classes.index(label)
             hits[photo, place] += bool(hit)
             count[photo, place] += 1
-    return Tally(classes, hits, count)
+    return GameTally(classes, hits, count)
 
 
-def mcnemar(one: Tally, other: Tally) -> float:
+def mcnemar(one: GameTally, other: GameTally) -> float:
     """The two-sided p of McNemar's exact test: of the maps that only one of two methods hits, are half the one's?
 
     >>> hit, miss = [[["cat", True, False]]] * 6, [[["cat", False, False]]] * 6
-    >>> mcnemar(tallied(hit), tallied(miss)), mcnemar(tallied(hit), tallied(hit))
+    >>> mcnemar(tally_games(hit), tally_games(miss)), mcnemar(tally_games(hit), tally_games(hit))
     (0.03125, 1.0)
     """
     gained = int(((one.hits > other.hits) & (one.played > 0)).sum())

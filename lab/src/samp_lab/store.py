@@ -15,13 +15,20 @@ from typing import Any
 
 from torch import Tensor
 
-from samp.atomic import whole
-from samp_lab.measurements.base import Cell, Measured, asked, name_of
+from samp.atomic import atomic_write
+from samp_lab.measurements.base import Measurement, PartResult, name_of, spec_of
 
-SHAPE: dict[str, type] = {"about": dict, "commands": list, "images": dict, "cells": dict, "failed": dict, "nets": dict}
+RESULT_SECTIONS: dict[str, type] = {
+    "about": dict,
+    "commands": list,
+    "images": dict,
+    "cells": dict,
+    "failed": dict,
+    "nets": dict,
+}
 """Of results.json."""
-Found = dict[str, Any]
-"""A cell's entry in results.json: `asked`, `facts`, `images`, `numbers`, `skipped`."""
+ResultEntry = dict[str, Any]
+"""A cell's entry in results.json: `spec_of`, `facts`, `images`, `numbers`, `skipped`."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +38,7 @@ class Store:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     store = Store(Path(folder))
-    ...     store.put("key", 0, Measured({"deletion": [0.5]}, {"seconds": [0.1]}))
+    ...     store.put("key", 0, PartResult({"deletion": [0.5]}, {"seconds": [0.1]}))
     ...     dict(store.part("key", 0).numbers), store.part("key", 1)
     ({'deletion': [0.5]}, None)
     """
@@ -56,26 +63,26 @@ class Store:
             ) from error
         self.read()
 
-    def put(self, key: str, number: int, measured: Measured) -> None:
+    def put(self, key: str, number: int, result: PartResult) -> None:
         """Keep a part; its numbers come last, so that where they are, all is."""
         base = self._base(key, number)
         base.parent.mkdir(parents=True, exist_ok=True)
-        if measured.arrays:
+        if result.arrays:
             from safetensors.torch import save_file
 
-            with whole(base.with_suffix(".safetensors")) as unfinished:
-                save_file({name: array.contiguous() for name, array in measured.arrays.items()}, unfinished)
-        write_json(base.with_suffix(".time.json"), dict(measured.timing))
-        write_json(base.with_suffix(".json"), {**measured.numbers})
+            with atomic_write(base.with_suffix(".safetensors")) as unfinished:
+                save_file({name: array.contiguous() for name, array in result.arrays.items()}, unfinished)
+        write_json(base.with_suffix(".time.json"), dict(result.timing))
+        write_json(base.with_suffix(".json"), {**result.numbers})
 
-    def part(self, key: str, number: int) -> Measured | None:
+    def part(self, key: str, number: int) -> PartResult | None:
         """A part that is there and whole, or None; a damaged one is measured again."""
         base = self._base(key, number)
         try:
             numbers, timing = (json.loads(base.with_suffix(end).read_text()) for end in (".json", ".time.json"))
         except (OSError, ValueError):
             return None
-        return Measured(numbers, timing)
+        return PartResult(numbers, timing)
 
     def arrays(self, key: str, count: int) -> dict[str, Tensor]:
         """The arrays of a cell's first parts, joined."""
@@ -88,9 +95,9 @@ class Store:
     def results(self) -> dict[str, Any]:
         """What results.json holds, or an empty one."""
         if not self.results_file.exists():
-            return {name: kind() for name, kind in SHAPE.items()}
+            return {name: kind() for name, kind in RESULT_SECTIONS.items()}
         found = {"images": {}, "nets": {}, **_read(self.results_file)}
-        wrong = [name for name, kind in SHAPE.items() if not isinstance(found.get(name), kind)]
+        wrong = [name for name, kind in RESULT_SECTIONS.items() if not isinstance(found.get(name), kind)]
         wrong = wrong or [name for name, cell in found["cells"].items() if not _is_entry(cell)]
         if wrong:
             raise ValueError(
@@ -117,46 +124,46 @@ class Store:
 class Results:
     """What a report reads: the entries of results.json and timing.json by the cell that asked.
 
-    >>> from samp_lab.setups import bed
-    >>> from samp_lab.measurements.base import Judged
-    >>> cell = Judged(bed("mnist"), "ig")
+    >>> from samp_lab.setups import parse_setup
+    >>> from samp_lab.measurements.base import MethodCurves
+    >>> cell = MethodCurves(parse_setup("mnist"), "ig")
     >>> results = Results({name_of(cell): {"numbers": {"deletion": [0.25, None]}}}, {})
-    >>> results.numbers(cell, "deletion"), results.has(Judged(bed("mnist"), "samp"))
+    >>> results.numbers(cell, "deletion"), results.has(MethodCurves(parse_setup("mnist"), "samp"))
     ([0.25, nan], False)
     """
 
-    cells: Mapping[str, Found]
+    entries: Mapping[str, ResultEntry]
     timings: Mapping[str, Any]
     failures: Mapping[str, str] = field(default_factory=dict)
 
-    def has(self, cell: Cell) -> bool:
+    def has(self, cell: Measurement) -> bool:
         """Whether the cell was measured."""
-        return name_of(cell) in self.cells
+        return name_of(cell) in self.entries
 
-    def found(self, cell: Cell) -> Found:
+    def entry(self, cell: Measurement) -> ResultEntry:
         """All that is kept of a cell."""
         if not self.has(cell):
             raise KeyError(f"{name_of(cell)} was not measured.")
-        return self.cells[name_of(cell)]
+        return self.entries[name_of(cell)]
 
-    def failure(self, cell: Cell) -> str | None:
+    def failure(self, cell: Measurement) -> str | None:
         """Why the cell could not be measured, if it could not."""
         return self.failures.get(name_of(cell))
 
-    def numbers(self, cell: Cell, column: str) -> list[float]:
+    def numbers(self, cell: Measurement, column: str) -> list[float]:
         """One number per image; NaN where there is none."""
-        return [float("nan") if value is None else value for value in self.found(cell)["numbers"][column]]
+        return [float("nan") if value is None else value for value in self.entry(cell)["numbers"][column]]
 
-    def seconds(self, cell: Cell) -> list[float]:
+    def seconds(self, cell: Measurement) -> list[float]:
         """Seconds of each image; empty where they are not known."""
         timing = self.timings.get(name_of(cell), {})
         return [float(value) for value in timing.get("seconds", [])]
 
 
-def joined(parts: Iterable[Measured]) -> Measured:
+def join_parts(parts: Iterable[PartResult]) -> PartResult:
     """Several parts as one; arrays stay in their files.
 
-    >>> dict(joined([Measured({"a": [1]}), Measured({"a": [2]})]).numbers)
+    >>> dict(join_parts([PartResult({"a": [1]}), PartResult({"a": [2]})]).numbers)
     {'a': [1, 2]}
     """
     numbers: dict[str, list[Any]] = {}
@@ -165,12 +172,14 @@ def joined(parts: Iterable[Measured]) -> Measured:
         for into, columns in ((numbers, part.numbers), (timing, part.timing)):
             for name, column in columns.items():
                 into.setdefault(name, []).extend(column)
-    return Measured(numbers, timing)
+    return PartResult(numbers, timing)
 
 
-def entry(cell: Cell, facts: Mapping[str, Any], measured: Measured, skipped: list[dict[str, str]]) -> Found:
+def make_entry(
+    cell: Measurement, facts: Mapping[str, Any], result: PartResult, skipped: list[dict[str, str]]
+) -> ResultEntry:
     """A cell as results.json keeps it."""
-    found: Found = {"asked": asked(cell), "facts": dict(facts), "numbers": dict(measured.numbers)}
+    found: ResultEntry = {"asked": spec_of(cell), "facts": dict(facts), "numbers": dict(result.numbers)}
     return {**found, "skipped": skipped} if skipped else found
 
 
@@ -185,7 +194,7 @@ def write_json(path: Path, content: Any) -> None:
      "b": [1, 2]
     }
     """
-    with whole(path) as unfinished:
+    with atomic_write(path) as unfinished:
         unfinished.write_text(_lines(content, 0) + "\n", encoding="utf-8")
 
 

@@ -17,20 +17,20 @@ import samp
 from samp.models import Classifier
 from samp_lab import nets
 from samp_lab.datasets import Entry, Images, open_dataset
-from samp_lab.datasets.built_in import MADE_OF, OWN
-from samp_lab.setups import HALVES, Bed
+from samp_lab.datasets.built_in import BUILT_IN_IMAGES, DERIVED_IMAGES
+from samp_lab.setups import HALVES, Setup
 from samp_lab.training.outcome import weights_hash
 
-USUAL = 100  # images per data set, as in the paper
+DEFAULT_COUNT = 100  # images per data set, as in the paper
 
 
 @dataclass(frozen=True)
-class Choice:
+class ExperimentOptions:
     """What a run is told: where data lies, which device, how many images, and the seed that picks them.
 
     `part` is how many images are measured together; a run that is killed goes on with the part it was at.
 
-    >>> Choice(limit=3).count(None), Choice().count(8)
+    >>> ExperimentOptions(limit=3).count(None), ExperimentOptions().count(8)
     (3, 8)
     """
 
@@ -54,12 +54,12 @@ class Choice:
 
     def count(self, most: int | None) -> int:
         """How many images a cell gets: as many as it wants, no more than the limit."""
-        wanted = USUAL if most is None else most
+        wanted = DEFAULT_COUNT if most is None else most
         return wanted if self.limit is None else min(wanted, self.limit)
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class ImagePart:
     """Some images of a bed as a cell gets them: on the device, with the class the net predicts for each."""
 
     net: nn.Module
@@ -68,7 +68,7 @@ class Part:
     target: Tensor  # b, the predicted class
     entries: tuple[Entry, ...]
     seed: int
-    seen_by: Callable[[str], tuple[nn.Module, Tensor]]
+    other_net: Callable[[str], tuple[nn.Module, Tensor]]
     """Another net of the lab, and the same images as it takes them."""
 
     def now(self) -> float:
@@ -79,7 +79,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Skipped:
+class SkippedImage:
     """An image that could not be read, and why."""
 
     id: str
@@ -87,12 +87,12 @@ class Skipped:
 
 
 @dataclass(frozen=True, eq=False)
-class Ready:
+class PreparedImages:
     """The images of a bed that could be read, prepared for its net."""
 
     entries: tuple[Entry, ...]
     x: Tensor  # n c h w, on the CPU
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedImage, ...]
 
     @cached_property
     def pixels_hash(self) -> str:
@@ -101,13 +101,13 @@ class Ready:
 
 
 @dataclass(eq=False)
-class Lab:
+class Workspace:
     """Nets and images for the cells of one run."""
 
-    choice: Choice
+    choice: ExperimentOptions
     _nets: dict[str, Classifier] = field(default_factory=dict)
     _images: dict[tuple[str, int], Images] = field(default_factory=dict)
-    _ready: dict[tuple[Bed, int], Ready] = field(default_factory=dict)
+    _ready: dict[tuple[Setup, int], PreparedImages] = field(default_factory=dict)
     _hashes: dict[str, str] = field(default_factory=dict)
 
     def net(self, name: str) -> Classifier:
@@ -120,16 +120,16 @@ class Lab:
         """The images chosen from a data set, the same for every net and method of a run."""
         count = self.choice.count(most)
         if (data, count) not in self._images:
-            found = self._opened(data)
-            self._images[data, count] = found.chosen(min(count, len(found)), self.choice.seed)
+            found = self._open_images(data)
+            self._images[data, count] = found.sample(min(count, len(found)), self.choice.seed)
         return self._images[data, count]
 
-    def facts(self, bed: Bed, most: int | None, judge: str | None = None) -> dict[str, Any]:
+    def facts(self, bed: Setup, most: int | None, judge: str | None = None) -> dict[str, Any]:
         """What the numbers of a bed depend on beside what the cell asks: images, weights, device, versions, seed.
 
         Images that cannot be read shift the others from part to part, and a net that judges has weights of its own.
         """
-        ready = self.ready(bed, most)
+        ready = self.prepare_images(bed, most)
         unread = [one.id for one in ready.skipped]
         more = {"judge": self._weights_hash(judge)} if judge else {}
         return {
@@ -146,42 +146,42 @@ class Lab:
             **more,
         }
 
-    def ready(self, bed: Bed, most: int | None) -> Ready:
+    def prepare_images(self, bed: Setup, most: int | None) -> PreparedImages:
         """The images of a bed, read and prepared; one that cannot be read is left out and named."""
         key = (bed, self.choice.count(most))
         if key not in self._ready:
-            self._ready[key] = _prepared(self.images(bed.data, most), self.net(bed.net))
+            self._ready[key] = _prepare_all(self.images(bed.data, most), self.net(bed.net))
         return self._ready[key]
 
-    def parts(self, bed: Bed, most: int | None) -> Iterator[tuple[int, Any]]:
+    def parts(self, bed: Setup, most: int | None) -> Iterator[tuple[int, Any]]:
         """Number and maker of each part: the part is made only if it is asked for."""
-        count = len(self.ready(bed, most).entries)
+        count = len(self.prepare_images(bed, most).entries)
         for number, first in enumerate(range(0, count, self.choice.part)):
             yield number, lambda first=first: self._part(bed, most, first)
 
-    def _part(self, bed: Bed, most: int | None, first: int) -> Part:
-        ready, classifier = self.ready(bed, most), self.net(bed.net)
+    def _part(self, bed: Setup, most: int | None, first: int) -> ImagePart:
+        ready, classifier = self.prepare_images(bed, most), self.net(bed.net)
         last = first + self.choice.part
         x = ready.x[first:last].to(self.choice.device)
         with torch.no_grad():
             target = classifier.net(x).argmax(1)
         entries, seed = ready.entries[first:last], self.choice.seed + first
-        return Part(classifier.net, classifier, x, target, entries, seed, partial(self._seen_by, entries))
+        return ImagePart(classifier.net, classifier, x, target, entries, seed, partial(self._other_net, entries))
 
-    def _seen_by(self, entries: Sequence[Entry], name: str) -> tuple[nn.Module, Tensor]:
+    def _other_net(self, entries: Sequence[Entry], name: str) -> tuple[nn.Module, Tensor]:
         classifier = self.net(name)
         x = torch.cat([classifier.prepare(entry.picture()) for entry in entries])
         return classifier.net, x.to(self.choice.device)
 
-    def _opened(self, data: str) -> Images:
+    def _open_images(self, data: str) -> Images:
         name, _, half = data.partition(":")
         if half:
-            images = self._opened(name)
+            images = self._open_images(name)
             return replace(images, name=data, entries=images.entries[HALVES[half] :: 2])
-        if data in MADE_OF:
-            source, make = MADE_OF[data]
-            return make(self._opened(source))
-        return OWN[data]() if data in OWN else open_dataset(data, nets.data_folder(self.choice))
+        if data in DERIVED_IMAGES:
+            source, make = DERIVED_IMAGES[data]
+            return make(self._open_images(source))
+        return BUILT_IN_IMAGES[data]() if data in BUILT_IN_IMAGES else open_dataset(data, nets.data_folder(self.choice))
 
     def _weights_hash(self, name: str) -> str:
         if name not in self._hashes:
@@ -189,14 +189,14 @@ class Lab:
         return self._hashes[name]
 
 
-def _prepared(images: Images, classifier: Classifier) -> Ready:
+def _prepare_all(images: Images, classifier: Classifier) -> PreparedImages:
     entries, tensors, skipped = [], [], []
     for entry in images.entries:
         try:
             tensors.append(classifier.prepare(entry.picture()))
             entries.append(entry)
         except (OSError, ValueError) as error:
-            skipped.append(Skipped(entry.id, " ".join(str(error).split())))
+            skipped.append(SkippedImage(entry.id, " ".join(str(error).split())))
     if not tensors:
         raise ValueError(f"none of the {len(images.entries)} images of {images.name} could be read: {skipped[0].why}")
-    return Ready(tuple(entries), torch.cat(tensors), tuple(skipped))
+    return PreparedImages(tuple(entries), torch.cat(tensors), tuple(skipped))

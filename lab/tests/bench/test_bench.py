@@ -13,7 +13,7 @@ from samp.metrics.deletion_insertion import deletion_insertion
 from samp.metrics.protocols import PROTOCOLS
 from samp_lab.bench import methods as bench
 from samp_lab.bench import metrics
-from samp_lab.bench.overhead import Watched
+from samp_lab.bench.overhead import GradientCallRecorder
 
 pytest.importorskip("captum", reason="needs the extra compare")
 pytest.importorskip("skimage", reason="needs the extra compare")
@@ -64,7 +64,7 @@ def test_adapters_are_set_against_captum_in_pairs() -> None:
 
 
 def test_only_calls_that_ask_for_a_gradient_are_watched() -> None:
-    watched = Watched(nn.Identity())
+    watched = GradientCallRecorder(nn.Identity())
     with torch.no_grad():
         watched(torch.zeros(3, 1))
     watched(torch.zeros(2, 1))

@@ -10,7 +10,16 @@ import torch
 from torch import nn
 
 from samp_lab.bench import whole_runs
-from samp_lab.bench.dataset_scaling import Measured, Slope, bare, fitted, measure, processes, resident, table
+from samp_lab.bench.dataset_scaling import (
+    RunMeasurement,
+    Slope,
+    fit_slope,
+    measure,
+    measure_bare_gradients,
+    resident_mebibytes,
+    table,
+    worker_pids,
+)
 from samp_lab.commands import bench
 
 
@@ -18,17 +27,17 @@ def test_the_slope_is_that_of_least_squares_through_ten_means() -> None:
     noise = np.random.default_rng(0)
     x = np.arange(200.0)
     y = 3 + 0.25 * x + noise.normal(size=200)
-    found = fitted(x.tolist(), y.tolist())
+    found = fit_slope(x.tolist(), y.tolist())
     means = [part.mean() for part in np.split(y, 10)], [part.mean() for part in np.split(x, 10)]
     slope, _ = np.polyfit(means[1], means[0], 1)
     assert found.per_thousand == pytest.approx(1000 * slope)
     assert abs(found.per_thousand - 250) < found.half
-    assert not found.flat
+    assert not found.is_flat
 
 
 def test_noise_without_a_slope_is_flat_nineteen_times_of_twenty() -> None:
     noise = np.random.default_rng(1)
-    flat = [fitted(range(100), noise.normal(size=100).tolist()).flat for _ in range(400)]
+    flat = [fit_slope(range(100), noise.normal(size=100).tolist()).is_flat for _ in range(400)]
     assert 0.92 < np.mean(flat) < 0.98  # three standard errors of 400 trials beside 0.95
 
 
@@ -43,7 +52,7 @@ def test_python_measures_as_many_images_as_the_command() -> None:
 
 
 def test_the_table_has_a_row_for_each_run_and_says_what_is_flat() -> None:
-    rows = [Measured(n, 2000, 10.0 * n, 1.0, 300.0, Slope(1.0, 0.5), Slope(-1.0, 0.5)) for n in (1, 2)]
+    rows = [RunMeasurement(n, 2000, 10.0 * n, 1.0, 300.0, Slope(1.0, 0.5), Slope(-1.0, 0.5)) for n in (1, 2)]
     first, second = table(rows).splitlines()[2:4]
     assert "| 1 worker | 2000 | 10.0 | 1.00 |" in first
     assert "| 2 workers | 2000 | 20.0 | 2.00 |" in second
@@ -52,8 +61,8 @@ def test_the_table_has_a_row_for_each_run_and_says_what_is_flat() -> None:
 
 def test_a_run_is_held_against_bare_gradients_which_grow_a_little_too() -> None:
     flat = Slope(0.0, 1.0)
-    control = Measured(None, 2000, 40.0, 0.1, 200.0, Slope(0.7, 0.3), flat)
-    runs = [Measured(1, 2000, 10.0, 1.0, 300.0, slope, flat) for slope in (Slope(1.0, 0.4), Slope(2.0, 0.4))]
+    control = RunMeasurement(None, 2000, 40.0, 0.1, 200.0, Slope(0.7, 0.3), flat)
+    runs = [RunMeasurement(1, 2000, 10.0, 1.0, 300.0, slope, flat) for slope in (Slope(1.0, 0.4), Slope(2.0, 0.4))]
     alike, leaking, bare = table([*runs, control]).splitlines()[2:5]
     assert "| +1.00 ± 0.40 (rising) | +0.30 ± 0.50 (flat) |" in alike
     assert "| +2.00 ± 0.40 (rising) | +1.30 ± 0.50 (rising) |" in leaking
@@ -61,18 +70,18 @@ def test_a_run_is_held_against_bare_gradients_which_grow_a_little_too() -> None:
 
 
 def test_bare_gradients_are_made_in_a_process_of_their_own_for_every_image() -> None:
-    found = bare(640, 1.2)
+    found = measure_bare_gradients(640, 1.2)
     assert (found.workers, found.images) == (None, 640)
     assert found.rate > 0
     assert found.memory > 10
     with pytest.raises(ValueError, match="16 images are too few"):
-        bare(16, 1)
+        measure_bare_gradients(16, 1)
 
 
 def test_this_process_holds_memory_and_a_process_that_is_gone_holds_none() -> None:
-    (mine,) = processes(0)
-    assert resident(mine) > 10
-    assert resident(2**22 + 1) == 0.0  # above the largest number a process can have
+    (mine,) = worker_pids(0)
+    assert resident_mebibytes(mine) > 10
+    assert resident_mebibytes(2**22 + 1) == 0.0  # above the largest number a process can have
 
 
 def test_a_whole_run_is_held_against_its_method_alone() -> None:

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from samp_lab.bench.map_agreement import agreement
-from samp_lab.bench.speed import Settings, bares, tables
-from samp_lab.bench.speed_tables import Bare, Line, Walk, walk_table
+from samp_lab.bench.map_agreement import measure_agreement
+from samp_lab.bench.speed import SpeedSettings, measure_bare_calls, tables
+from samp_lab.bench.speed_tables import BareRate, CostLine, WalkRate, walk_table
 
 
 def small() -> nn.Module:
@@ -17,7 +17,7 @@ def small() -> nn.Module:
 
 
 def test_the_report_has_bare_calls_walks_latency_and_three_lines() -> None:
-    text = "\n\n".join(tables(small(), Settings(images=(1, 2), side=16, repeats=1)))
+    text = "\n\n".join(tables(small(), SpeedSettings(images=(1, 2), side=16, repeats=1)))
     for row in (
         "| float32 | 2 |",
         "| bfloat16, channels last | 4 |",
@@ -31,27 +31,27 @@ def test_the_report_has_bare_calls_walks_latency_and_three_lines() -> None:
 
 
 def test_every_bare_way_is_timed_on_the_batch_asked_for() -> None:
-    rows = list(bares(small(), 3, Settings(side=8, repeats=1), largest=False))
+    rows = list(measure_bare_calls(small(), 3, SpeedSettings(side=8, repeats=1), largest=False))
     assert [row.way for row in rows] == ["float32", "bfloat16 autocast", "bfloat16, channels last"]
     assert {row.batch for row in rows} == {3}
     assert all(row.rate > 0 for row in rows)
 
 
 def test_a_walks_share_is_its_gradients_over_the_fastest_bare_rate() -> None:
-    bare = [Bare("float32", 4, 50.0, 100), Bare("bfloat16", 4, 200.0, 80), Bare("bfloat16", 8, 400.0, 160)]
-    walk = Walk("samp++", "fast", 2, rows=4, seconds=0.5, gradients=30.0, peak=96, used="fast: bfloat16")
+    bare = [BareRate("float32", 4, 50.0, 100), BareRate("bfloat16", 4, 200.0, 80), BareRate("bfloat16", 8, 400.0, 160)]
+    walk = WalkRate("samp++", "fast", 2, rows=4, seconds=0.5, gradients=30.0, peak=96, used="fast: bfloat16")
     assert walk.rate == 120.0
     row = walk_table([walk], bare).splitlines()[-1]
     assert "| 4.00 | 120.0 | **30.0%** | 60.0% | 0 | 1.20 |" in row
 
 
 def test_a_line_that_bends_fits_less_well() -> None:
-    assert Line("steps", (1.0, 2.0, 3.0), (1.0, 4.0, 9.0)).fit[2] == pytest.approx(0.98, abs=0.005)
+    assert CostLine("steps", (1.0, 2.0, 3.0), (1.0, 4.0, 9.0)).fit[2] == pytest.approx(0.98, abs=0.005)
 
 
 def test_maps_turned_upside_down_agree_in_nothing() -> None:
     x, map_ = torch.rand(2, 3, 16, 16), torch.rand(2, 16, 16)
-    found = agreement(nn.Sequential(nn.Flatten(), nn.Linear(768, 2)).eval(), x, 0, map_, -map_)
+    found = measure_agreement(nn.Sequential(nn.Flatten(), nn.Linear(768, 2)).eval(), x, 0, map_, -map_)
     assert found.pixels == pytest.approx(-1)
     assert found.cells == pytest.approx(-1)
     assert found.overlap == 0

@@ -20,10 +20,10 @@ def test_pairs_of_processes_are_timed_after_one_that_does_not_count(monkeypatch:
     took = [9.0, 9.0, 4.0, 2.0, 6.0, 2.0]
     ticks = iter([tick for seconds in took for tick in (100.0, 100.0 + seconds)])
     monkeypatch.setattr(startup.time, "perf_counter", lambda: next(ticks))
-    row = startup._pairs("slow", "fast", ["pass"], ["pass"], repeats=2)
+    row = startup._measure_pairs("slow", "fast", ["pass"], ["pass"], repeats=2)
     assert (row.ours, row.bare, row.ratio, row.spread) == (5.0, 2.0, 2.5, (2.0, 3.0))
 
 
 def test_a_run_that_fails_is_said_to_have_failed() -> None:
     with pytest.raises(RuntimeError, match=r"a run of the benchmark failed: .*ValueError: no"):
-        startup._pairs("bad", "fast", ["raise ValueError('no')"], ["pass"], repeats=1)
+        startup._measure_pairs("bad", "fast", ["raise ValueError('no')"], ["pass"], repeats=1)

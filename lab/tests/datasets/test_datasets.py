@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from samp_lab.datasets import BULK, READERS, Bulk, Entry, Images, arrays, open_dataset
+from samp_lab.datasets import ARRAY_READERS, READERS, ArrayDataset, Entry, Images, arrays, open_dataset
 
 
 def numbered(count: int) -> Images:
@@ -19,44 +19,44 @@ def numbered(count: int) -> Images:
 
 def test_a_draw_is_without_replacement_and_of_the_data_set():
     images = numbered(100)
-    drawn = [entry.id for entry in images.chosen(30, seed=5)]
+    drawn = [entry.id for entry in images.sample(30, seed=5)]
     assert len(set(drawn)) == 30
     assert set(drawn) <= {entry.id for entry in images}
 
 
 def test_a_larger_draw_begins_with_the_smaller_one():
     images = numbered(100)
-    assert [e.id for e in images.chosen(40, 3)][:7] == [e.id for e in images.chosen(7, 3)]
+    assert [e.id for e in images.sample(40, 3)][:7] == [e.id for e in images.sample(7, 3)]
 
 
 def test_a_draw_depends_on_the_seed_and_on_nothing_else():
     images = numbered(100)
     reversed_order = Images("other", list(reversed(images.entries)))
-    assert [e.id for e in images.chosen(20, 1)] == [e.id for e in reversed_order.chosen(20, 1)]
-    assert [e.id for e in images.chosen(20, 1)] != [e.id for e in images.chosen(20, 2)]
+    assert [e.id for e in images.sample(20, 1)] == [e.id for e in reversed_order.sample(20, 1)]
+    assert [e.id for e in images.sample(20, 1)] != [e.id for e in images.sample(20, 2)]
 
 
 def test_draws_of_many_seeds_take_each_picture_equally_often():
     images = numbered(10)
-    taken = [entry.label for seed in range(1000) for entry in images.chosen(3, seed)]
+    taken = [entry.label for seed in range(1000) for entry in images.sample(3, seed)]
     # 300 expected each, standard deviation sqrt(1000 * 0.3 * 0.7) = 14.5: five of them
     assert np.abs(np.bincount(taken, minlength=10) - 300).max() < 73
 
 
 def test_none_draws_all_in_their_order():
     images = numbered(5)
-    assert images.chosen(None, 0) is images
+    assert images.sample(None, 0) is images
 
 
 @pytest.mark.parametrize("count", [0, -1, True, 2.5])
 def test_a_draw_of_no_whole_number_is_refused(count):
     with pytest.raises(ValueError, match="whole number of at least 1"):
-        numbered(5).chosen(count, 0)
+        numbered(5).sample(count, 0)
 
 
 def test_a_draw_of_more_than_there_is_says_how_many_there_are():
     with pytest.raises(ValueError, match="numbers has 5 pictures, not 6"):
-        numbered(5).chosen(6, 0)
+        numbered(5).sample(6, 0)
 
 
 def test_the_fingerprint_is_the_hash_of_the_ids_in_order():
@@ -68,7 +68,7 @@ def test_the_fingerprint_is_the_hash_of_the_ids_in_order():
 def test_an_id_in_bytes_that_are_no_text_is_hashed_all_the_same():
     images = Images("odd", [Entry("caf\udce9.png", None, lambda: Image.new("L", (1, 1)))])
     assert images.fingerprint() == hashlib.sha256(b"caf\xe9.png\n").hexdigest()
-    assert len(images.chosen(1, 0)) == 1
+    assert len(images.sample(1, 0)) == 1
 
 
 def test_the_same_id_twice_is_refused():
@@ -87,7 +87,7 @@ def test_an_annotation_is_read_once_and_not_before_it_is_asked_for():
 
 def test_a_picture_of_an_array_takes_only_its_own_pixels_to_another_process():
     pixels = np.arange(1000 * 4 * 4, dtype=np.uint32).astype(np.uint8).reshape(1000, 4, 4)
-    images = Bulk("tiny", "test", pixels, np.zeros(1000, np.int64), ("a",)).images()
+    images = ArrayDataset("tiny", "test", pixels, np.zeros(1000, np.int64), ("a",)).images()
     sent = pickle.dumps(images[3])
     assert len(sent) < 1000
     assert np.array_equal(np.asarray(pickle.loads(sent).picture()), pixels[3])
@@ -95,7 +95,7 @@ def test_a_picture_of_an_array_takes_only_its_own_pixels_to_another_process():
 
 def test_pictures_and_labels_of_different_number_are_refused():
     with pytest.raises(ValueError, match="tiny has 2 pictures but 3 labels"):
-        Bulk("tiny", "test", np.zeros((2, 4, 4), np.uint8), np.zeros(3, np.int64), ())
+        ArrayDataset("tiny", "test", np.zeros((2, 4, 4), np.uint8), np.zeros(3, np.int64), ())
 
 
 def test_an_unknown_name_lists_the_known_ones(tmp_path):
@@ -142,7 +142,7 @@ def test_real_data_is_found_in_its_own_folder(name, data):
     assert inside.fingerprint() == open_dataset(name, data).fingerprint()
 
 
-@pytest.mark.parametrize("name", BULK)
+@pytest.mark.parametrize("name", ARRAY_READERS)
 def test_arrays_hold_the_pixels_and_labels_of_the_pictures(name, data):
     pixels, labels = arrays(name, data)
     images = open_dataset(name, data)

@@ -15,7 +15,7 @@ from PIL import Image
 pytest.importorskip("matplotlib")
 pytest.importorskip("scipy")
 
-from samp_lab.experiment import Experiment, Sheet
+from samp_lab.experiment import Experiment, FigureContext
 from samp_lab.figures.baselines import BASELINES
 from samp_lab.figures.confidence import CONFIDENCE
 from samp_lab.figures.counting import COLUMNS, COUNTING
@@ -26,20 +26,20 @@ from samp_lab.figures.gallery import GALLERY
 from samp_lab.figures.map_grid import draw_grid, map_grid
 from samp_lab.figures.momentum import MOMENTUM_FIGURE
 from samp_lab.figures.mosaics import MOSAICS
-from samp_lab.figures.pages import Tile, curve_page, mean_band, placed
+from samp_lab.figures.pages import Tile, curve_page, layout_panels, mean_band
 from samp_lab.figures.png import small_png
-from samp_lab.figures.setup_figure import stem
+from samp_lab.figures.setup_figure import figure_stem
 from samp_lab.figures.shapley import SHAPLEY
 from samp_lab.figures.verification import VERIFICATION
-from samp_lab.figures.walk_page import Walk
-from samp_lab.measurements.base import Judged, Mapped, name_of
-from samp_lab.measurements.paper_figures import Confident, Counted
-from samp_lab.runner import Outcome, run
+from samp_lab.figures.walk_page import WalkPictures
+from samp_lab.measurements.base import MethodCurves, MethodMaps, name_of
+from samp_lab.measurements.paper_figures import Confidence, CountingCredit
+from samp_lab.runner import Outcome, run_measurements
 from samp_lab.sections import Grid, Picture
-from samp_lab.setups import bed
+from samp_lab.setups import parse_setup
 from samp_lab.store import Results, Store
 from samp_lab.tables.table1 import TABLE1
-from samp_lab.workspace import Choice, Lab
+from samp_lab.workspace import ExperimentOptions, Workspace
 
 FIGURES: tuple[Experiment, ...] = (
     CURVES,
@@ -58,27 +58,31 @@ DIGITS = "digits/mnist-slim"
 TWO_MAPS = map_grid("maps", "Maps", {"IG": "ig", "SAMP": "samp"}, (DIGITS,), "two methods.")
 
 
-Make = Callable[[Experiment, str], Sheet]
+Make = Callable[[Experiment, str], FigureContext]
 
 
 @pytest.fixture(scope="module")
 def sheet_of(tmp_path_factory: pytest.TempPathFactory) -> Make:
     """A figure's cells measured on two images of a bed, once for all tests."""
-    made: dict[tuple[str, str], Sheet] = {}
+    made: dict[tuple[str, str], FigureContext] = {}
 
-    def make(figure: Experiment, on: str) -> Sheet:
+    def make(figure: Experiment, on: str) -> FigureContext:
         if (figure.name, on) not in made:
-            choice, folder = Choice(limit=2), tmp_path_factory.mktemp(figure.name)
-            outcome = run(figure.cells([bed(on)]), choice, Store(folder), "samp bench test", say=lambda _: None)
+            choice, folder = ExperimentOptions(limit=2), tmp_path_factory.mktemp(figure.name)
+            outcome = run_measurements(
+                figure.measurements([parse_setup(on)]), choice, Store(folder), "samp bench test", say=lambda _: None
+            )
             assert not outcome.failed
-            made[figure.name, on] = Sheet(outcome, Store(folder), Lab(choice), [bed(on)], folder / "figures")
+            made[figure.name, on] = FigureContext(
+                outcome, Store(folder), Workspace(choice), [parse_setup(on)], folder / "figures"
+            )
         return made[figure.name, on]
 
     return make
 
 
-def shown(figure: Experiment, sheet: Sheet) -> list[str]:
-    section = figure.section(sheet.results, sheet.beds, sheet.figures)
+def shown(figure: Experiment, sheet: FigureContext) -> list[str]:
+    section = figure.section(sheet.results, sheet.setups, sheet.figures)
     return [block.file for block in section.blocks if isinstance(block, Picture)]
 
 
@@ -100,7 +104,7 @@ def test_every_figure_is_drawn_small_enough_and_named_in_its_section(
 ) -> None:
     sheet = sheet_of(figure, on)
     figure.draw(sheet)
-    assert shown(figure, sheet) == [f"{stem(figure.name, bed(on))}.png"]
+    assert shown(figure, sheet) == [f"{figure_stem(figure.name, parse_setup(on))}.png"]
     file = sheet.figures / shown(figure, sheet)[0]
     with Image.open(file) as image:
         assert image.width <= 1600
@@ -110,7 +114,7 @@ def test_every_figure_is_drawn_small_enough_and_named_in_its_section(
 
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)
 def test_without_results_a_figure_claims_nothing(figure: Experiment, tmp_path: Path) -> None:
-    section = figure.section(Results({}, {}), [bed(name) for name in figure.beds], tmp_path)
+    section = figure.section(Results({}, {}), [parse_setup(name) for name in figure.setups], tmp_path)
     assert not section.verdicts
     assert not [block for block in section.blocks if isinstance(block, Picture | Grid)]
 
@@ -118,22 +122,24 @@ def test_without_results_a_figure_claims_nothing(figure: Experiment, tmp_path: P
 def test_names_are_unique_and_beds_are_known() -> None:
     assert len({figure.name for figure in FIGURES}) == len(FIGURES)
     for figure in FIGURES:
-        assert figure.cells([bed(name) for name in figure.beds])
+        assert figure.measurements([parse_setup(name) for name in figure.setups])
 
 
 def test_the_curves_are_of_the_cells_of_table_1() -> None:
-    chosen = [bed("mnist")]
-    assert {name_of(cell) for cell in CURVES.cells(chosen)} <= {name_of(cell) for cell in TABLE1.cells(chosen)}
+    chosen = [parse_setup("mnist")]
+    assert {name_of(cell) for cell in CURVES.measurements(chosen)} <= {
+        name_of(cell) for cell in TABLE1.measurements(chosen)
+    }
 
 
 def test_pictures_that_must_not_be_published_are_left_out(sheet_of: Make) -> None:
-    sheet = replace(sheet_of(TWO_MAPS, DIGITS), lab=Lab(Choice(limit=2)))
+    sheet = replace(sheet_of(TWO_MAPS, DIGITS), lab=Workspace(ExperimentOptions(limit=2)))
     TWO_MAPS.draw(sheet)
     file = sheet.figures / shown(TWO_MAPS, sheet)[0]
     with Image.open(file) as image:
         free = image.width
-    count = len(sheet.lab.images("digits", 4))
-    sheet.lab._images["digits", count] = replace(sheet.lab.images("digits", 4), free=False)
+    count = len(sheet.workspace.images("digits", 4))
+    sheet.workspace._images["digits", count] = replace(sheet.workspace.images("digits", 4), free=False)
     TWO_MAPS.draw(sheet)
     with Image.open(file) as image:
         assert image.width < free
@@ -143,37 +149,40 @@ def test_pictures_that_must_not_be_published_are_left_out(sheet_of: Make) -> Non
 
 
 def test_an_unreadable_image_does_not_shift_the_pictures_of_the_others(sheet_of: Make) -> None:
-    sheet = replace(sheet_of(TWO_MAPS, DIGITS), lab=Lab(Choice(limit=3)))
-    images = sheet.lab.images("digits", 3)
+    sheet = replace(sheet_of(TWO_MAPS, DIGITS), lab=Workspace(ExperimentOptions(limit=3)))
+    images = sheet.workspace.images("digits", 3)
     broken = replace(images[1], read=lambda: images[1].picture().crop((0, 0, 0, 0)).resize((-1, 1)))
-    sheet.lab._images["digits", 3] = replace(images, entries=(images[0], broken, images[2]))
+    sheet.workspace._images["digits", 3] = replace(images, entries=(images[0], broken, images[2]))
     maps = {"ones": np.ones((2, 28, 28))}
-    draw_grid(sheet, bed(DIGITS), "two-of-three", maps, 3)
-    assert [entry.id for entry in sheet.lab.ready(bed(DIGITS), 3).entries] == [images[0].id, images[2].id]
+    draw_grid(sheet, parse_setup(DIGITS), "two-of-three", maps, 3)
+    assert [entry.id for entry in sheet.workspace.prepare_images(parse_setup(DIGITS), 3).entries] == [
+        images[0].id,
+        images[2].id,
+    ]
     assert (sheet.figures / "two-of-three.png").is_file()
 
 
 def test_a_method_that_failed_is_left_out_of_the_figure(sheet_of: Make) -> None:
     sheet = sheet_of(TWO_MAPS, DIGITS)
-    lost = name_of(Mapped(bed(DIGITS), "ig", 4))
+    lost = name_of(MethodMaps(parse_setup(DIGITS), "ig", 4))
     left = {name: done for name, done in sheet.outcome.done.items() if name != lost}
     TWO_MAPS.draw(replace(sheet, outcome=Outcome(sheet.results, left)))
     assert shown(TWO_MAPS, sheet)
-    assert not replace(sheet, outcome=Outcome(sheet.results, left)).has(Mapped(bed(DIGITS), "ig", 4))
+    assert not replace(sheet, outcome=Outcome(sheet.results, left)).has(MethodMaps(parse_setup(DIGITS), "ig", 4))
 
 
 def test_counting_holds_from_black_and_fails_from_the_blurred_image(sheet_of: Make) -> None:
     sheet = sheet_of(COUNTING, "counting")
-    states = {v.claim: v.state for v in COUNTING.section(sheet.results, sheet.beds, sheet.figures).verdicts}
+    states = {v.claim: v.state for v in COUNTING.section(sheet.results, sheet.setups, sheet.figures).verdicts}
     assert states["SAMP, B+B: consistent credit"] == states["SAMP++, B+B: consistent credit"] == "holds"
     assert states["SAMP, B+G: consistent credit"] == "fails"  # inside a blue area the blurred image is blue already
-    inside = sheet.results.numbers(Counted(bed("counting"), COLUMNS["SAMP, B+G"]), "spread")
+    inside = sheet.results.numbers(CountingCredit(parse_setup("counting"), COLUMNS["SAMP, B+G"]), "spread")
     assert min(inside) > 0.05
 
 
 def test_curves_in_the_store_have_the_areas_that_were_measured(sheet_of: Make) -> None:
     sheet = sheet_of(CURVES, DIGITS)
-    cell = Judged(bed(DIGITS), "ig")
+    cell = MethodCurves(parse_setup(DIGITS), "ig")
     for column in ("deletion", "insertion"):
         areas = sheet.arrays(cell)[column].mean(1).tolist()
         assert areas == pytest.approx(sheet.results.numbers(cell, column), rel=1e-5)
@@ -201,7 +210,7 @@ def test_both_axes_of_the_curves_have_one_scale_that_holds_all_bands() -> None:
 
 def test_tiles_do_not_overlap_and_keep_to_their_room() -> None:
     tile = Tile(np.ones((4, 4)), "a long heading that has to be folded", "beside")
-    panels = placed([[tile] * 7, [], [tile, None, tile]], 7.76)
+    panels = layout_panels([[tile] * 7, [], [tile, None, tile]], 7.76)
     assert max(p.left + p.width for p in panels) <= 7.76 + 1e-9
     for one in panels:
         for other in panels:
@@ -216,12 +225,12 @@ def test_tiles_do_not_overlap_and_keep_to_their_room() -> None:
 
 def test_points_of_a_walk_show_what_has_arrived() -> None:
     arrival, photo = np.array([[0.0, 0.5], [0.75, 1.0]]), np.full((2, 2, 1), 9, np.uint8)
-    walk = Walk(np.ones((2, 2)), arrival, np.zeros(101), photo, np.array([1], np.uint8))
+    walk = WalkPictures(np.ones((2, 2)), arrival, np.zeros(101), photo, np.array([1], np.uint8))
     point = walk.point(0.5)
     assert point is not None
     assert point[..., 0].tolist() == [[9, 9], [1, 1]]
-    assert walk.so_far(0.75).tolist() == [[1, 1], [1, 0]]
-    assert not walk.so_far(0.0).any()
+    assert walk.credit_at(0.75).tolist() == [[1, 1], [1, 0]]
+    assert not walk.credit_at(0.0).any()
 
 
 def test_noisy_figures_shrink_until_they_are_small_enough() -> None:
@@ -234,7 +243,9 @@ def test_noisy_figures_shrink_until_they_are_small_enough() -> None:
 def momentum_results(best: float, noise: float) -> Results:
     """Ten images on which Insertion falls off around the best λ, where images differ by this noise."""
     cells = {}
-    for value, cell in zip(MOMENTUM_FIGURE.values, MOMENTUM_FIGURE.cells([bed("imagenet")]), strict=True):
+    for value, cell in zip(
+        MOMENTUM_FIGURE.values, MOMENTUM_FIGURE.measurements([parse_setup("imagenet")]), strict=True
+    ):
         insertion = 1 - abs(value - best) + noise * (value == best) * np.linspace(-1, 1, 10)
         numbers = {"deletion": [0.1] * 10, "insertion": insertion.tolist(), "gradients": [9] * 10, "forwards": [0] * 10}
         cells[name_of(cell)] = {"numbers": numbers}
@@ -245,13 +256,19 @@ def momentum_results(best: float, noise: float) -> Results:
 def test_the_best_momentum_is_the_papers_near_it_and_fails_where_another_is_surely_better(
     best: float, noise: float, state: str, tmp_path: Path
 ) -> None:
-    section = MOMENTUM_FIGURE.section(momentum_results(best, noise), [bed("imagenet")], tmp_path)
+    section = MOMENTUM_FIGURE.section(momentum_results(best, noise), [parse_setup("imagenet")], tmp_path)
     assert section.verdicts[-1].state == state
 
 
 def test_the_momentum_figure_is_drawn_from_numbers_alone(tmp_path: Path) -> None:
     results = momentum_results(0.3, 0.1)
-    sheet = Sheet(Outcome(results), Store(tmp_path), Lab(Choice()), [bed("imagenet")], tmp_path / "figures")
+    sheet = FigureContext(
+        Outcome(results),
+        Store(tmp_path),
+        Workspace(ExperimentOptions()),
+        [parse_setup("imagenet")],
+        tmp_path / "figures",
+    )
     MOMENTUM_FIGURE.draw(sheet)
     assert shown(MOMENTUM_FIGURE, sheet) == ["momentum.png"]
 
@@ -259,8 +276,8 @@ def test_the_momentum_figure_is_drawn_from_numbers_alone(tmp_path: Path) -> None
 def test_confidence_groups_are_the_most_and_the_least_certain_quarter(tmp_path: Path) -> None:
     sure = np.linspace(0.1, 0.9, 40)
     numbers = {"confidence": sure.tolist(), "gini": (0.5 + 0.1 * sure).tolist(), "scatter": [1.0] * 40}
-    chosen = bed("imagenet")
-    found = Results({name_of(Confident(chosen)): {"numbers": numbers}}, {})
+    chosen = parse_setup("imagenet")
+    found = Results({name_of(Confidence(chosen)): {"numbers": numbers}}, {})
     concentrated, scattered = CONFIDENCE.section(found, [chosen], tmp_path).verdicts
     assert (concentrated.state, scattered.state) == ("holds", "open")
     expected = 0.1 * (sure[-10:].mean() - sure[:10].mean())
@@ -269,7 +286,11 @@ def test_confidence_groups_are_the_most_and_the_least_certain_quarter(tmp_path: 
 
 
 def test_mosaics_of_real_digits_put_credit_on_the_digit(data: Path, tmp_path: Path) -> None:
-    choice, store, chosen = Choice(data=data, limit=4), Store(tmp_path), [bed("mosaic/mnist-slim-56")]
-    outcome = run(MOSAICS.cells(chosen), choice, store, "samp bench test", say=lambda _: None)
-    inside, ink = (outcome.results.numbers(MOSAICS.cells(chosen)[0], column) for column in ("inside", "ink"))
+    choice, store, chosen = (
+        ExperimentOptions(data=data, limit=4),
+        Store(tmp_path),
+        [parse_setup("mosaic/mnist-slim-56")],
+    )
+    outcome = run_measurements(MOSAICS.measurements(chosen), choice, store, "samp bench test", say=lambda _: None)
+    inside, ink = (outcome.results.numbers(MOSAICS.measurements(chosen)[0], column) for column in ("inside", "ink"))
     assert np.mean(inside) > np.mean(ink) + 0.1

@@ -11,11 +11,11 @@ from typing import Any
 
 from PIL import Image
 
-from samp_lab.experiment import Experiment, Sheet
-from samp_lab.measurements.base import Cell, Judged, asked, name_of
-from samp_lab.report.contents import Report, gather
-from samp_lab.sections import Block, Grid, Picture, Section, State, Verdict, Verdicts, Words
-from samp_lab.setups import Bed, bed
+from samp_lab.experiment import Experiment, FigureContext
+from samp_lab.measurements.base import Measurement, MethodCurves, name_of, spec_of
+from samp_lab.report.contents import Report, gather_report
+from samp_lab.sections import Block, Grid, Paragraph, Picture, Section, State, Verdict, Verdicts
+from samp_lab.setups import Setup, parse_setup
 from samp_lab.store import Results, Store, write_json
 
 EVIL = (
@@ -24,17 +24,17 @@ EVIL = (
 MACHINE = "4 CPU threads, x86_64, Python 3.11.7, torch 2.13.0, samp 0.9"
 
 
-def cells_of(experiments: Iterable[Experiment], beds: Iterable[str]) -> list[Cell]:
+def cells_of(experiments: Iterable[Experiment], setups: Iterable[str]) -> list[Measurement]:
     """Every cell of these experiments on those of the beds whose data set they are for."""
-    found: dict[str, Cell] = {}
+    found: dict[str, Measurement] = {}
     for experiment in experiments:
-        data = {bed(name).data for name in experiment.beds}
-        own = [bed(name) for name in beds if bed(name).data in data]
-        found |= {name_of(cell): cell for cell in experiment.cells(own)}
+        data = {parse_setup(name).data for name in experiment.setups}
+        own = [parse_setup(name) for name in setups if parse_setup(name).data in data]
+        found |= {name_of(cell): cell for cell in experiment.measurements(own)}
     return list(found.values())
 
 
-def write_results(folder: Path, cells: Iterable[Cell], *, images: int = 12, **more: Any) -> Store:
+def write_results(folder: Path, cells: Iterable[Measurement], *, images: int = 12, **more: Any) -> Store:
     """A folder with results.json and timing.json of these cells; `more` goes into results.json."""
     store = Store(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ def write_results(folder: Path, cells: Iterable[Cell], *, images: int = 12, **mo
     return store
 
 
-def _entry(cell: Cell, images: int) -> dict[str, Any]:
+def _entry(cell: Measurement, images: int) -> dict[str, Any]:
     """Numbers that only the cell's name decides, those of SAMP better than the others'."""
     dice = random.Random(name_of(cell))
     good = 0.2 if "SAMP" in name_of(cell) else 0.0
@@ -60,34 +60,34 @@ def _entry(cell: Cell, images: int) -> dict[str, Any]:
         "forwards": [0] * images,
     }
     facts = {"images": "0123abcd", "count": images, "weights": "feed" * 8, "seed": 3}
-    return {"asked": asked(cell), "facts": facts, "numbers": numbers}
+    return {"asked": spec_of(cell), "facts": facts, "numbers": numbers}
 
 
 @dataclass(frozen=True)
-class Said:
+class FixedExperiment:
     """An experiment that says what it is told to, once a cell of it is there."""
 
     name: str
     title: str
     blocks: tuple[Block, ...]
-    beds: tuple[str, ...] = ("mnist",)
+    setups: tuple[str, ...] = ("mnist",)
 
-    def cells(self, beds: Sequence[Bed]) -> list[Cell]:
-        return [Judged(one, "ig") for one in beds]
+    def measurements(self, setups: Sequence[Setup]) -> list[Measurement]:
+        return [MethodCurves(one, "ig") for one in setups]
 
-    def draw(self, sheet: Sheet) -> None:
+    def draw(self, sheet: FigureContext) -> None:
         pass
 
-    def section(self, results: Results, beds: Sequence[Bed], figures: Path) -> Section:
+    def section(self, results: Results, setups: Sequence[Setup], figures: Path) -> Section:
         return Section(self.name, self.title, self.blocks)
 
 
-def hostile(folder: Path) -> Report:
+def hostile_report(folder: Path) -> Report:
     """A report in which every text is an attack, with every kind of block."""
     states: tuple[State, ...] = ("holds", "open", "fails", "missing")
     wide = Grid(("", *[EVIL] * 3), ((EVIL, EVIL, f"**{1:.1f}** ± 0.5 [0, {EVIL}]", EVIL),), EVIL, (("", 1), (EVIL, 3)))
     claims = Verdicts(tuple(Verdict(EVIL, EVIL, f"+0.1 [0, 1], {EVIL}", state, EVIL) for state in states), EVIL)
-    blocks = (Words(EVIL), wide, claims, Picture("good.png", EVIL), Picture(EVIL, EVIL))
+    blocks = (Paragraph(EVIL), wide, claims, Picture("good.png", EVIL), Picture(EVIL, EVIL))
     (folder / "figures").mkdir()
     Image.new("RGB", (900, 300), "teal").save(folder / "figures" / "good.png")
     (folder / "remarks").mkdir()
@@ -96,15 +96,15 @@ def hostile(folder: Path) -> Report:
     )
     (folder / "remarks" / "table0.md").write_text(remark, encoding="utf-8")
     (folder / "remarks" / "summary.md").write_text(EVIL, encoding="utf-8")
-    experiment = Said("table0", f"Table 0: {EVIL}", blocks)
+    experiment = FixedExperiment("table0", f"Table 0: {EVIL}", blocks)
     store = write_results(
         folder,
-        experiment.cells([bed("mnist")]),
+        experiment.measurements([parse_setup("mnist")]),
         commands=[f"samp bench {EVIL}"],
         failed={EVIL: EVIL},
         about={"device": EVIL, "seed": EVIL},
     )
-    return gather(store, [experiment, Said(EVIL, EVIL, (Grid(("a", "b"), (("c", "1"),)),))])
+    return gather_report(store, [experiment, FixedExperiment(EVIL, EVIL, (Grid(("a", "b"), (("c", "1"),)),))])
 
 
 def table_rows(text: str) -> list[list[str]]:

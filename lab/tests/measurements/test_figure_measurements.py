@@ -14,40 +14,40 @@ import samp
 from samp.annotations.boxes import Annotation, Box
 from samp.metrics import summarise
 from samp.models import Classifier
-from samp_lab.claims import above, image_by_image, unpaired
+from samp_lab.claims import compare_groups, compare_paired, state_above
 from samp_lab.datasets.generated import MIXED, PLAIN, coloured_shapes, mixed_shapes, mosaics_of
 from samp_lab.datasets.images import Entry, Images
-from samp_lab.measurements.class_maps import Blocks, Quartered, block_classes, share_inside
+from samp_lab.measurements.class_maps import ClassBlocks, MosaicShares, block_classes, share_inside
 from samp_lab.measurements.paper_figures import (
-    Alike,
-    Confident,
-    Counted,
-    Walked,
+    Confidence,
+    CountingCredit,
+    MapSimilarity,
+    WalkScores,
     even_scores,
     mean_correlation,
     scatter,
 )
 from samp_lab.nets.blue_counter import BLUE, blue_counter
-from samp_lab.setups import bed
-from samp_lab.workspace import Choice, Lab, Part
+from samp_lab.setups import parse_setup
+from samp_lab.workspace import ExperimentOptions, ImagePart, Workspace
 
-DIGITS = bed("digits/mnist-slim")
+DIGITS = parse_setup("digits/mnist-slim")
 
 
-def part_of(net: nn.Module, x: Tensor, entries: Sequence[Entry] = (), classes: tuple[str, ...] = ()) -> Part:
+def part_of(net: nn.Module, x: Tensor, entries: Sequence[Entry] = (), classes: tuple[str, ...] = ()) -> ImagePart:
     classifier = Classifier(net.eval(), "small", x.shape[-1], 0.0, 1.0, classes)
-    return Part(net.eval(), classifier, x, net(x).argmax(1), tuple(entries), 0, lambda _: (net, x))
+    return ImagePart(net.eval(), classifier, x, net(x).argmax(1), tuple(entries), 0, lambda _: (net, x))
 
 
-def digits(count: int = 3) -> Part:
-    _, make = next(iter(Lab(Choice(limit=count)).parts(DIGITS, None)))
+def digits(count: int = 3) -> ImagePart:
+    _, make = next(iter(Workspace(ExperimentOptions(limit=count)).parts(DIGITS, None)))
     part = make()
-    assert isinstance(part, Part)
+    assert isinstance(part, ImagePart)
     return part
 
 
 def test_the_walks_arrivals_rebuild_the_points_that_its_tape_has() -> None:
-    part, cell = digits(), Walked(DIGITS)
+    part, cell = digits(), WalkScores(DIGITS)
     arrival = cell.measure(part).arrays["arrival"]
     result = samp.explain(part.net, part.x, method=cell.method, record=True)
     for image, tape in enumerate(result.tapes["to_image"]):
@@ -59,7 +59,7 @@ def test_the_walks_arrivals_rebuild_the_points_that_its_tape_has() -> None:
 
 def test_even_scores_are_straight_lines_between_the_scores_of_the_steps() -> None:
     part = digits()
-    result = samp.explain(part.net, part.x, method=Walked(DIGITS).method)
+    result = samp.explain(part.net, part.x, method=WalkScores(DIGITS).method)
     for row, scores, steps in zip(
         even_scores(result), result.scores["to_image"], result.steps["to_image"].tolist(), strict=True
     ):
@@ -70,8 +70,8 @@ def test_even_scores_are_straight_lines_between_the_scores_of_the_steps() -> Non
 
 def test_rise_and_drop_of_a_walk_are_those_of_its_scores() -> None:
     part = digits()
-    found = Walked(DIGITS).measure(part)
-    result = samp.explain(part.net, part.x, method=Walked(DIGITS).method)
+    found = WalkScores(DIGITS).measure(part)
+    result = samp.explain(part.net, part.x, method=WalkScores(DIGITS).method)
     for image, steps in enumerate(result.steps["to_image"].tolist()):
         scores = result.scores["to_image"][image, : steps + 1].double().numpy()
         rise, quarter = scores.max() - scores[0], np.interp(0.25 * steps, range(steps + 1), scores)
@@ -81,7 +81,7 @@ def test_rise_and_drop_of_a_walk_are_those_of_its_scores() -> None:
 
 def test_a_black_image_walks_nowhere_and_has_no_rise() -> None:
     net = nn.Sequential(nn.Flatten(), nn.Linear(16, 2))
-    found = Walked(DIGITS).measure(part_of(net, torch.zeros(1, 1, 4, 4)))
+    found = WalkScores(DIGITS).measure(part_of(net, torch.zeros(1, 1, 4, 4)))
     assert found.numbers["early"] == [None] == found.numbers["drop"]
 
 
@@ -93,7 +93,7 @@ def test_mean_correlation_is_that_of_all_pairs() -> None:
 
 
 def test_a_method_is_wholly_like_itself() -> None:
-    found = Alike(DIGITS, (samp.SAMP(), samp.SAMP())).measure(digits(2))
+    found = MapSimilarity(DIGITS, (samp.SAMP(), samp.SAMP())).measure(digits(2))
     assert found.numbers["correlation"] == pytest.approx([1, 1], abs=1e-6)
     assert found.arrays["maps"].shape == (2, 2, 28, 28)
 
@@ -109,14 +109,14 @@ def test_scatter_is_the_distance_from_the_centre_wherever_that_is() -> None:
 
 def test_confidence_is_the_soft_max_of_the_class_explained() -> None:
     part = digits(2)
-    found = Confident(DIGITS).measure(part)
+    found = Confidence(DIGITS).measure(part)
     assert found.numbers["confidence"] == pytest.approx(part.net(part.x).softmax(1).amax(1).tolist(), rel=1e-5)
 
 
 @pytest.mark.parametrize("method", ["ig", samp.SAMP(baseline="black"), samp.SAMPPlusPlus(eta=0.02, baseline="black")])
 def test_from_black_all_blue_pixels_get_one_credit_and_others_none(method: str | samp.SAMP) -> None:
     x = torch.cat([blue_counter().prepare(entry.picture()) for entry in coloured_shapes().entries[:4]])
-    result = Counted(bed("counting"), method).measure(part_of(blue_counter().net, x))
+    result = CountingCredit(parse_setup("counting"), method).measure(part_of(blue_counter().net, x))
     assert result.numbers["spread"] == pytest.approx([0] * 4, abs=1e-4)
     assert result.numbers["elsewhere"] == pytest.approx([0] * 4, abs=1e-6)
     walks = 1 if method == "ig" else 2
@@ -167,8 +167,8 @@ def test_credit_of_a_net_that_looks_at_one_quarter_lies_in_it() -> None:
     entry = Entry("a", None, lambda: Image.new("L", (8, 8)), lambda: Annotation(boxes, (8, 8)))
     part = part_of(Quarters(), torch.rand(1, 1, 8, 8) + 0.1, [entry], tuple("0123"))
     method = samp.SAMP(baseline="black")
-    assert Quartered(bed("mosaic"), method).measure(part).numbers["inside"] == [1.0]
-    ink = Quartered(bed("mosaic"), method).measure(part).numbers["ink"][0]
+    assert MosaicShares(parse_setup("mosaic"), method).measure(part).numbers["inside"] == [1.0]
+    ink = MosaicShares(parse_setup("mosaic"), method).measure(part).numbers["ink"][0]
     assert ink == pytest.approx(0.25, abs=1e-6)  # a mean over all four quarters
 
 
@@ -182,7 +182,9 @@ def test_blocks_compare_the_own_class_with_the_others_of_the_block() -> None:
     for image in range(4):
         x[image, :, image // 2 * 4 : image // 2 * 4 + 4, image % 2 * 4 : image % 2 * 4 + 4] = 0.8
     entries = [Entry(str(label), label, lambda: Image.new("L", (8, 8))) for label in range(4)]
-    found = Blocks(bed("cub"), samp.SAMP(baseline="black")).measure(part_of(Quarters(), x, entries, tuple("0123")))
+    found = ClassBlocks(parse_setup("cub"), samp.SAMP(baseline="black")).measure(
+        part_of(Quarters(), x, entries, tuple("0123"))
+    )
     assert found.numbers["own"] == pytest.approx([1.6] * 4, rel=1e-5)  # both directions
     assert found.numbers["other"] == pytest.approx([0.4] * 4, rel=1e-5)
     assert found.numbers["own_net"] == pytest.approx(found.numbers["own"])  # no credit is negative here
@@ -193,36 +195,36 @@ def test_blocks_leave_out_other_images_of_the_same_class() -> None:
     assert block_classes(torch.arange(12)).tolist()[7] == [5, 6, 7, 8, 9]
     entries = [Entry(str(number), 1, lambda: Image.new("L", (8, 8))) for number in range(2)]
     part = part_of(Quarters(), torch.rand(2, 1, 8, 8), entries, tuple("0123"))
-    found = Blocks(bed("cub"), samp.SAMP(baseline="black")).measure(part)
+    found = ClassBlocks(parse_setup("cub"), samp.SAMP(baseline="black")).measure(part)
     assert found.numbers["other"] == [None, None]
 
 
 def test_images_without_boxes_or_labels_get_a_sentence() -> None:
     part = part_of(Quarters(), torch.rand(1, 1, 8, 8), [Entry("a.png", None, lambda: Image.new("L", (8, 8)))])
     with pytest.raises(ValueError, match=r"a\.png has no boxes"):
-        Quartered(bed("mosaic")).measure(part)
+        MosaicShares(parse_setup("mosaic")).measure(part)
     with pytest.raises(ValueError, match=r"a\.png has no label"):
-        Blocks(bed("cub")).measure(part)
+        ClassBlocks(parse_setup("cub")).measure(part)
 
 
 def test_two_groups_are_compared_as_scipy_does_and_either_way_round() -> None:
     stats = pytest.importorskip("scipy.stats")
     draw = np.random.default_rng(0)
     a, b = draw.normal(2, 1, 30).tolist(), draw.normal(0, 1, 25).tolist()
-    there, back = unpaired(a, b), unpaired(b, a)
+    there, back = compare_groups(a, b), compare_groups(b, a)
     assert there.p == pytest.approx(stats.mannwhitneyu(a, b).pvalue)
     assert there.value == pytest.approx(-back.value)
     assert there.low < there.value < there.high
     expected = stats.bootstrap((a, b), lambda x, y: np.mean(x) - np.mean(y), method="percentile", rng=1, batch=100)
     ends = (expected.confidence_interval.low, expected.confidence_interval.high)
     assert (there.low, there.high) == pytest.approx(ends, abs=0.03)  # both are random draws of 9,999
-    assert [there.state(1), back.state(1), unpaired(a, a).state(1)] == ["holds", "fails", "open"]
-    alone = unpaired([1.0], b)
+    assert [there.state(1), back.state(1), compare_groups(a, a).state(1)] == ["holds", "fails", "open"]
+    alone = compare_groups([1.0], b)
     assert (alone.state(1), str(alone)) == ("open", "too few images")
 
 
 def test_a_claim_on_a_mean_is_open_while_its_interval_holds_the_bound() -> None:
     sure = summarise([0.5, 0.6, 0.7, 0.6])
-    assert [above(sure, bound) for bound in (0.2, 0.6, 0.9)] == ["holds", "open", "fails"]
-    assert above(summarise([0.5]), 0.2) == "open"  # one image has no interval
-    assert image_by_image([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]).state(1) == "open"
+    assert [state_above(sure, bound) for bound in (0.2, 0.6, 0.9)] == ["holds", "open", "fails"]
+    assert state_above(summarise([0.5]), 0.2) == "open"  # one image has no interval
+    assert compare_paired([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]).state(1) == "open"

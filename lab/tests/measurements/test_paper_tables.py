@@ -17,13 +17,20 @@ from samp.metrics import Annotation, Box
 from samp.models import Classifier
 from samp_lab.datasets import Entry
 from samp_lab.datasets.detection import VOC_CLASSES
-from samp_lab.measurements.paper_tables import Fidelity, Pointing, Summed, Timed, imagenet_classes_of, shrinkage
-from samp_lab.setups import Bed, bed
-from samp_lab.workspace import Choice, Lab, Part
+from samp_lab.measurements.paper_tables import (
+    CreditSums,
+    Fidelity,
+    MethodSeconds,
+    Pointing,
+    imagenet_classes_by_label,
+    shrinkage,
+)
+from samp_lab.setups import Setup, parse_setup
+from samp_lab.workspace import ExperimentOptions, ImagePart, Workspace
 
 SIZE = 100
 ZEBRA, CATS = 340, range(281, 286)
-BED = Bed("coco", "fake", "imagenet")
+BED = Setup("coco", "fake", "imagenet")
 
 
 class Corners(nn.Module):
@@ -52,11 +59,11 @@ class Counting(nn.Module):
         return out
 
 
-def a_part(net: nn.Module, x: Tensor, entries: Sequence[Entry] = (), margin: float | None = 1.0) -> Part:
+def a_part(net: nn.Module, x: Tensor, entries: Sequence[Entry] = (), margin: float | None = 1.0) -> ImagePart:
     classifier = Classifier(net.eval(), "fake", x.shape[-1], 0.0, 1.0, (), margin=margin)
     with torch.no_grad():
         target = net(x).argmax(1)
-    return Part(net, classifier, x, target, tuple(entries), seed=0, seen_by=lambda name: (net, x))
+    return ImagePart(net, classifier, x, target, tuple(entries), seed=0, other_net=lambda name: (net, x))
 
 
 def a_photo(boxes: Sequence[Box] | Callable[[], Annotation], size: tuple[int, int] = (SIZE, SIZE)) -> Entry:
@@ -143,7 +150,7 @@ def test_pairs_share_the_seconds_of_their_part() -> None:
 
 
 def test_every_class_of_voc_but_person_stands_for_classes_of_imagenet() -> None:
-    known = imagenet_classes_of()
+    known = imagenet_classes_by_label()
     assert set(VOC_CLASSES) - set(known) == {"person"}
     assert known["tvmonitor"] == known["tv"]
     assert known["sofa"] == known["couch"]
@@ -155,7 +162,7 @@ def test_the_exact_map_of_a_linear_net_has_full_fidelity_and_a_constant_one_none
     torch.manual_seed(0)
     net = nn.Sequential(nn.Flatten(), nn.Linear(16, 3))
     x = torch.cat([torch.rand(2, 1, 4, 4), torch.zeros(1, 1, 4, 4)])
-    found = Fidelity(bed("mnist"), "gradientxinput").measure(a_part(net, x)).numbers
+    found = Fidelity(parse_setup("mnist"), "gradientxinput").measure(a_part(net, x)).numbers
     assert [len(column) for column in found.values()] == [3, 3]
     assert min(found["bhatt"][:2]) > 0.9999
     assert min(found["novello"][:2]) > 0.999
@@ -169,7 +176,7 @@ def test_seconds_are_of_one_image_at_a_time_after_one_that_does_not_count() -> N
     net.calls = 0
     samp.explain(net, part.x[:1], target=0, method="ig")
     once, net.calls = net.calls, 0
-    measured = Timed(bed("mnist"), "ig").measure(part)
+    measured = MethodSeconds(parse_setup("mnist"), "ig").measure(part)
     assert net.calls == 4 * once
     assert measured.numbers == {"gradients": [51] * 3, "forwards": [0] * 3}
     assert len(measured.timing["seconds"]) == 3
@@ -178,7 +185,7 @@ def test_seconds_are_of_one_image_at_a_time_after_one_that_does_not_count() -> N
 
 def test_forwards_without_gradient_are_counted_apart() -> None:
     part = a_part(nn.Sequential(nn.Flatten(), nn.Linear(64, 3)), torch.rand(2, 1, 8, 8))
-    assert Timed(bed("mnist"), RISE(masks=20, cells=3)).measure(part).numbers == {
+    assert MethodSeconds(parse_setup("mnist"), RISE(masks=20, cells=3)).measure(part).numbers == {
         "gradients": [0, 0],
         "forwards": [20, 20],
     }
@@ -189,7 +196,7 @@ def test_sums_are_those_of_the_maps_and_changes_those_of_the_score() -> None:
     net = nn.Sequential(nn.Flatten(), nn.Linear(16, 8), nn.ReLU(), nn.Linear(8, 3))
     part = a_part(net, torch.rand(4, 1, 4, 4))
     method = samp.SAMP(eta=0.1, direction="to_image", baseline="black")
-    found = Summed(bed("mnist"), method).measure(part).numbers
+    found = CreditSums(parse_setup("mnist"), method).measure(part).numbers
     maps = samp.explain(net, part.x, target=part.target, method=method).map
     with torch.no_grad():
         change = (net(part.x) - net(torch.zeros_like(part.x))).gather(1, part.target[:, None])[:, 0]
@@ -201,13 +208,13 @@ def test_sums_are_those_of_the_maps_and_changes_those_of_the_score() -> None:
 def test_credit_that_is_not_meant_to_sum_to_anything_is_refused() -> None:
     net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8, 3))
     with pytest.raises(ValueError, match="take a path method"):
-        Summed(bed("mnist"), "gradcam").measure(a_part(net, torch.rand(2, 1, 4, 4)))
+        CreditSums(parse_setup("mnist"), "gradcam").measure(a_part(net, torch.rand(2, 1, 4, 4)))
 
 
 def test_the_genuine_photos_of_voc_are_played_by_the_classes_they_show(data: Path) -> None:
-    voc = bed("voc/squeezenet1_1")
-    lab = Lab(Choice(data=data, part=8))
-    entries = lab.ready(voc, None).entries
+    voc = parse_setup("voc/squeezenet1_1")
+    lab = Workspace(ExperimentOptions(data=data, part=8))
+    entries = lab.prepare_images(voc, None).entries
     (part,) = (make() for _, make in lab.parts(voc, None))
     measured = Pointing(voc, "gradcam").measure(part)
     games = dict(zip((entry.id for entry in entries), measured.numbers["game"], strict=True))

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from browser import Visit, contrast, scrolls_sideways, started, visit, wait_until
-from paper_results import EVIL, cells_of, hostile, write_results
-from samp_lab.report.contents import gather
-from samp_lab.report.html_page import page
+from browser import Visit, contrast, launch_browser, scrolls_sideways, visit, wait_until
+from paper_results import EVIL, cells_of, hostile_report, write_results
+from samp_lab.report.contents import gather_report
+from samp_lab.report.html_page import render_html
 from samp_lab.report.texts import LEAD, TITLE
 from samp_lab.tables.metric_table import MetricTable
 from samp_lab.tables.table1 import TABLE1
@@ -21,7 +21,7 @@ from samp_lab.tables.table1 import TABLE1
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    with started() as browser:
+    with launch_browser() as browser:
         yield browser
 
 
@@ -29,7 +29,7 @@ def chromium() -> Iterator[Any]:
 def evil(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("evil")
     path = folder / "report.html"
-    path.write_text(page(hostile(folder)), encoding="utf-8")
+    path.write_text(render_html(hostile_report(folder)), encoding="utf-8")
     return path
 
 
@@ -40,7 +40,7 @@ def usual(tmp_path_factory: pytest.TempPathFactory) -> Path:
     more = [MetricTable(name, f"{name}: more", {"IG": "ig"}, ("mnist",), {}) for name in ("two", "three")]
     store = write_results(folder, cells_of([TABLE1], ["mnist", "imagenet/mobilenet_v2"]))
     path = folder / "report.html"
-    path.write_text(page(gather(store, [TABLE1, *more])), encoding="utf-8")
+    path.write_text(render_html(gather_report(store, [TABLE1, *more])), encoding="utf-8")
     return path
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from paper_results import EVIL, hostile, table_rows
-from samp_lab.report.markdown import markdown, paragraph, plain
-from samp_lab.report.remarks import Remark, Run, parse
-from samp_lab.report.shared_tables import best_and_rest, numeric
+from paper_results import EVIL, hostile_report, table_rows
+from samp_lab.report.markdown import escape_paragraph, escape_text, render_markdown
+from samp_lab.report.remarks import Remark, TextRun, parse
+from samp_lab.report.shared_tables import best_and_rest, numeric_columns
 from samp_lab.sections import Grid
 
 # ---- markup
@@ -21,7 +21,7 @@ def test_cells_know_their_best_and_columns_their_numbers() -> None:
     assert best_and_rest("**0.1** ± 0.2 [0, 1]") == ("0.1", " ± 0.2 [0, 1]")
     assert best_and_rest("** not **best**") == ("", "** not **best**")
     grid = Grid(("", "a", "b", "c", "d"), (("1", "**−0.5**", "+1", "x 1", "–"), ("2", "–", "3 %", "2", "–")))
-    assert numeric(grid) == [False, True, True, False, False]
+    assert numeric_columns(grid) == [False, True, True, False, False]
 
 
 @pytest.mark.parametrize(
@@ -30,14 +30,14 @@ def test_cells_know_their_best_and_columns_their_numbers() -> None:
 def test_plain_text_shows_as_it_is(text: str) -> None:
     library = pytest.importorskip("markdown_it", reason="needs markdown-it-py")
     reader = library.MarkdownIt("gfm-like", {"linkify": False})
-    assert reader.render(paragraph(text)) == f"<p>{escape(text, quote=False).replace(chr(34), '&quot;')}</p>\n"
+    assert reader.render(escape_paragraph(text)) == f"<p>{escape(text, quote=False).replace(chr(34), '&quot;')}</p>\n"
     assert f"<td>{escape(text, quote=False).replace(chr(34), '&quot;')}</td>" in reader.render(
-        f"| a |\n| --- |\n| {plain(text)} |"
+        f"| a |\n| --- |\n| {escape_text(text)} |"
     )
 
 
 def test_hostile_text_stays_text_in_markdown(tmp_path: Path) -> None:
-    text = markdown(hostile(tmp_path))
+    text = render_markdown(hostile_report(tmp_path))
     without_code = re.sub(r"(?m)^    .*$|(?<!\\)`[^`\n]*`", "", text)
     assert set(re.findall(r"<[^>]*>", without_code)) == {
         '<a id="table0">',
@@ -52,7 +52,7 @@ def test_hostile_text_stays_text_in_markdown(tmp_path: Path) -> None:
 
 def test_another_reader_finds_no_markup_in_hostile_text(tmp_path: Path) -> None:
     library = pytest.importorskip("markdown_it", reason="needs markdown-it-py")
-    tokens = library.MarkdownIt("gfm-like", {"linkify": False}).parse(markdown(hostile(tmp_path)))
+    tokens = library.MarkdownIt("gfm-like", {"linkify": False}).parse(render_markdown(hostile_report(tmp_path)))
     every = [*tokens, *(child for token in tokens for child in token.children or ())]
     raw = "".join(token.content for token in every if token.type in ("html_block", "html_inline"))
     anchors = re.findall(r'<a id="([a-z0-9-]+)"></a>', raw)
@@ -73,18 +73,22 @@ def test_remarks_are_paragraphs_bullets_bold_code_and_links() -> None:
     assert words == Remark(
         (
             (
-                Run("text", "One "),
-                Run("bold", "bold"),
-                Run("text", " "),
-                Run("code", "co<de>"),
-                Run("text", " line goes on."),
+                TextRun("text", "One "),
+                TextRun("bold", "bold"),
+                TextRun("text", " "),
+                TextRun("code", "co<de>"),
+                TextRun("text", " line goes on."),
             ),
         )
     )
     assert bullets.bullets
-    assert bullets.lines[0] == (Run("text", "a "), Run("link", "link", "https://x.org"), Run("text", " and more"))
-    assert head.lines == ((Run("bold", "Head"),),)
-    assert tail.lines == ((Run("text", "Tail"),),)
+    assert bullets.lines[0] == (
+        TextRun("text", "a "),
+        TextRun("link", "link", "https://x.org"),
+        TextRun("text", " and more"),
+    )
+    assert head.lines == ((TextRun("bold", "Head"),),)
+    assert tail.lines == ((TextRun("text", "Tail"),),)
 
 
 @pytest.mark.parametrize(

@@ -16,25 +16,25 @@ import torch
 from samp.metrics.correlations import pearson
 from samp.metrics.pointing_game import PointingGame
 from samp.metrics.sensitivity_n import BETAS, completeness_check
-from samp_lab.experiment import Sheet
-from samp_lab.figures.sensitivity import LINES, SENSITIVITY, cells_of
-from samp_lab.measurements.base import Cell, name_of
-from samp_lab.measurements.paper_tables import Fidelity, Pointing, Summed, Timed
-from samp_lab.runner import run
-from samp_lab.sections import Grid, Picture, Section, Words
-from samp_lab.setups import bed
-from samp_lab.statistics import Estimate, bootstrapped, correlation, mcnemar, ratio, tallied
+from samp_lab.experiment import FigureContext
+from samp_lab.figures.sensitivity import LINES, SENSITIVITY, measurements_of
+from samp_lab.measurements.base import Measurement, name_of
+from samp_lab.measurements.paper_tables import CreditSums, Fidelity, MethodSeconds, Pointing
+from samp_lab.runner import run_measurements
+from samp_lab.sections import Grid, Paragraph, Picture, Section
+from samp_lab.setups import parse_setup
+from samp_lab.statistics import Estimate, bootstrap_estimate, correlation, mcnemar, ratio, tally_games
 from samp_lab.store import Results, Store
 from samp_lab.tables.table7 import PHOTOS, POINTING, POINTING_VALUES, TABLE7
 from samp_lab.tables.table8 import TABLE8
-from samp_lab.workspace import Choice, Lab
+from samp_lab.workspace import ExperimentOptions, Workspace
 
-MNIST, COCO = bed("mnist"), bed("coco/mobilenet_v2")
+MNIST, COCO = parse_setup("mnist"), parse_setup("coco/mobilenet_v2")
 NOWHERE = Path("no figures")
 
 
 def results_of(
-    numbers: Mapping[Cell, Mapping[str, Any]], seconds: Mapping[Cell, Sequence[float]] | None = None
+    numbers: Mapping[Measurement, Mapping[str, Any]], seconds: Mapping[Measurement, Sequence[float]] | None = None
 ) -> Results:
     timing = {name_of(cell): {"seconds": list(column)} for cell, column in (seconds or {}).items()}
     return Results({name_of(cell): {"numbers": dict(columns)} for cell, columns in numbers.items()}, timing)
@@ -59,15 +59,15 @@ def test_accuracy_is_the_pointing_games_own() -> None:
     rounds = [one for game in games for one in game]
     hits, labels = torch.tensor([hit for _, hit, _ in rounds]), tuple(label for label, _, _ in rounds)
     oracle = PointingGame(torch.zeros(len(rounds), 2), hits, torch.ones(len(rounds)).bool(), labels)
-    assert tallied(games).accuracy(np.ones((1, 30)))[0] == pytest.approx(100 * oracle.accuracy)
+    assert tally_games(games).accuracy(np.ones((1, 30)))[0] == pytest.approx(100 * oracle.accuracy)
 
 
 def test_weights_stand_for_photos_that_occur_several_times() -> None:
     games = [[["a", True, False]], [["a", False, False], ["b", True, True]], None]
     again = [games[0], games[1], games[1], games[1]]
-    assert tallied(games).accuracy(np.array([[1.0, 3.0, 0.0]])) == tallied(again).accuracy(np.ones((1, 4)))
-    assert math.isnan(tallied(games).accuracy(np.array([[0.0, 0.0, 1.0]]))[0])
-    assert tallied(games, difficult=True).classes == ("b",)
+    assert tally_games(games).accuracy(np.array([[1.0, 3.0, 0.0]])) == tally_games(again).accuracy(np.ones((1, 4)))
+    assert math.isnan(tally_games(games).accuracy(np.array([[0.0, 0.0, 1.0]]))[0])
+    assert tally_games(games, difficult=True).classes == ("b",)
 
 
 def test_mcnemars_p_is_the_binomial_tests() -> None:
@@ -77,7 +77,7 @@ def test_mcnemars_p_is_the_binomial_tests() -> None:
     gained, lost = pairs.count((True, False)), pairs.count((False, True))
     assert min(gained, lost) > 0
     expected = stats.binomtest(gained, gained + lost).pvalue
-    assert mcnemar(tallied(one), tallied(other)) == pytest.approx(expected)
+    assert mcnemar(tally_games(one), tally_games(other)) == pytest.approx(expected)
 
 
 def test_the_weighted_correlation_is_that_of_the_repeated_images() -> None:
@@ -90,20 +90,20 @@ def test_the_weighted_correlation_is_that_of_the_repeated_images() -> None:
 
 def test_a_correlation_with_what_does_not_vary_is_none() -> None:
     statistic = correlation([1.0, 2.0, 3.0], [5.0, 5.0, 5.0])
-    assert math.isnan(bootstrapped(statistic, 3).value)
-    assert bootstrapped(statistic, 3).state(1) == "open"
+    assert math.isnan(bootstrap_estimate(statistic, 3).value)
+    assert bootstrap_estimate(statistic, 3).state(1) == "open"
 
 
 def test_the_interval_of_a_mean_is_the_one_of_the_standard_error() -> None:
     x = np.random.default_rng(2).normal(size=200)
-    found = bootstrapped(lambda weights: weights @ x / 200, 200)
+    found = bootstrap_estimate(lambda weights: weights @ x / 200, 200)
     error = 1.96 * x.std(ddof=1) / math.sqrt(200)
     assert (found.value - found.low, found.high - found.value) == pytest.approx((error, error), rel=0.15)  # 1,999 draws
 
 
 def test_one_image_has_no_interval_and_decides_nothing() -> None:
-    found = bootstrapped(lambda weights: weights[:, 0], 1)
-    assert found.shown(".1f") == "1.0"
+    found = bootstrap_estimate(lambda weights: weights[:, 0], 1)
+    assert found.format(".1f") == "1.0"
     assert found.state(1) == "open"
 
 
@@ -158,7 +158,7 @@ def test_a_game_lost_where_the_paper_wins_fails() -> None:
 def test_photos_whose_boxes_could_not_be_read_are_told() -> None:
     numbers = {Pointing(COCO, "rise", most=PHOTOS): {"game": [None, [], [["dog", True, False]]]}}
     section = TABLE7.section(results_of(numbers), [COCO], NOWHERE)
-    said = " ".join(block.text for block in section.blocks if isinstance(block, Words))
+    said = " ".join(block.text for block in section.blocks if isinstance(block, Paragraph))
     assert "1 maps of 1 out of 3 photos, for 1 classes" in said
     assert "boxes of 1 photos could not be read" in said
 
@@ -183,7 +183,9 @@ def test_fidelity_is_compared_image_by_image_beside_the_papers() -> None:
 
 def test_seconds_are_judged_as_ratios() -> None:
     seconds = {"samp++": 2.0, "guidedig": 3.0, "cam": 0.1, "gradcam": 4.0}
-    columns = {Timed(MNIST, name): [value * wobble for wobble in (0.9, 1.0, 1.1)] for name, value in seconds.items()}
+    columns = {
+        MethodSeconds(MNIST, name): [value * wobble for wobble in (0.9, 1.0, 1.1)] for name, value in seconds.items()
+    }
     numbers = {cell: {"gradients": [1, 1, 1], "forwards": [0, 0, 0]} for cell in columns}
     section = TABLE7.section(results_of(numbers, columns), [MNIST], NOWHERE)
     assert states(section) == {
@@ -198,13 +200,13 @@ def test_seconds_are_judged_as_ratios() -> None:
 
 
 def test_on_other_data_than_the_papers_numbers_stand_alone() -> None:
-    digits = bed("digits/mnist-slim")
-    numbers: dict[Cell, dict[str, Any]] = {
+    digits = parse_setup("digits/mnist-slim")
+    numbers: dict[Measurement, dict[str, Any]] = {
         Fidelity(digits, name): {"novello": [0.1, value], "bhatt": [0.2, 0.3]}
         for name, value in (("samp++", 0.5), ("ig", 0.4))
     }
-    numbers |= {Timed(digits, name): {"gradients": [1, 1], "forwards": [0, 0]} for name in ("samp++", "cam")}
-    results = results_of(numbers, {Timed(digits, name): [1.0, 2.0] for name in ("samp++", "cam")})
+    numbers |= {MethodSeconds(digits, name): {"gradients": [1, 1], "forwards": [0, 0]} for name in ("samp++", "cam")}
+    results = results_of(numbers, {MethodSeconds(digits, name): [1.0, 2.0] for name in ("samp++", "cam")})
     section = TABLE7.section(results, [digits], NOWHERE)
     assert not section.verdicts
     assert not any("the paper's" in grid.heads for grid in grids(section))
@@ -222,9 +224,11 @@ def test_without_results_there_is_nothing_to_say() -> None:
 
 
 def test_table_8_judges_and_times_its_rows() -> None:
-    judged, timed = [[cell for cell in TABLE8.cells([MNIST]) if cell.kind == kind] for kind in ("judged", "timed")]
+    judged, timed = [
+        [cell for cell in TABLE8.measurements([MNIST]) if cell.kind == kind] for kind in ("judged", "timed")
+    ]
     low = np.linspace(0, 0.1, 20)
-    numbers: dict[Cell, dict[str, Any]] = {
+    numbers: dict[Measurement, dict[str, Any]] = {
         cell: {
             "deletion": (low + shift).tolist(),
             "insertion": (1 - low - shift).tolist(),
@@ -248,7 +252,7 @@ def sums(noise: Callable[[int], float]) -> Results:
     random = np.random.default_rng(3)
     change, error = random.normal(size=50), random.normal(size=50)
     numbers = {}
-    for cell in SENSITIVITY.cells([MNIST]):
+    for cell in SENSITIVITY.measurements([MNIST]):
         credit = change + noise(round(1 / cell.method.eta)) * error  # type: ignore[attr-defined]  # all cells here have one
         columns = [(f"credit {d}", credit.tolist()) for d in ("to_baseline", "to_image")]
         numbers[cell] = dict([*columns, *((f"change {d}", change.tolist()) for d in ("to_baseline", "to_image"))])
@@ -268,27 +272,31 @@ def test_a_correlation_that_rises_with_beta_is_found_to(noise: Callable[[int], f
 
 def test_measured_and_drawn_end_to_end_it_is_the_completeness_check(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    experiment = replace(SENSITIVITY, cells_of=partial(cells_of, betas=(1, 10)))
-    digits = bed("digits/mnist-slim")
-    choice, store = Choice(limit=3, part=2), Store(tmp_path)
-    outcome = run(experiment.cells([digits]), choice, store, "test", say=lambda line: None)
+    experiment = replace(SENSITIVITY, cells_of=partial(measurements_of, betas=(1, 10)))
+    digits = parse_setup("digits/mnist-slim")
+    choice, store = ExperimentOptions(limit=3, part=2), Store(tmp_path)
+    outcome = run_measurements(experiment.measurements([digits]), choice, store, "test", say=lambda line: None)
     assert not outcome.failed
-    lab = Lab(choice)
-    experiment.draw(Sheet(outcome, store, lab, [digits], tmp_path / "figures"))
+    lab = Workspace(choice)
+    experiment.draw(FigureContext(outcome, store, lab, [digits], tmp_path / "figures"))
     section = experiment.section(store.read(), [digits], tmp_path / "figures")
     (picture,) = [block for block in section.blocks if isinstance(block, Picture)]
     assert (tmp_path / "figures" / picture.file).read_bytes().startswith(b"\x89PNG")
 
-    x = lab.ready(digits, None).x
+    x = lab.prepare_images(digits, None).x
     for line, method in LINES.items():
         oracle = completeness_check(lab.net("mnist-slim").net, x, betas=[1, 10], method=method)
         for direction, expected in oracle.correlation.items():
             for beta, r in zip((1, 10), expected.tolist(), strict=True):
                 cell = next(
-                    c for c in experiment.cells([digits]) if isinstance(c, Summed) and c.method == _at(line, beta)
+                    c
+                    for c in experiment.measurements([digits])
+                    if isinstance(c, CreditSums) and c.method == _at(line, beta)
                 )
                 found = [store.read().numbers(cell, f"{name} {direction}") for name in ("credit", "change")]
-                assert bootstrapped(correlation(*found), 3).value == pytest.approx(r, abs=1e-4)  # seven digits are kept
+                assert bootstrap_estimate(correlation(*found), 3).value == pytest.approx(
+                    r, abs=1e-4
+                )  # seven digits are kept
 
 
 def _at(line: str, beta: int) -> Any:

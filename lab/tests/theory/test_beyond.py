@@ -18,44 +18,44 @@ import samp
 from samp.baselines import Blurred
 from samp.methods import SAMP, Coupled, SAMPPlusPlus
 from samp.metrics import deletion_insertion
-from samp_lab.experiment import Experiment, Sheet
+from samp_lab.experiment import Experiment, FigureContext
 from samp_lab.figures.budget import BUDGET, BUDGETS
-from samp_lab.measurements.base import Cell, Judged, key_of, name_of
+from samp_lab.measurements.base import Measurement, MethodCurves, key_of, name_of
 from samp_lab.measurements.path_orders import (
     PAIR,
     WAYS,
+    MethodOrders,
     Optimum,
-    Ordered,
-    Shuffled,
+    RandomOrders,
     Squares,
     Superpixels,
-    Transferred,
+    TransferCurves,
     manipulations,
     orders_of,
     random_orders,
 )
-from samp_lab.runner import run
-from samp_lab.sections import Grid, Picture, Section, Words
-from samp_lab.setups import bed
+from samp_lab.runner import run_measurements
+from samp_lab.sections import Grid, Paragraph, Picture, Section
+from samp_lab.setups import parse_setup
 from samp_lab.store import Results, Store
 from samp_lab.tables.transfer import TRANSFER
-from samp_lab.theory.allocation import allocation, bridge
+from samp_lab.theory.allocation import allocation, simulate_bridge
 from samp_lab.theory.optimum_table import OPTIMUM
 from samp_lab.theory.propositions import THEORY
-from samp_lab.workspace import Choice, Lab, Part
+from samp_lab.workspace import ExperimentOptions, ImagePart, Workspace
 
-DIGITS = bed("digits/mnist-slim")
+DIGITS = parse_setup("digits/mnist-slim")
 NOWHERE = Path("no figures")
 FEW = Squares(2)  # 4 groups, 24 orders
 
 
 @pytest.fixture(scope="module")
-def part() -> Part:
-    _, make = next(Lab(Choice(limit=3)).parts(DIGITS, None))
+def part() -> ImagePart:
+    _, make = next(Workspace(ExperimentOptions(limit=3)).parts(DIGITS, None))
     return make()
 
 
-def results_of(numbers: Mapping[Cell, Mapping[str, Any]]) -> Results:
+def results_of(numbers: Mapping[Measurement, Mapping[str, Any]]) -> Results:
     return Results({name_of(cell): {"numbers": dict(columns)} for cell, columns in numbers.items()}, {})
 
 
@@ -72,7 +72,7 @@ def assert_even(section: Section) -> None:
         assert {len(row) for row in grid.rows} == {len(grid.full_heads)}
 
 
-def true_credits(part: Part, image: int, order: tuple[int, ...], *, rising: bool) -> np.ndarray:
+def true_credits(part: ImagePart, image: int, order: tuple[int, ...], *, rising: bool) -> np.ndarray:
     """Credits along an order of the quarters, each point put together and scored by itself."""
     x, soft = part.x[image], Blurred()(part.x)[image]
     start, end = (soft, x) if rising else (x, torch.zeros_like(x))
@@ -96,7 +96,7 @@ def test_sixteen_squares_are_equal(pixels: int, size: int) -> None:
     assert torch.bincount(ids[1].flatten()).tolist() == [size * size] * 16
 
 
-def test_superpixels_follow_the_image_and_not_its_neighbours(part: Part) -> None:
+def test_superpixels_follow_the_image_and_not_its_neighbours(part: ImagePart) -> None:
     ids = Superpixels(4).ids(part.x)
     assert torch.equal(ids[1:2], Superpixels(4).ids(part.x[1:2]))
     assert int(ids.max()) < 16
@@ -117,7 +117,7 @@ def test_a_blank_image_falls_into_squares() -> None:
 # ---- the optimum ----
 
 
-def test_the_optimum_is_the_best_of_all_orders_of_the_images_own_points(part: Part) -> None:
+def test_the_optimum_is_the_best_of_all_orders_of_the_images_own_points(part: ImagePart) -> None:
     found = Optimum(DIGITS, FEW).measure(part).numbers
     for image in range(3):
         orders = list(permutations(range(4)))
@@ -132,9 +132,9 @@ def test_the_optimum_is_the_best_of_all_orders_of_the_images_own_points(part: Pa
 
 
 @pytest.mark.parametrize("method", [SAMP, SAMPPlusPlus, Coupled])
-def test_a_methods_variance_is_that_of_its_order(part: Part, method: Any) -> None:
+def test_a_methods_variance_is_that_of_its_order(part: ImagePart, method: Any) -> None:
     chosen = method(pixels_per_step=1, baseline=PAIR)
-    found = Ordered(DIGITS, chosen, FEW).measure(part).numbers
+    found = MethodOrders(DIGITS, chosen, FEW).measure(part).numbers
     result = samp.explain(part.net, part.x, target=part.target, method=chosen, groups=samp.Patches(14))
     best = Optimum(DIGITS, FEW).measure(part).numbers
     for image in range(3):
@@ -151,7 +151,7 @@ def test_a_methods_variance_is_that_of_its_order(part: Part, method: Any) -> Non
             assert found[f"{way} area"][image] <= best[f"highest {way} area"][image] + 1e-4
 
 
-def test_along_its_order_samp_finds_the_scores_of_its_own_walk(part: Part) -> None:
+def test_along_its_order_samp_finds_the_scores_of_its_own_walk(part: ImagePart) -> None:
     cut = Squares(4)  # of which some are black, and never have to move
     method = SAMP(pixels_per_step=1, baseline=PAIR)
     result = samp.explain(part.net, part.x, target=part.target, method=method, groups=cut.ids(part.x)[:, None])
@@ -161,25 +161,25 @@ def test_along_its_order_samp_finds_the_scores_of_its_own_walk(part: Part) -> No
         for direction, walk in walks.items():
             steps = int(result.steps[direction][image])
             own = result.scores[direction][image, : steps + 1].tolist()
-            assert walk.along(orders[direction]) == pytest.approx(own + own[-1:] * (16 - steps), abs=1e-4)
+            assert walk.score_along(orders[direction]) == pytest.approx(own + own[-1:] * (16 - steps), abs=1e-4)
 
 
 def test_the_cut_and_the_method_are_part_of_the_key() -> None:
-    cells = [Ordered(DIGITS, m, c) for m in ("samp", "samp++") for c in (Squares(4), Squares(2), Superpixels(4))]
+    cells = [MethodOrders(DIGITS, m, c) for m in ("samp", "samp++") for c in (Squares(4), Squares(2), Superpixels(4))]
     assert len({key_of(cell, {}) for cell in cells}) == len(cells)
 
 
-def optimum_numbers(method_share: Mapping[str, float]) -> dict[Cell, dict[str, list[float]]]:
+def optimum_numbers(method_share: Mapping[str, float]) -> dict[Measurement, dict[str, list[float]]]:
     """Twelve images on which methods reach these shares of the optimum, give or take."""
     wobble, cut = np.linspace(0, 0.01, 12), OPTIMUM.cuts["16 patches"]
     searches = ("optimum", "highest", "greedy", "random", "beam 4", "beam 16", "beam 64")
     columns = {f"{s} {way} variance": (2.0 + wobble).tolist() for s in searches for way in WAYS}
     columns |= {f"{s} {way} area": (wobble + (s != "random")).tolist() for s in searches for way in WAYS}
-    numbers: dict[Cell, dict[str, list[float]]] = {Optimum(DIGITS, cut): columns}
+    numbers: dict[Measurement, dict[str, list[float]]] = {Optimum(DIGITS, cut): columns}
     for row, share in method_share.items():
         values = {f"{way} variance": (2.0 * share + wobble * wobble).tolist() for way in WAYS}
         values |= {f"{way} area": (share + wobble).tolist() for way in WAYS}
-        numbers[Ordered(DIGITS, OPTIMUM.methods[row], cut)] = values
+        numbers[MethodOrders(DIGITS, OPTIMUM.methods[row], cut)] = values
     return numbers
 
 
@@ -210,7 +210,7 @@ def test_a_method_that_failed_is_a_dash() -> None:
 
 @pytest.mark.parametrize(("groups", "sigma", "total"), [(4, 1.0, 2.0), (12, 2.5, -4.0)])
 def test_brownian_allocations_given_their_sum_are_those_of_prop_1(groups: int, sigma: float, total: float) -> None:
-    found = bridge(groups, sigma, total)
+    found = simulate_bridge(groups, sigma, total)
     theory = (total / groups, sigma * (1 - 1 / groups), -sigma / groups)
     for (value, half), expected in zip((found.mean, found.variance, found.covariance), theory, strict=True):
         assert abs(value - expected) < 2 * half + 0.02 * sigma  # the kept ones end near C, not at C
@@ -248,11 +248,11 @@ def test_two_groups_are_too_few() -> None:
     with pytest.raises(ValueError, match="at least 3 groups"):
         allocation(np.zeros((4, 3)), random_orders(2, 4, seed=0))
     with pytest.raises(ValueError, match="at least 3 groups"):
-        bridge(2, 1.0, 0.0)
+        simulate_bridge(2, 1.0, 0.0)
 
 
-def test_random_orders_are_followed_on_the_net_itself(part: Part) -> None:
-    found = Shuffled(DIGITS, FEW, orders=5).measure(part).numbers
+def test_random_orders_are_followed_on_the_net_itself(part: ImagePart) -> None:
+    found = RandomOrders(DIGITS, FEW, orders=5).measure(part).numbers
     for image, walks in enumerate(manipulations(part, FEW)):
         credits = [
             true_credits(part, image, tuple(order.tolist()), rising=True)
@@ -271,7 +271,7 @@ def theory_numbers(bend: float) -> Results:
         columns[f"spread {direction}"] = [[1.0] * 49] * 3
         columns[f"neighbours {direction}"] = [-1 / 48] * 3
         columns |= {f"kurtosis {direction}": [9.0, 8.0, 10.0], f"identity {direction}": [0.05, None, 0.2]}
-    return results_of({Shuffled(DIGITS, THEORY.cut): columns})
+    return results_of({RandomOrders(DIGITS, THEORY.cut): columns})
 
 
 @pytest.mark.parametrize(("bend", "state"), [(0.0, "holds"), (1.0, "fails")])
@@ -282,7 +282,7 @@ def test_where_ass_1_fails_the_section_says_so(bend: float, state: str) -> None:
     assert found["late moves vary as early ones"] == found["neighbouring moves covary by −σ/d"] == "holds"
     assert found["credits are Gaussian"] == "fails"
     assert found["all groups are alike"] == "open"
-    (plainly,) = [block.text for block in section.blocks if isinstance(block, Words) and "fails" in block.text]
+    (plainly,) = [block.text for block in section.blocks if isinstance(block, Paragraph) and "fails" in block.text]
     assert ("straight" in plainly) == (state == "fails")
     assert "that credits are Gaussian (twenty digits, slim CNN: image to black; " in plainly
     assert_even(section)
@@ -291,35 +291,35 @@ def test_where_ass_1_fails_the_section_says_so(bend: float, state: str) -> None:
 # ---- transfer ----
 
 
-def test_judged_by_its_own_net_a_map_is_what_it_was(part: Part) -> None:
-    found = Transferred(DIGITS, "ig", "mnist-slim").measure(part).numbers
-    own = Judged(DIGITS, "ig").measure(part).numbers
+def test_judged_by_its_own_net_a_map_is_what_it_was(part: ImagePart) -> None:
+    found = TransferCurves(DIGITS, "ig", "mnist-slim").measure(part).numbers
+    own = MethodCurves(DIGITS, "ig").measure(part).numbers
     for column in ("deletion", "insertion"):
         assert found[column] == pytest.approx(own[column], abs=1e-6)
 
 
-def test_another_net_judges_the_class_that_the_map_explains(part: Part) -> None:
+def test_another_net_judges_the_class_that_the_map_explains(part: ImagePart) -> None:
     torch.manual_seed(1)
     other = nn.Sequential(nn.Flatten(), nn.Linear(784, 10)).eval()
     judged = replace(part, seen_by=lambda name: (other, part.x / 2))
-    found = Transferred(DIGITS, "ig", "other").measure(judged).numbers["difference"]
+    found = TransferCurves(DIGITS, "ig", "other").measure(judged).numbers["difference"]
     maps = samp.explain(part.net, part.x, target=part.target, method="ig").map
     expected = deletion_insertion(other, part.x / 2, maps, part.target, "mnist").difference.tolist()
     assert [math.nan if value is None else value for value in found] == pytest.approx(expected, abs=1e-5, nan_ok=True)
 
 
-def test_a_judge_of_another_size_is_refused(part: Part) -> None:
+def test_a_judge_of_another_size_is_refused(part: ImagePart) -> None:
     with pytest.raises(ValueError, match="same size"):
-        Transferred(DIGITS, "ig", "mnist-slim-56").measure(part)
+        TransferCurves(DIGITS, "ig", "mnist-slim-56").measure(part)
 
 
 @pytest.mark.parametrize(("shift", "state"), [(0.0, "holds"), (-0.02, "holds"), (-0.03, "open"), (-0.1, "fails")])
 def test_the_margin_is_asked_of_the_whole_interval(shift: float, state: str) -> None:
-    photos, judge = bed("imagenet:even/mobilenet_v2"), "squeezenet1_1"
+    photos, judge = parse_setup("imagenet:even/mobilenet_v2"), "squeezenet1_1"
     base, wobble = np.linspace(0, 1, 40), 0.01 * np.cos(np.arange(40.0))
-    numbers: dict[Cell, dict[str, list[float]]] = {
-        TRANSFER.cell(photos, "SAMP++", judge): {"difference": base.tolist()},
-        TRANSFER.cell(photos, "coupled", judge): {"difference": (base + shift + wobble).tolist()},
+    numbers: dict[Measurement, dict[str, list[float]]] = {
+        TRANSFER.measurement(photos, "SAMP++", judge): {"difference": base.tolist()},
+        TRANSFER.measurement(photos, "coupled", judge): {"difference": (base + shift + wobble).tolist()},
     }
     section = TRANSFER.section(results_of(numbers), [photos], NOWHERE)
     assert states(section) == {"coupled less SAMP++ is above −0.03, judged by SqueezeNet 1.1": state}
@@ -327,7 +327,7 @@ def test_the_margin_is_asked_of_the_whole_interval(shift: float, state: str) -> 
 
 
 def test_every_net_is_judged_by_every_other() -> None:
-    pairs = {(cell.bed.net, cell.judge) for cell in TRANSFER.cells([bed(b) for b in TRANSFER.beds])}  # type: ignore[attr-defined]  # all cells here have a judge
+    pairs = {(cell.bed.net, cell.judge) for cell in TRANSFER.measurements([parse_setup(b) for b in TRANSFER.setups])}  # type: ignore[attr-defined]  # all cells here have a judge
     assert len(pairs) == 6
     assert all(net != judge for net, judge in pairs)
 
@@ -336,7 +336,7 @@ def test_every_net_is_judged_by_every_other() -> None:
 
 
 @pytest.mark.parametrize("row", BUDGET.methods)
-def test_methods_keep_about_to_their_budgets(part: Part, row: str) -> None:
+def test_methods_keep_about_to_their_budgets(part: ImagePart, row: str) -> None:
     spent = [
         samp.explain(part.net, part.x, target=part.target, method=BUDGET.methods[row](budget)).gradients.double().mean()
         for budget in BUDGETS[:4]
@@ -348,11 +348,11 @@ def test_methods_keep_about_to_their_budgets(part: Part, row: str) -> None:
 
 def budget_results(at_7: float) -> Results:
     base = np.linspace(0, 1, 20)
-    numbers: dict[Cell, dict[str, list[float]]] = {}
+    numbers: dict[Measurement, dict[str, list[float]]] = {}
     for row in BUDGET.methods:
         for budget in BUDGETS:
             ahead = {"coupled": at_7 if budget == 7 else 0.1}.get(row, 0.0)
-            numbers[BUDGET.cell(DIGITS, row, budget)] = {
+            numbers[BUDGET.measurement(DIGITS, row, budget)] = {
                 "deletion": (base / 2).tolist(),
                 "insertion": (base + ahead + 0.01 * base).tolist() if row == "coupled" else base.tolist(),
                 "gradients": [float(budget)] * 20,
@@ -382,10 +382,10 @@ SMALL: tuple[Experiment, ...] = (
 @pytest.mark.parametrize("experiment", SMALL, ids=lambda e: e.name)
 def test_measured_and_drawn_without_any_data(experiment: Experiment, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    choice, store = Choice(limit=3, part=2), Store(tmp_path)
-    outcome = run(experiment.cells([DIGITS]), choice, store, "test", say=lambda line: None)
+    choice, store = ExperimentOptions(limit=3, part=2), Store(tmp_path)
+    outcome = run_measurements(experiment.measurements([DIGITS]), choice, store, "test", say=lambda line: None)
     assert not outcome.failed
-    experiment.draw(Sheet(outcome, store, Lab(choice), [DIGITS], tmp_path / "figures"))
+    experiment.draw(FigureContext(outcome, store, Workspace(choice), [DIGITS], tmp_path / "figures"))
     section = experiment.section(store.read(), [DIGITS], tmp_path / "figures")
     assert grids(section)
     assert section.verdicts
@@ -397,15 +397,15 @@ def test_measured_and_drawn_without_any_data(experiment: Experiment, tmp_path: P
 
 @pytest.mark.parametrize("experiment", [BUDGET, OPTIMUM, THEORY, TRANSFER], ids=lambda e: e.name)
 def test_without_results_there_is_nothing_to_say(experiment: Experiment) -> None:
-    assert experiment.section(results_of({}), [bed(one) for one in experiment.beds], NOWHERE).blocks == ()
+    assert experiment.section(results_of({}), [parse_setup(one) for one in experiment.setups], NOWHERE).blocks == ()
 
 
 def test_two_nets_of_photos_see_the_same_pixels(data: Path, tmp_path: Path) -> None:
-    choice = Choice(data=data, limit=1, models=tmp_path)
-    photos = bed("imagenet:even/squeezenet1_1")
-    outcome = run(
-        [Transferred(photos, "gradcam", "mobilenet_v2")], choice, Store(tmp_path), "test", say=lambda line: None
+    choice = ExperimentOptions(data=data, limit=1, models=tmp_path)
+    photos = parse_setup("imagenet:even/squeezenet1_1")
+    outcome = run_measurements(
+        [TransferCurves(photos, "gradcam", "mobilenet_v2")], choice, Store(tmp_path), "test", say=lambda line: None
     )
     assert not outcome.failed
-    (found,) = outcome.results.cells.values()
+    (found,) = outcome.results.entries.values()
     assert math.isfinite(found["numbers"]["difference"][0])

@@ -11,7 +11,16 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from samp_lab.theory.optimal_path import Manipulation, beam, credits, greedy, highest, optimum, path_of, variance
+from samp_lab.theory.optimal_path import (
+    Manipulation,
+    beam_search,
+    credits,
+    evaluate_order,
+    greedy_path,
+    max_area_path,
+    max_variance_path,
+    variance,
+)
 
 sizes = st.integers(1, 6)
 seeds = st.integers(0, 2**32 - 1)
@@ -37,7 +46,7 @@ def by_hand(score: np.ndarray, order: tuple[int, ...]) -> float:
 @given(sizes, seeds)
 def test_no_order_of_all_has_a_larger_variance(groups: int, seed: int) -> None:
     score = scores(groups, seed)
-    best = optimum(score)
+    best = max_variance_path(score)
     assert best.variance == pytest.approx(max(by_hand(score, order) for order in permutations(range(groups))))
     assert best.variance == pytest.approx(by_hand(score, tuple(best.order.tolist())))
 
@@ -51,32 +60,32 @@ def test_no_order_of_all_has_a_larger_area(groups: int, seed: int) -> None:
         points = [score[sum(1 << g for g in order[:moves])] for moves in range(groups + 1)]
         return float(np.mean(points))
 
-    best = highest(score)
+    best = max_area_path(score)
     assert best.area == pytest.approx(max(map(area, permutations(range(groups)))))
     assert best.area == pytest.approx(area(tuple(best.order.tolist())))
-    assert path_of(score, best.order).variance == pytest.approx(by_hand(score, tuple(best.order.tolist())))
+    assert evaluate_order(score, best.order).variance == pytest.approx(by_hand(score, tuple(best.order.tolist())))
 
 
 @given(sizes, seeds)
 def test_every_search_gives_an_order_of_all_groups_and_none_beats_the_optimum(groups: int, seed: int) -> None:
     score = scores(groups, seed)
-    best = optimum(score).variance
-    for path in (greedy(score), *(beam(score, width) for width in (1, 2, 5))):
+    best = max_variance_path(score).variance
+    for path in (greedy_path(score), *(beam_search(score, width) for width in (1, 2, 5))):
         assert sorted(path.order.tolist()) == list(range(groups))
         assert path.variance <= best * (1 + 1e-12)
-        assert path.area <= highest(score).area + 1e-12
+        assert path.area <= max_area_path(score).area + 1e-12
 
 
 @given(sizes, seeds)
 def test_a_beam_as_wide_as_a_level_is_exact(groups: int, seed: int) -> None:
     score = scores(groups, seed)
-    assert beam(score, comb(groups, groups // 2)).variance == pytest.approx(optimum(score).variance)
+    assert beam_search(score, comb(groups, groups // 2)).variance == pytest.approx(max_variance_path(score).variance)
 
 
 @given(sizes, seeds)
 def test_greedy_takes_the_largest_rise_and_a_beam_of_one_the_largest_change(groups: int, seed: int) -> None:
     score = scores(groups, seed)
-    for path, worth in ((greedy(score), float), (beam(score, 1), abs)):
+    for path, worth in ((greedy_path(score), float), (beam_search(score, 1), abs)):
         moved = 0
         for group in path.order.tolist():
             left = [g for g in range(groups) if not moved >> g & 1]
@@ -88,7 +97,7 @@ def test_greedy_takes_the_largest_rise_and_a_beam_of_one_the_largest_change(grou
 @given(sizes, seeds, st.floats(-3, 3))
 def test_the_optimum_does_not_depend_on_sign_or_a_constant(groups: int, seed: int, shift: float) -> None:
     score = scores(groups, seed)
-    assert optimum(shift - score).variance == pytest.approx(optimum(score).variance)
+    assert max_variance_path(shift - score).variance == pytest.approx(max_variance_path(score).variance)
 
 
 @given(sizes, seeds)
@@ -104,19 +113,19 @@ def test_where_credits_do_not_interact_all_orders_are_the_optimum() -> None:
     weights = np.array([3.0, -1.0, 0.5])
     score = np.array([sum(w for i, w in enumerate(weights) if s >> i & 1) for s in range(8)])
     for order in permutations(range(3)):
-        assert by_hand(score, order) == pytest.approx(optimum(score).variance) == pytest.approx(weights.var())
+        assert by_hand(score, order) == pytest.approx(max_variance_path(score).variance) == pytest.approx(weights.var())
 
 
 def test_two_features_that_only_matter_together_are_moved_last() -> None:
     # f = x0·x1: who comes second earns all, in either order; a third feature is worth its own
     score = np.array([(s & 1) * (s >> 1 & 1) * 5.0 + (s >> 2 & 1) for s in range(8)])
-    assert optimum(score).variance == pytest.approx(np.array([0.0, 5.0, 1.0]).var())
+    assert max_variance_path(score).variance == pytest.approx(np.array([0.0, 5.0, 1.0]).var())
 
 
 def test_sixteen_groups_are_solved_and_the_beam_comes_near() -> None:
     score = scores(16, 0)
-    best = optimum(score).variance
-    found = [beam(score, width).variance for width in (1, 16, 256)]
+    best = max_variance_path(score).variance
+    found = [beam_search(score, width).variance for width in (1, 16, 256)]
     assert found[0] < found[1] < found[2] <= best
 
 
@@ -126,7 +135,7 @@ def test_scores_of_sets_are_those_of_the_points() -> None:
     start, end = torch.rand(2, 2, 3, 3)
     ids = torch.tensor([[0, 0, 1], [2, 2, 1], [2, 2, 1]])
     walk = Manipulation(lambda x: net(x)[:, 0], start, end, ids)
-    table = walk.of_all_sets()
+    table = walk.score_all_sets()
     for number in range(8):
         point = start.clone()
         for group in range(3):
@@ -134,16 +143,16 @@ def test_scores_of_sets_are_those_of_the_points() -> None:
                 point[:, ids == group] = end[:, ids == group]
         assert table[number] == pytest.approx(net(point[None]).item(), abs=1e-6)  # batches may round differently
     orders = np.array([[2, 0, 1], [0, 1, 2]])
-    assert np.diff(walk.along(orders)) == pytest.approx(credits(table, orders), abs=1e-6)
-    assert walk.along(orders[0]) == pytest.approx(walk.along(orders)[0], abs=1e-6)
+    assert np.diff(walk.score_along(orders)) == pytest.approx(credits(table, orders), abs=1e-6)
+    assert walk.score_along(orders[0]) == pytest.approx(walk.score_along(orders)[0], abs=1e-6)
 
 
 def test_errors_say_what_to_do() -> None:
     with pytest.raises(ValueError, match="at most 20 groups"):
-        Manipulation(lambda x: x[:, 0], torch.zeros(21), torch.ones(21), torch.arange(21)).of_all_sets()
+        Manipulation(lambda x: x[:, 0], torch.zeros(21), torch.ones(21), torch.arange(21)).score_all_sets()
     with pytest.raises(ValueError, match="2, 4, 8"):
-        optimum(np.zeros(6))
+        max_variance_path(np.zeros(6))
     with pytest.raises(ValueError, match="NaN or Inf"):
-        optimum(np.array([0.0, np.nan]))
+        max_variance_path(np.array([0.0, np.nan]))
     with pytest.raises(ValueError, match="at least 1"):
-        beam(np.zeros(4), 0)
+        beam_search(np.zeros(4), 0)

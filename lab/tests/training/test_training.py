@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from samp.models.five_layer import FiveLayer
-from samp_lab.training import RECIPES, Arrays, Head, Recipe, Trained, accuracy, mosaics, train
-from samp_lab.training.batches import batches, on_device, pixels, shifted_and_flipped
+from samp_lab.training import RECIPES, Arrays, Head, Recipe, TrainingResult, accuracy, mosaics, train
+from samp_lab.training.batches import batches, bytes_on_device, pixels, shift_and_flip
 from samp_lab.training.loop import fit
 
 TINY = FiveLayer(1, (2, 4, 4, 4, 8), classes=3)
@@ -51,7 +51,7 @@ def toy(count: int = 96) -> Arrays:
     return Arrays(*bars(count), *bars(60, seed=1))
 
 
-def same(one: Trained, other: Trained) -> bool:
+def same(one: TrainingResult, other: TrainingResult) -> bool:
     return all(torch.equal(one.state[name], other.state[name]) for name in one.state)
 
 
@@ -201,7 +201,7 @@ def test_an_epoch_shows_every_image_once_in_another_order() -> None:
 
 def test_moves_are_crops_of_the_reflected_image() -> None:
     images = torch.from_numpy(np.random.default_rng(0).integers(0, 256, (40, 3, 9, 11)).astype(np.uint8))
-    moved = shifted_and_flipped(images, torch.Generator().manual_seed(5))
+    moved = shift_and_flip(images, torch.Generator().manual_seed(5))
     found = set()
     for image, out in zip(images.numpy(), moved.numpy(), strict=True):
         wide = np.pad(image, ((0, 0), (4, 4), (4, 4)), mode="reflect")
@@ -221,10 +221,10 @@ def test_moves_are_crops_of_the_reflected_image() -> None:
 def test_grey_and_coloured_bytes_become_pixels() -> None:
     grey, _ = bars(2)
     coloured, _ = bars(2, colours=3)
-    x = pixels(on_device(coloured, torch.device("cpu")))
+    x = pixels(bytes_on_device(coloured, torch.device("cpu")))
     assert x.shape == (2, 3, 28, 28)
     np.testing.assert_allclose(x[1, 2].numpy(), grey[1] / 255, atol=1e-7)  # float32
-    assert torch.equal(pixels(on_device(grey, torch.device("cpu"))), x[:, :1])
+    assert torch.equal(pixels(bytes_on_device(grey, torch.device("cpu"))), x[:, :1])
 
 
 def test_accuracy_of_several_labels_counts_images_that_are_wholly_right() -> None:

@@ -23,17 +23,17 @@ from samp_lab.training import (
     Arrays,
     Head,
     Recipe,
-    Trained,
+    TrainingResult,
     cache_file,
     classifier_of,
     fine_tune,
-    kept,
+    load_or_make,
+    load_or_train,
     read,
+    replace_head,
     train,
     train_and_save,
-    trained,
     weights_of,
-    with_head,
 )
 from samp_lab.training.cache import arrays_of
 from samp_lab.training.fine_tuning import features
@@ -56,11 +56,11 @@ def digits(count: int = 20) -> Arrays:
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Trained:
-    return kept(QUICK, tmp_path / "nets", lambda: train(QUICK, digits()))
+def made(tmp_path: Path) -> TrainingResult:
+    return load_or_make(QUICK, tmp_path / "nets", lambda: train(QUICK, digits()))
 
 
-def test_a_second_call_reads_what_the_first_trained(made: Trained, tmp_path: Path) -> None:
+def test_a_second_call_reads_what_the_first_trained(made: TrainingResult, tmp_path: Path) -> None:
     again = weights_of(QUICK, "no folder of data", tmp_path / "nets")
     assert again.facts() == made.facts()
     assert all(torch.equal(again.state[name], made.state[name]) for name in made.state)
@@ -68,9 +68,9 @@ def test_a_second_call_reads_what_the_first_trained(made: Trained, tmp_path: Pat
     assert torch.equal(classifier_of(again).net(x), classifier_of(made).net(x))
 
 
-def test_another_seed_is_another_file(made: Trained, tmp_path: Path) -> None:
+def test_another_seed_is_another_file(made: TrainingResult, tmp_path: Path) -> None:
     other = replace(QUICK, seed=1)
-    assert kept(other, tmp_path / "nets", lambda: train(other, digits())).sha256 != made.sha256
+    assert load_or_make(other, tmp_path / "nets", lambda: train(other, digits())).sha256 != made.sha256
     assert len(list((tmp_path / "nets").iterdir())) == 2
 
 
@@ -90,11 +90,11 @@ def test_a_training_that_is_interrupted_leaves_no_file(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        kept(QUICK, tmp_path / "nets", lambda: train(QUICK, digits(), progress=interrupt))
+        load_or_make(QUICK, tmp_path / "nets", lambda: train(QUICK, digits(), progress=interrupt))
     assert list((tmp_path / "nets").iterdir()) == []
 
 
-def test_a_damaged_file_gets_a_sentence_and_stays(made: Trained, tmp_path: Path) -> None:
+def test_a_damaged_file_gets_a_sentence_and_stays(made: TrainingResult, tmp_path: Path) -> None:
     path = cache_file(QUICK, tmp_path / "nets")
     content = path.read_bytes()
     path.write_bytes(content[:-10])
@@ -109,14 +109,14 @@ def test_a_damaged_file_gets_a_sentence_and_stays(made: Trained, tmp_path: Path)
     assert path.exists()
 
 
-def test_a_file_of_another_recipe_gets_a_sentence(made: Trained, tmp_path: Path) -> None:
+def test_a_file_of_another_recipe_gets_a_sentence(made: TrainingResult, tmp_path: Path) -> None:
     other = replace(QUICK, seed=7)
     shutil.copy(cache_file(QUICK, tmp_path / "nets"), cache_file(other, tmp_path / "nets"))
     with pytest.raises(ValueError, match=r"was trained by another recipe \(.*\"seed\": 0"):
         weights_of(other, "data", tmp_path / "nets")
 
 
-def test_weights_of_another_architecture_get_a_sentence(made: Trained) -> None:
+def test_weights_of_another_architecture_get_a_sentence(made: TrainingResult) -> None:
     with pytest.raises(ValueError, match="these are not the weights of the net"):
         classifier_of(replace(made, recipe=RECIPES["cifar10-slim"]))
 
@@ -133,7 +133,7 @@ def test_a_place_that_cannot_be_written_is_said_before_training(tmp_path: Path) 
 
 def test_missing_data_is_said(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no data"):
-        trained("mnist-slim", tmp_path / "no data", tmp_path)
+        load_or_train("mnist-slim", tmp_path / "no data", tmp_path)
 
 
 def colours() -> tuple[list[Image.Image], list[int]]:
@@ -148,7 +148,7 @@ def test_a_head_learns_and_the_net_below_stays() -> None:
     assert head.train_accuracy == 1.0
     assert head.sha256 == fine_tune(base, pictures, labels, BIRDS).sha256
     assert all(torch.equal(before[name], tensor) for name, tensor in base.net.state_dict().items())
-    tuned = with_head(base, head.state, ("dark", "grey", "light"), "shades")
+    tuned = replace_head(base, head.state, ("dark", "grey", "light"), "shades")
     x = torch.cat([tuned.prepare(picture) for picture in pictures])
     assert tuned.net(x).argmax(1).tolist() == labels
     known = features(base, pictures, batch=4)
@@ -158,7 +158,7 @@ def test_a_head_learns_and_the_net_below_stays() -> None:
 def test_a_head_is_kept_and_found_again(tmp_path: Path) -> None:
     pictures, labels = colours()
     names = ("dark", "grey", "light")
-    head = kept(
+    head = load_or_make(
         BIRDS, tmp_path, lambda: replace(fine_tune(models.mnist_slim(), pictures, labels, BIRDS), classes=names)
     )
     tuned = classifier_of(weights_of(BIRDS, "no folder of data", tmp_path))
@@ -173,7 +173,7 @@ def test_heads_that_do_not_fit_get_a_sentence() -> None:
     with pytest.raises(ValueError, match="takes 6 pictures with a label each, not 5 with 6"):
         fine_tune(base, pictures[:5], labels, BIRDS)
     with pytest.raises(ValueError, match=r"does not lead from 128 features of MNIST slim .* to 3 classes"):
-        with_head(base, {"weight": torch.zeros(3, 64), "bias": torch.zeros(3)}, ("a", "b", "c"), "birds")
+        replace_head(base, {"weight": torch.zeros(3, 64), "bias": torch.zeros(3)}, ("a", "b", "c"), "birds")
     with pytest.raises(ValueError, match="has no linear layer at its end to replace"):
         features(replace(base, net=nn.Sequential(nn.Conv2d(1, 2, 3))), pictures)
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from samp.annotations.boxes import Annotation, Box, Edges, Size, check_size, clipped
+from samp.annotations.boxes import Annotation, Box, Edges, Size, check_size, clip_edges
 
 ROUNDING = 1e-3  # YOLO files are written with few digits, so that a share may come out a little beyond 0 or 1
-Labelled = tuple[str, str, Edges, bool]  # where it stands, label, edges, difficult
+LabelledBox = tuple[str, str, Edges, bool]  # where it stands, label, edges, difficult
 
 
 def read_voc(path: str | os.PathLike[str]) -> Annotation:
@@ -37,12 +37,12 @@ def read_voc(path: str | os.PathLike[str]) -> Annotation:
     ...     read_voc(path)
     Annotation(boxes=(Box(label='dog', left=0.0, top=1.0, right=4.0, bottom=4.0, difficult=False),), size=(8, 9))
     """
-    root = _xml(path)
+    root = _read_xml(path)
     size = (int(_value(root, "size/height", path)), int(_value(root, "size/width", path)))
     if min(size) < 1:
         raise ValueError(f"{path} gives the photo {size[1]} × {size[0]} pixels: write its true width and height there.")
     found = [_voc_object(node, f"object {number}", path) for number, node in enumerate(root.findall("object"), 1)]
-    return Annotation(_inside(found, size, path), size)
+    return Annotation(_clip_boxes(found, size, path), size)
 
 
 def read_yolo(
@@ -61,9 +61,9 @@ def read_yolo(
     (Box(label='dog', left=50.0, top=0.0, right=150.0, bottom=100.0, difficult=False),)
     """
     size = check_size(size)
-    lines = enumerate(_text(path).splitlines(), 1)
+    lines = enumerate(_read_text(path).splitlines(), 1)
     found = [_yolo_line(line, size, names, f"{path}, line {number}") for number, line in lines if line.strip()]
-    return Annotation(_inside(found, size, path), size)
+    return Annotation(_clip_boxes(found, size, path), size)
 
 
 def read_coco(path: str | os.PathLike[str]) -> dict[str, Annotation]:
@@ -80,12 +80,12 @@ def read_coco(path: str | os.PathLike[str]) -> dict[str, Annotation]:
     ...     read_coco(path)["a.jpg"].boxes
     (Box(label='dog', left=1.0, top=2.0, right=4.0, bottom=6.0, difficult=False),)
     """
-    table = _json(path)
-    classes = _by(table, "categories", ("id", "name"), path)
+    table = _read_json(path)
+    classes = _rows_by_id(table, "categories", ("id", "name"), path)
     names = {number: str(one["name"]) for number, one in classes.items()}
-    photos = _by(table, "images", ("id", "file_name", "height", "width"), path)
-    _once((one["file_name"] for one in photos.values()), f"{path}: file_name of 'images'")
-    found: dict[Any, list[Labelled]] = {photo: [] for photo in photos}
+    photos = _rows_by_id(table, "images", ("id", "file_name", "height", "width"), path)
+    _check_unique((one["file_name"] for one in photos.values()), f"{path}: file_name of 'images'")
+    found: dict[Any, list[LabelledBox]] = {photo: [] for photo in photos}
     for row in _rows(table, "annotations", ("image_id", "category_id", "bbox"), path):
         if row["image_id"] not in found or row["category_id"] not in names:
             raise ValueError(
@@ -94,24 +94,24 @@ def read_coco(path: str | os.PathLike[str]) -> dict[str, Annotation]:
             )
         found[row["image_id"]].append(_coco_row(row, names[row["category_id"]], path))
     sizes = {photo: _coco_size(one, path) for photo, one in photos.items()}
-    kept = _inside_each(found, sizes, path)
+    kept = _clip_all_boxes(found, sizes, path)
     return {str(photos[photo]["file_name"]): Annotation(boxes, sizes[photo]) for photo, boxes in kept.items()}
 
 
 # ---- one box ----
 
 
-def _voc_object(node: ElementTree.Element, which: str, path: str | os.PathLike[str]) -> Labelled:
+def _voc_object(node: ElementTree.Element, which: str, path: str | os.PathLike[str]) -> LabelledBox:
     label = (node.findtext("name") or "").strip()
     where = f"{path}, {which}" + (f" ({label})" if label else "")
     if not label:
         raise ValueError(f"{where} has no <name>: say what it is.")
     left, top, right, bottom = (_value(node, f"bndbox/{tag}", where) for tag in ("xmin", "ymin", "xmax", "ymax"))
-    edges = _ordered((left - 1, top - 1, right, bottom), where)
+    edges = _check_edges((left - 1, top - 1, right, bottom), where)
     return where, label, edges, (node.findtext("difficult") or "0").strip() not in ("", "0")
 
 
-def _yolo_line(line: str, size: Size, names: Mapping[int, str] | Sequence[str] | None, where: str) -> Labelled:
+def _yolo_line(line: str, size: Size, names: Mapping[int, str] | Sequence[str] | None, where: str) -> LabelledBox:
     words = line.split()
     if len(words) != 5:
         raise ValueError(f"{where} holds {len(words)} numbers: a box is 5, `class cx cy w h`.")
@@ -136,13 +136,13 @@ def _class_name(word: str, names: Mapping[int, str] | Sequence[str] | None, wher
         ) from None
 
 
-def _coco_row(row: Mapping[str, Any], label: str, path: str | os.PathLike[str]) -> Labelled:
+def _coco_row(row: Mapping[str, Any], label: str, path: str | os.PathLike[str]) -> LabelledBox:
     where = f"{path}, {_name(row)}"
     box = row["bbox"]
     if not isinstance(box, list) or len(box) != 4:
         raise ValueError(f"{where} has the bbox {box!r}: a box is 4 numbers, [x, y, width, height].")
     left, top, wide, tall = (_number(value, where) for value in box)
-    return where, label, _ordered((left, top, left + wide, top + tall), where), bool(row.get("iscrowd", 0))
+    return where, label, _check_edges((left, top, left + wide, top + tall), where), bool(row.get("iscrowd", 0))
 
 
 def _coco_size(photo: Mapping[str, Any], path: str | os.PathLike[str]) -> Size:
@@ -153,19 +153,19 @@ def _coco_size(photo: Mapping[str, Any], path: str | os.PathLike[str]) -> Size:
     return height, width
 
 
-def _ordered(edges: Edges, where: str) -> Edges:
+def _check_edges(edges: Edges, where: str) -> Edges:
     left, top, right, bottom = edges
     if right < left or bottom < top:
         raise ValueError(f"{where} ends before it begins: x from {left:g} to {right:g}, y from {top:g} to {bottom:g}.")
     return edges
 
 
-def _inside(found: Iterable[Labelled], size: Size, path: str | os.PathLike[str]) -> tuple[Box, ...]:
-    return _inside_each({0: found}, {0: size}, path)[0]
+def _clip_boxes(found: Iterable[LabelledBox], size: Size, path: str | os.PathLike[str]) -> tuple[Box, ...]:
+    return _clip_all_boxes({0: found}, {0: size}, path)[0]
 
 
-def _inside_each(
-    found: Mapping[Any, Iterable[Labelled]], sizes: Mapping[Any, Size], path: str | os.PathLike[str]
+def _clip_all_boxes(
+    found: Mapping[Any, Iterable[LabelledBox]], sizes: Mapping[Any, Size], path: str | os.PathLike[str]
 ) -> dict[Any, tuple[Box, ...]]:
     """What lies in each photo, with one warning for all that does not."""
     kept: dict[Any, tuple[Box, ...]] = {}
@@ -173,7 +173,7 @@ def _inside_each(
     for photo, labelled in found.items():
         boxes = []
         for where, label, edges, difficult in labelled:
-            inside = clipped(edges, sizes[photo])
+            inside = clip_edges(edges, sizes[photo])
             if inside:
                 boxes.append(Box(label, *inside, difficult))
             else:
@@ -190,7 +190,7 @@ def _inside_each(
 # ---- the files ----
 
 
-def _text(path: str | os.PathLike[str]) -> str:
+def _read_text(path: str | os.PathLike[str]) -> str:
     if not Path(path).is_file():
         raise FileNotFoundError(f"{path} is not a file.")
     try:
@@ -204,7 +204,7 @@ class _NoDoctype(ElementTree.TreeBuilder):
         raise ElementTree.ParseError("it declares a DOCTYPE, which VOC files do not")
 
 
-def _xml(path: str | os.PathLike[str]) -> ElementTree.Element:
+def _read_xml(path: str | os.PathLike[str]) -> ElementTree.Element:
     if not Path(path).is_file():
         raise FileNotFoundError(f"{path} is not a file.")
     try:
@@ -213,9 +213,9 @@ def _xml(path: str | os.PathLike[str]) -> ElementTree.Element:
         raise ValueError(f"{path} is not a VOC annotation: {error}.") from error
 
 
-def _json(path: str | os.PathLike[str]) -> dict[str, Any]:
+def _read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
-        table = json.loads(_text(path))
+        table = json.loads(_read_text(path))
     except (json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"{path} is not JSON: {error}.") from error
     if not isinstance(table, dict):
@@ -225,16 +225,16 @@ def _json(path: str | os.PathLike[str]) -> dict[str, Any]:
     return table
 
 
-def _by(
+def _rows_by_id(
     table: Mapping[str, Any], part: str, keys: Sequence[str], path: str | os.PathLike[str]
 ) -> dict[Any, Mapping[str, Any]]:
     """The rows of a part of the file by their id, which no two share."""
     rows = list(_rows(table, part, keys, path))
-    _once((row["id"] for row in rows), f"{path}: id of {part!r}")
+    _check_unique((row["id"] for row in rows), f"{path}: id of {part!r}")
     return {row["id"]: row for row in rows}
 
 
-def _once(values: Iterable[Any], what: str) -> None:
+def _check_unique(values: Iterable[Any], what: str) -> None:
     seen = set()
     for value in map(str, values):
         if value in seen:

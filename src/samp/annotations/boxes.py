@@ -86,7 +86,7 @@ class Annotation:
 
 
 def cropped(annotation: Annotation, size: int | Size, margin: float | None = 0.875) -> Annotation:
-    """The boxes in what `samp.images.centre(photo, size, margin)` shows of the photo, in pixels of that picture.
+    """The boxes in what `samp.images.crop_centre(photo, size, margin)` shows of the photo, in pixels of that picture.
 
     A box that reaches over the edge is clipped to it; one of which nothing is left is dropped.
 
@@ -107,7 +107,7 @@ def cropped(annotation: Annotation, size: int | Size, margin: float | None = 0.8
     kept = []
     for box in annotation.boxes:
         moved = (box.left - x) / across, (box.top - y) / down, (box.right - x) / across, (box.bottom - y) / down
-        if edges := clipped(moved, (height, width)):
+        if edges := clip_edges(moved, (height, width)):
             kept.append(Box(box.label, *edges, box.difficult))
     return Annotation(tuple(kept), (height, width))
 
@@ -124,10 +124,10 @@ def check_size(size: Any) -> Size:
     return check_count("the height of a picture", height, 1), check_count("the width of a picture", width, 1)
 
 
-def clipped(edges: Edges, size: Size) -> Edges | None:
+def clip_edges(edges: Edges, size: Size) -> Edges | None:
     """The part of a rectangle (left, top, right, bottom) that lies in a picture, or None if nothing of it does.
 
-    >>> clipped((-5, 2, 5, 4), size=(10, 10)), clipped((-5, 2, 0, 4), size=(10, 10))
+    >>> clip_edges((-5, 2, 5, 4), size=(10, 10)), clip_edges((-5, 2, 0, 4), size=(10, 10))
     ((0.0, 2.0, 5.0, 4.0), None)
     """
     height, width = size
@@ -161,10 +161,10 @@ def overlap(one: Box, other: Box) -> float:
     return common / (one.area + other.area - common)
 
 
-def tight(mask: Tensor, label: str = "object") -> Box | None:
+def tight_box(mask: Tensor, label: str = "object") -> Box | None:
     """The smallest box around the pixels of a mask (h w), or None if it is empty.
 
-    >>> tight(torch.eye(3).bool()[1:])
+    >>> tight_box(torch.eye(3).bool()[1:])
     Box(label='object', left=1, top=0, right=3, bottom=2, difficult=False)
     """
     rows, columns = (mask.any(axis).nonzero().flatten().tolist() for axis in (1, 0))

@@ -19,9 +19,9 @@ Nothing here imports ray.
 from __future__ import annotations
 
 from samp.batch.models import Model
-from samp.batch.results import Run, load
+from samp.batch.results import RunResults, load
 from samp.batch.run import run
 from samp.batch.summary import BrokenRunError, Summary
-from samp.batch.workers import Crew
+from samp.batch.workers import Workers
 
-__all__ = ["BrokenRunError", "Crew", "Model", "Run", "Summary", "load", "run"]
+__all__ = ["BrokenRunError", "Model", "RunResults", "Summary", "Workers", "load", "run"]

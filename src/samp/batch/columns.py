@@ -12,7 +12,7 @@ from samp.batch.tables import COLUMNS, WORDS, Row
 
 Array = np.ndarray[Any, Any]
 NUMBERS = tuple(name for name, kind in COLUMNS.items() if kind != WORDS)
-READ = (*NUMBERS, "label", "error")
+READ_COLUMNS = (*NUMBERS, "label", "error")
 """All but the ids, which are most of a file and wanted of few rows."""
 
 
@@ -21,7 +21,7 @@ class Columns:
     """One value for each row of a run, shard after shard; NaN is what a row does not say.
 
     >>> rows = [{"id": "a", "target": 1, "label": "cat", "score": 0.5}, {"id": "b", "error": "no photo"}]
-    >>> columns = Columns.of_rows(rows)
+    >>> columns = Columns.from_rows(rows)
     >>> columns["score"], columns.failed, columns.labels
     (array([0.5, nan]), array([False,  True]), {1: 'cat'})
     """
@@ -41,22 +41,23 @@ class Columns:
         return len(self.failed)
 
     @property
-    def explained(self) -> int:
+    def explained_count(self) -> int:
         """Rows that did not fail."""
         return len(self) - int(self.failed.sum())
 
-    def where(self, position: int) -> tuple[int, int]:
+    def locate(self, position: int) -> tuple[int, int]:
         """The shard of this row, and its place in there.
 
-        >>> Columns.of([(3, {name: [0.0] for name in READ}), (7, {name: [0.0, 1.0] for name in READ})]).where(2)
+        >>> one, two = ({name: numbers for name in READ_COLUMNS} for numbers in ([0.0], [0.0, 1.0]))
+        >>> Columns.from_shards([(3, one), (7, two)]).locate(2)
         (7, 1)
         """
         nth = int(np.searchsorted(self.ends, position, side="right"))
         return self.shards[nth], position - (int(self.ends[nth - 1]) if nth else 0)
 
     @classmethod
-    def of(cls, parts: Iterable[tuple[int, Mapping[str, Sequence[Any]]]]) -> Columns:
-        """Of shards, each by its number: the columns `READ`, with None or NaN for what is not known."""
+    def from_shards(cls, parts: Iterable[tuple[int, Mapping[str, Sequence[Any]]]]) -> Columns:
+        """Of shards, each by its number: the columns `READ_COLUMNS`, with None or NaN for what is not known."""
         numbers: dict[str, list[Array]] = {name: [np.empty(0)] for name in NUMBERS}
         failed, labels, shards = [np.empty(0, bool)], dict[int, str](), []
         for shard, part in parts:
@@ -71,6 +72,6 @@ class Columns:
         return cls(whole, np.concatenate(failed), labels, shards, ends)
 
     @classmethod
-    def of_rows(cls, rows: Sequence[Row]) -> Columns:
+    def from_rows(cls, rows: Sequence[Row]) -> Columns:
         """The same of rows that are in memory."""
-        return cls.of([(0, {name: [row.get(name) for row in rows] for name in READ})])
+        return cls.from_shards([(0, {name: [row.get(name) for row in rows] for name in READ_COLUMNS})])

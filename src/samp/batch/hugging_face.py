@@ -10,10 +10,10 @@ from samp.batch.sources import Entry, Items
 
 
 @dataclass(frozen=True)
-class Saved:
+class SavedDataset:
     """What `Dataset.save_to_disk` wrote; a data set that is loaded already is a map-style one, and needs nothing here.
 
-    >>> Saved(Path("flowers")).describe()
+    >>> SavedDataset(Path("flowers")).describe()
     {'kind': 'Hugging Face', 'place': 'flowers'}
     """
 

@@ -43,16 +43,16 @@ def _open(path: Path) -> int:
         descriptor = os.open(path, flags, 0o666)
     except OSError as error:
         if error.errno == errno.ELOOP or path.is_symlink():
-            raise _taken(path, "a link") from error
+            raise _occupied_error(path, "a link") from error
         said = error.strerror or type(error).__name__
         raise OSError(f"the folder {path.parent} cannot be written to ({said}): choose another out.") from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise _taken(path, "no file")
+        raise _occupied_error(path, "no file")
     return descriptor
 
 
-def _taken(path: Path, kind: str) -> OSError:
+def _occupied_error(path: Path, kind: str) -> OSError:
     return OSError(f"{path} is {kind}, where a run keeps its lock: take it away, or choose another out.")
 
 

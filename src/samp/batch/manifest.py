@@ -11,8 +11,8 @@ from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from samp.atomic import whole
-from samp.baselines import Given
+from samp.atomic import atomic_write
+from samp.baselines import TensorBaseline
 from samp.batch.manifest_schema import check_manifest
 from samp.batch.shards import FOLDERS
 from samp.batch.sources import Entry
@@ -23,10 +23,11 @@ FORMAT = "samp run 1"
 MOST_BYTES = 2**26  # names of a million tars
 
 
-def identity(entries: Sequence[Entry]) -> str:
+def digest_entries(entries: Sequence[Entry]) -> str:
     """SHA-256 of the ids and targets in their order: which shard holds which input.
 
-    >>> identity([Entry("a", 0)]) == identity([Entry("a", 1)]), identity([Entry("a", 0)]) == identity([Entry("b", 0)])
+    >>> first, moved, other = (digest_entries([entry]) for entry in (Entry("a", 0), Entry("a", 1), Entry("b", 0)))
+    >>> first == moved, first == other
     (True, False)
     """
     digest = hashlib.sha256()
@@ -35,37 +36,40 @@ def identity(entries: Sequence[Entry]) -> str:
     return digest.hexdigest()
 
 
-def of_method(method: Method) -> dict[str, Any]:
+def method_settings(method: Method) -> dict[str, Any]:
     """The settings of a run that its method decides: its repr, the tensors it holds, and the numbers of the walk that
     a quality stands for.
 
     Those may change while the quality keeps its name, and both kinds of images may be in one data set. A function is
     known by its name alone: its address is another in every process.
 
-    >>> of_method(Coupled("draft"))["walk"]["photos"]["steps"]
+    >>> method_settings(Coupled("draft"))["walk"]["photos"]["steps"]
     7
     """
     said: dict[str, Any] = {"method": re.sub(r" at 0x[0-9a-fA-F]+", "", repr(method))}
-    if tensors := [given.digest() for given in _given(method)]:
+    if tensors := [given.digest() for given in _given_tensors(method)]:
         said["tensors"] = tensors
     if not isinstance(method, Coupled):
         return said
-    return {**said, "walk": {"photos": _walk(method, small=False), "up to 32 pixels": _walk(method, small=True)}}
+    return {
+        **said,
+        "walk": {"photos": _walk_settings(method, small=False), "up to 32 pixels": _walk_settings(method, small=True)},
+    }
 
 
-def _given(held: object) -> Iterator[Given]:
+def _given_tensors(held: object) -> Iterator[TensorBaseline]:
     """The tensors of the caller's that a method holds, however deep."""
-    if isinstance(held, Given):
+    if isinstance(held, TensorBaseline):
         yield held
     elif isinstance(held, tuple | list):
-        yield from (given for one in held for given in _given(one))
+        yield from (given for one in held for given in _given_tensors(one))
     elif is_dataclass(held):
-        yield from (given for field in fields(held) for given in _given(getattr(held, field.name)))
+        yield from (given for field in fields(held) for given in _given_tensors(getattr(held, field.name)))
 
 
-def _walk(method: Coupled, *, small: bool) -> dict[str, float]:
+def _walk_settings(method: Coupled, *, small: bool) -> dict[str, float]:
     """As numbers of Python's, whatever kind they were given as."""
-    found = asdict(method.settled(small=small))
+    found = asdict(method.resolve_settings(small=small))
     if method.pixels_per_step:
         del found["steps"]  # s is given, not calculated from them
     return {name: int(value) if name == "steps" else float(value) for name, value in found.items()}
@@ -102,7 +106,7 @@ def read(folder: Path) -> dict[str, Any] | None:
     return manifest
 
 
-def settle(folder: Path, settings: Mapping[str, Any], about: Mapping[str, Any]) -> None:
+def write_or_check(folder: Path, settings: Mapping[str, Any], about: Mapping[str, Any]) -> None:
     """Write the manifest of a new run; of one that is there, check that its settings are these.
 
     `settings` decide what the numbers are; `about` is told as well, and may differ between a run and its re-run. A run
@@ -120,7 +124,7 @@ def settle(folder: Path, settings: Mapping[str, Any], about: Mapping[str, Any]) 
             f"{folder} holds a run with other settings ({'; '.join(differ)}): give another folder, or the same "
             "settings."
         )
-    with whole(folder / NAME) as unfinished:
+    with atomic_write(folder / NAME) as unfinished:
         manifest = {"format": FORMAT, "settings": settings, "about": about}
         unfinished.write_text(json.dumps(manifest, indent=2), encoding="utf-8")
 

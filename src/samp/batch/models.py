@@ -44,7 +44,7 @@ class Model:
         sys.path.extend(place for place in self.modules if place not in sys.path)
         if isinstance(self.model, Classifier):
             if self.device is None and self.dtype is None:
-                return replace(self.model, net=deepcopy(self.model.net).eval()) if self.being_trained else self.model
+                return replace(self.model, net=deepcopy(self.model.net).eval()) if self.is_training else self.model
             found = replace(self.model, net=deepcopy(self.model.net))
         else:
             found = models.load(self.model, self.weights, trust=self.trust, classes=self.classes, **self.given)
@@ -56,16 +56,16 @@ class Model:
         return found
 
     @property
-    def being_trained(self) -> bool:
+    def is_training(self) -> bool:
         """Whether this is a classifier whose net, in training mode, answers otherwise than in evaluation mode.
 
         >>> tiny = Classifier(nn.Sequential(nn.Flatten(), nn.Dropout(0.5)), "tiny", 2, 0.5, 0.5, ())
-        >>> Model(tiny).being_trained, Model("squeezenet1_1").being_trained
+        >>> Model(tiny).is_training, Model("squeezenet1_1").is_training
         (True, False)
         """
         return isinstance(self.model, Classifier) and bool(modules_being_trained(list(self.model.net.modules())))
 
-    def travelling(self) -> Model:
+    def with_absolute_paths(self) -> Model:
         """The same with paths that hold from anywhere."""
         model = self.model
         return replace(
@@ -77,10 +77,10 @@ class Model:
         )
 
 
-def model_of(model: str | Classifier | nn.Module | Model) -> Model:
+def as_model(model: str | Classifier | nn.Module | Model) -> Model:
     """What the user calls a model as a `Model`.
 
-    >>> model_of("squeezenet1_1").model
+    >>> as_model("squeezenet1_1").model
     'squeezenet1_1'
     """
     if isinstance(model, Model):

@@ -40,7 +40,7 @@ def without_net(classifier: Classifier) -> Classifier:
     return replace(classifier, net=nn.Identity())
 
 
-def read(
+def read_samples(
     source: Source, entries: Sequence[Entry], feeding: Classifier, kept: Container[str] = frozenset()
 ) -> list[Sample]:
     """A sample for each entry, in order; one that cannot be read says why, and the others go on.
@@ -48,37 +48,39 @@ def read(
     Those whose ids are in `kept` are not read.
     """
     return [
-        Sample(entry.id, entry.target, None, kept=True) if entry.id in kept else _read(source, entry, feeding)
+        Sample(entry.id, entry.target, None, kept=True) if entry.id in kept else _read_sample(source, entry, feeding)
         for entry in entries
     ]
 
 
-def inputs(shown: Sequence[Array], feeding: Classifier, like: Tensor) -> Tensor:
+def stack_inputs(shown: Sequence[Array], feeding: Classifier, like: Tensor) -> Tensor:
     """The net's inputs (b c h w, or whatever the data set gave) out of what a reader made, where `like` lies and in its
     dtype. Photos go there as they are: a byte a number, and fed in one go.
 
     >>> tiny = Classifier(nn.Identity(), "tiny", 2, 0.5, 0.5, ())
-    >>> inputs([np.full((2, 2, 3), 255, np.uint8)], tiny, torch.empty(0)).unique()
+    >>> stack_inputs([np.full((2, 2, 3), 255, np.uint8)], tiny, torch.empty(0)).unique()
     tensor([1.])
     """
     if all(one.dtype == np.uint8 for one in shown):
         pixels = torch.from_numpy(np.stack([np.atleast_3d(one) for one in shown]))
-        return feeding.fed(pixels.to(like.device)).to(like)
-    floats = [inputs([one], feeding, like)[0] if one.dtype == np.uint8 else torch.from_numpy(one) for one in shown]
+        return feeding.to_input(pixels.to(like.device)).to(like)
+    floats = [
+        stack_inputs([one], feeding, like)[0] if one.dtype == np.uint8 else torch.from_numpy(one) for one in shown
+    ]
     return torch.stack([one.to(like) for one in floats])
 
 
-def _read(source: Source, entry: Entry, feeding: Classifier) -> Sample:
+def _read_sample(source: Source, entry: Entry, feeding: Classifier) -> Sample:
     try:
         found = source.read(entry)
         item, target = found if isinstance(found, tuple) else (found, None)
-        return Sample(entry.id, entry.target if entry.target is not None else target, _shown(item, feeding))
+        return Sample(entry.id, entry.target if entry.target is not None else target, _prepare_item(item, feeding))
     except Exception as error:  # a data set of the user's may raise anything
         said = " ".join(str(error).split()) or type(error).__name__
         return Sample(entry.id, entry.target, None, said)
 
 
-def _shown(item: Any, feeding: Classifier) -> Array:
+def _prepare_item(item: Any, feeding: Classifier) -> Array:
     if isinstance(item, Image.Image):
         return np.asarray(feeding.crop(upright(item)))
     if isinstance(item, np.ndarray) and item.dtype == np.uint8:

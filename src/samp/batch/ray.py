@@ -19,14 +19,14 @@ from functools import lru_cache
 from typing import Any
 
 from samp.batch.explainer import BrokenDeviceError
-from samp.batch.marks import Marks
+from samp.batch.marks import ProgressFiles
 from samp.batch.models import Model
-from samp.batch.preprocess import Sample, read
-from samp.batch.ray_session import room, session
-from samp.batch.shard_plan import Job, Outcome, Plan, words
+from samp.batch.preprocess import Sample, read_samples
+from samp.batch.ray_session import ray_session, startable_workers
+from samp.batch.shard_plan import Job, JobOutcome, RunPlan, error_line
 from samp.batch.sources import Source
 from samp.batch.worker import Worker
-from samp.batch.workers import Crew
+from samp.batch.workers import Workers
 from samp.models import Classifier
 
 MOST_DEATHS = 3  # of workers over one shard: one that kills its worker every time must not do so for ever
@@ -35,17 +35,17 @@ WAITING = 2  # shards given to a worker at a time: the one it is at, and the nex
 
 
 @contextmanager
-def over_ray(
-    plan: Plan, source: Source, feeding: Classifier, jobs: Sequence[Job], crew: Crew
-) -> Iterator[Iterable[Outcome]]:
+def run_on_ray(
+    plan: RunPlan, source: Source, feeding: Classifier, jobs: Sequence[Job], workers: Workers
+) -> Iterator[Iterable[JobOutcome]]:
     """The outcome of each job as it comes in, in any order; a job whose worker died each time has none."""
-    readers = min(READERS * crew.hands, len(jobs))
-    with session(crew) as ray:
-        first = max(room(ray, crew), 1)
-        reading, working = (Parcel.of(ray, plan.model, *things) for things in ((source, feeding), (plan,)))
+    readers = min(READERS * workers.concurrency, len(jobs))
+    with ray_session(workers) as ray:
+        first = max(startable_workers(ray, workers), 1)
+        reading, working = (Parcel.pack(ray, plan.model, *things) for things in ((source, feeding), (plan,)))
         data = ray.data.from_items([{"job": pickle.dumps(job)} for job in jobs], override_num_blocks=len(jobs))
         data = data.map(
-            _read,
+            _read_job,
             fn_kwargs={"reading": reading},
             compute=ray.data.TaskPoolStrategy(size=readers),  # without a size, Ray would let the workers read
             num_cpus=1,
@@ -54,17 +54,17 @@ def over_ray(
             _Actor,
             batch_size=1,
             compute=ray.data.ActorPoolStrategy(
-                min_size=first, max_size=crew.hands, max_tasks_in_flight_per_actor=WAITING
+                min_size=first, max_size=workers.concurrency, max_tasks_in_flight_per_actor=WAITING
             ),
             fn_constructor_args=(working,),
-            num_cpus=crew.cpus_per_worker,
-            num_gpus=crew.gpus_per_worker or None,
+            num_cpus=workers.cpus_per_worker,
+            num_gpus=workers.gpus_per_worker or None,
         )
-        with closing(_received(data)) as outcomes:  # ends the work, in a Ray that goes on
+        with closing(_unpickle_outcomes(data)) as outcomes:  # ends the work, in a Ray that goes on
             yield outcomes
 
 
-def _received(data: Any) -> Generator[Outcome, None, None]:
+def _unpickle_outcomes(data: Any) -> Generator[JobOutcome, None, None]:
     for row in data.iter_rows():
         yield pickle.loads(row["outcome"])
 
@@ -78,29 +78,29 @@ class Parcel:
     content: bytes
 
     @classmethod
-    def of(cls, ray: Any, model: Model, *things: Any) -> Parcel:
+    def pack(cls, ray: Any, model: Model, *things: Any) -> Parcel:
         try:
             return cls(model.modules, ray.cloudpickle.dumps(things))  # which takes classes of a script or notebook too
         except (TypeError, pickle.PicklingError) as error:
             raise TypeError(
-                f"the data set or the model cannot be sent to workers ({words(error)}): open files when an item is "
-                "read, or leave out the workers."
+                f"the data set or the model cannot be sent to workers ({error_line(error)}): open files when an item "
+                "is read, or leave out the workers."
             ) from error
 
     @lru_cache(maxsize=1)  # noqa: B019  # a process opens one parcel for many shards, and holds no other
-    def opened(self) -> Any:
+    def unpack(self) -> Any:
         sys.path.extend(place for place in self.modules if place not in sys.path)
         return pickle.loads(self.content)
 
 
-def _read(row: dict[str, Any], reading: Parcel) -> dict[str, Any]:
+def _read_job(row: dict[str, Any], reading: Parcel) -> dict[str, Any]:
     job: Job = pickle.loads(row["job"])
     try:
-        source, feeding = reading.opened()
+        source, feeding = reading.unpack()
     except Exception as error:
-        samples = [Sample(entry.id, entry.target, None, words(error)) for entry in job.entries]
+        samples = [Sample(entry.id, entry.target, None, error_line(error)) for entry in job.entries]
     else:
-        samples = read(source, job.entries, feeding, job.kept)
+        samples = read_samples(source, job.entries, feeding, job.kept)
     return {"shard": job.shard, "samples": pickle.dumps(samples)}
 
 
@@ -110,20 +110,20 @@ class _Actor:
     def __init__(self, working: Parcel) -> None:
         self.useless = ""
         try:
-            (self.plan,) = working.opened()
-            self.worker = Worker(self.plan, Marks(self.plan.folder).write)
+            (self.plan,) = working.unpack()
+            self.worker = Worker(self.plan, ProgressFiles(self.plan.folder).write)
         except Exception as error:  # Ray would start it again and again
-            self.useless = words(error)
+            self.useless = error_line(error)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         return {"outcome": [pickle.dumps(self._outcome(int(batch["shard"][0]), batch["samples"][0]))]}
 
-    def _outcome(self, shard: int, samples: bytes) -> Outcome:
+    def _outcome(self, shard: int, samples: bytes) -> JobOutcome:
         if self.useless:
-            return Outcome(shard, error=self.useless, hopeless=True)
+            return JobOutcome(shard, error=self.useless, hopeless=True)
         attempts = self.plan.shards.attempts(shard)
         if attempts.begun() > MOST_DEATHS:
-            return Outcome(
+            return JobOutcome(
                 shard, error=f"its worker died {MOST_DEATHS} times over it: look for an input that does this."
             )
         try:

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from samp.batch.workers import Crew
+from samp.batch.workers import Workers
 from samp.extras import install_command
 
 QUIET = {
@@ -38,38 +38,38 @@ PATIENCE = 5.0  # seconds, in which the workers of a run just ended may still be
 
 
 @contextmanager
-def session(crew: Crew) -> Iterator[Any]:
+def ray_session(workers: Workers) -> Iterator[Any]:
     """The module ray, connected; what was started for this is shut down behind it."""
-    ray = imported(local=crew.address is None)
+    ray = import_ray(local=workers.address is None)
     if ray.is_initialized():
-        with _settings(ray):
+        with _ray_data_settings(ray):
             yield ray
         return
     try:
-        _start(ray, crew)
-        with _settings(ray):
+        _start(ray, workers)
+        with _ray_data_settings(ray):
             yield ray
     finally:
         ray.shutdown()
 
 
-def _start(ray: Any, crew: Crew) -> None:
-    local = {"num_cpus": _cpus(crew), "include_dashboard": False}
-    with _hushed(), _own_signals():
+def _start(ray: Any, workers: Workers) -> None:
+    local = {"num_cpus": _cpus(workers), "include_dashboard": False}
+    with _silence_stderr(), _keep_signal_handlers():
         ray.init(
-            address=crew.address or "local",
+            address=workers.address or "local",
             log_to_driver=False,
             logging_level=logging.ERROR,
-            **({} if crew.address else local),
+            **({} if workers.address else local),
         )
-    if crew.address is None:
-        check_deaf(ray)
+    if workers.address is None:
+        check_loopback(ray)
         check_token(ray)
-        check_gpus(ray, crew)
+        check_gpus(ray, workers)
 
 
 @contextmanager
-def _settings(ray: Any) -> Iterator[None]:
+def _ray_data_settings(ray: Any) -> Iterator[None]:
     """Ray Data as we want it, and afterwards as it was: the program may have work of its own for it."""
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     context = ray.data.DataContext.get_current()
@@ -84,7 +84,7 @@ def _settings(ray: Any) -> Iterator[None]:
             setattr(context, name, value)
 
 
-def imported(local: bool) -> Any:
+def import_ray(local: bool) -> Any:
     """Ray and its data library, imported quiet, and deaf to the network and to strangers if it is to be local.
 
     Where a program has imported Ray before us, its constant is set, which it made of its environment by then.
@@ -128,7 +128,7 @@ def check_token(ray: Any) -> None:
         )
 
 
-def check_deaf(ray: Any) -> None:
+def check_loopback(ray: Any) -> None:
     """A Ray of our own that would listen to the network after all is not used."""
     place = ray.util.get_node_ip_address()
     if not place.startswith("127.") and place != "::1":
@@ -138,60 +138,64 @@ def check_deaf(ray: Any) -> None:
         )
 
 
-def check_gpus(ray: Any, crew: Crew) -> None:
+def check_gpus(ray: Any, workers: Workers) -> None:
     """Workers that no GPU is left for would wait for ever. (A cluster may yet grow.)"""
-    if not crew.gpus_per_worker:
+    if not workers.gpus_per_worker:
         return
     there = int(ray.cluster_resources().get("GPU", 0))
-    most = there * _sharing(crew)
-    if crew.workers > most:
+    most = there * _workers_per_gpu(workers)
+    if workers.count > most:
         raise ValueError(
-            f"Ray finds {there} GPUs here, enough for {most} workers with {crew.gpus_per_worker:g} each, not for "
-            f"{crew.workers}: give fewer workers, or a smaller part of a GPU to each."
+            f"Ray finds {there} GPUs here, enough for {most} workers with {workers.gpus_per_worker:g} each, not for "
+            f"{workers.count}: give fewer workers, or a smaller part of a GPU to each."
         )
 
 
-def room(ray: Any, crew: Crew) -> int:
+def startable_workers(ray: Any, workers: Workers) -> int:
     """How many of the workers can start now and leave a CPU to read with; a warning where these are not all.
 
     Of a pool that is to have all at once, the first would take the CPUs, and none could read for them.
     """
     until = time.monotonic() + PATIENCE
-    while (found := fitting(ray.available_resources(), crew)) < crew.hands and time.monotonic() < until:
+    while (
+        found := fitting_workers(ray.available_resources(), workers)
+    ) < workers.concurrency and time.monotonic() < until:
         time.sleep(0.1)
-    if found < crew.hands:
+    if found < workers.concurrency:
         free = ray.available_resources()
         there = " and ".join(
-            f"{free.get(kind, 0):g} {kind}s" for kind in ("CPU", "GPU")[: 1 + bool(crew.gpus_per_worker)]
+            f"{free.get(kind, 0):g} {kind}s" for kind in ("CPU", "GPU")[: 1 + bool(workers.gpus_per_worker)]
         )
         goes_on = "it goes on with these, and takes more as they can be had" if found else "it waits"
         warnings.warn(
-            f"Ray has {there} free, which is room for {found} of the run's {crew.hands} workers beside a CPU to read "
-            f"with: {goes_on}.",
+            f"Ray has {there} free, which is room for {found} of the run's {workers.concurrency} workers beside a CPU "
+            f"to read with: {goes_on}.",
             stacklevel=2,
         )
     return found
 
 
-def fitting(free: Mapping[str, float], crew: Crew) -> int:
+def fitting_workers(free: Mapping[str, float], workers: Workers) -> int:
     """How many workers have room in what is free, beside one CPU to read with.
 
-    >>> fitting({"CPU": 4.0}, Crew(8)), fitting({"CPU": 4.0, "GPU": 1.0}, Crew(8, gpus_per_worker=0.5))
-    (3, 2)
+    >>> fitting_workers({"CPU": 4.0}, Workers(8))
+    3
+    >>> fitting_workers({"CPU": 4.0, "GPU": 1.0}, Workers(8, gpus_per_worker=0.5))
+    2
     """
     cpus, gpus = free.get("CPU", 0.0) - 1, int(free.get("GPU", 0.0))
-    by_cpu = int(cpus / crew.cpus_per_worker + 1e-9) if crew.cpus_per_worker else crew.hands
-    by_gpu = gpus * _sharing(crew) if crew.gpus_per_worker else crew.hands
-    return max(min(by_cpu, by_gpu, crew.hands), 0)
+    by_cpu = int(cpus / workers.cpus_per_worker + 1e-9) if workers.cpus_per_worker else workers.concurrency
+    by_gpu = gpus * _workers_per_gpu(workers) if workers.gpus_per_worker else workers.concurrency
+    return max(min(by_cpu, by_gpu, workers.concurrency), 0)
 
 
-def _sharing(crew: Crew) -> int:
+def _workers_per_gpu(workers: Workers) -> int:
     """How many workers share one GPU."""
-    return int(1 / crew.gpus_per_worker + 1e-9)
+    return int(1 / workers.gpus_per_worker + 1e-9)
 
 
 @contextmanager
-def _own_signals() -> Iterator[None]:
+def _keep_signal_handlers() -> Iterator[None]:
     """What this program does about SIGTERM stays, where Ray would put its own in place."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -204,7 +208,7 @@ def _own_signals() -> Iterator[None]:
 
 
 @contextmanager
-def _hushed() -> Iterator[None]:
+def _silence_stderr() -> Iterator[None]:
     """Without what Ray's native part says on stderr while it starts; what goes wrong is raised all the same."""
     sys.stderr.flush()
     kept = os.dup(2)
@@ -217,6 +221,6 @@ def _hushed() -> Iterator[None]:
         os.close(kept)
 
 
-def _cpus(crew: Crew) -> int:
+def _cpus(workers: Workers) -> int:
     """Room for every worker and for one reader beside them, however few cores there are."""
-    return max(os.cpu_count() or 1, round(crew.workers * crew.cpus_per_worker + 0.5) + 1)
+    return max(os.cpu_count() or 1, round(workers.count * workers.cpus_per_worker + 0.5) + 1)

@@ -12,13 +12,13 @@ from typing import Any
 from torch import Tensor
 
 from samp.batch import manifest
-from samp.batch.columns import READ, Columns
+from samp.batch.columns import READ_COLUMNS, Columns
 from samp.batch.shards import Shards
 from samp.batch.tables import Row
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class RunResults:
     """The folder of a run; shards whose receipt is missing or does not hold are left out.
 
     >>> import tempfile
@@ -58,7 +58,7 @@ class Run:
 
     def columns(self) -> Columns:
         """The numbers of all rows as arrays: what a page about a million inputs is made of."""
-        return Columns.of((number, self.shards.columns(number, READ)) for number in self.numbers)
+        return Columns.from_shards((number, self.shards.columns(number, READ_COLUMNS)) for number in self.numbers)
 
     def row(self, shard: int, place: int) -> Row:
         """One row, by its shard and its place in there."""
@@ -69,7 +69,7 @@ class Run:
         return self.shards.map(shard, place)
 
 
-def load(folder: str | os.PathLike[str], thorough: bool = False) -> Run:
+def load(folder: str | os.PathLike[str], thorough: bool = False) -> RunResults:
     """The run in this folder.
 
     Whether its files are as their receipts say is told by their sizes and beginnings; `thorough` reads every byte.
@@ -85,12 +85,12 @@ def load(folder: str | os.PathLike[str], thorough: bool = False) -> Run:
     settings = found["settings"]
     shards = Shards(place, settings["numbers"])
     most = -(-settings["inputs"] // settings["shard_size"])
-    begun = [number for number in shards.begun() if number < most]
+    begun = [number for number in shards.list_shards() if number < most]
     with ThreadPoolExecutor() as pool:  # files to be checked are waited for
         sound = pool.map(lambda number: _is_sound(shards, number, settings, thorough), begun)
         there = dict(zip(begun, sound, strict=True))
     good, bad = ([number for number in begun if there[number] is wanted] for wanted in (True, False))
-    return Run(place, settings, found["about"], tuple(good), tuple(bad))
+    return RunResults(place, settings, found["about"], tuple(good), tuple(bad))
 
 
 def _is_sound(shards: Shards, number: int, settings: dict[str, Any], thorough: bool) -> bool:
@@ -98,4 +98,4 @@ def _is_sound(shards: Shards, number: int, settings: dict[str, Any], thorough: b
     receipt = shards.receipt(number, thorough)
     if receipt is None or not 0 < receipt.rows <= settings["inputs"] - number * settings["shard_size"]:
         return False
-    return receipt.rows <= settings["shard_size"] and (not thorough or len(shards.outcomes(number)) == receipt.rows)
+    return receipt.rows <= settings["shard_size"] and (not thorough or len(shards.errors_by_id(number)) == receipt.rows)

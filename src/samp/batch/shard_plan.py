@@ -19,7 +19,7 @@ MAP_DTYPES = ("float16", "bfloat16", "float32")
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class RunPlan:
     """All that decides what the numbers of a run are, but for its inputs; and which rows of an earlier run stand."""
 
     model: Model
@@ -35,7 +35,7 @@ class Plan:
     form: str
     device: str
     dtype: str
-    together: int
+    inputs_per_batch: int
     """Inputs that are explained together at most."""
     keep_failed: bool = False
 
@@ -43,7 +43,7 @@ class Plan:
     def shards(self) -> Shards:
         return Shards(self.folder, self.form)
 
-    def standing(self, there: Mapping[str, str | None], ids: Sequence[str]) -> dict[str, str | None]:
+    def reusable_rows(self, there: Mapping[str, str | None], ids: Sequence[str]) -> dict[str, str | None]:
         """Of the inputs of a shard, those whose rows stand: whole batches without a failure, with their errors if any.
 
         `there` are the rows of an earlier run: of each id its error, or None. A batch is done again as a whole, so that
@@ -53,7 +53,7 @@ class Plan:
         if list(there) != [name for name in ids if name in there]:
             return {}
         good = {name for name, error in there.items() if self.keep_failed or error is None}
-        batches = (ids[batch.start : batch.stop] for batch in cut_into_batches(len(ids), self.together))
+        batches = (ids[batch.start : batch.stop] for batch in cut_into_batches(len(ids), self.inputs_per_batch))
         return {name: there[name] for batch in batches if good.issuperset(batch) for name in batch}
 
 
@@ -72,7 +72,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class JobOutcome:
     """What became of a job: the receipt of its shard, or why there is none."""
 
     shard: int
@@ -93,23 +93,23 @@ def cut_into_batches(count: int, most: int) -> list[range]:
     >>> cut_into_batches(5, 2), cut_into_batches(4, 3)
     ([range(0, 2), range(2, 4), range(4, 5)], [range(0, 2), range(2, 4)])
     """
-    return list(Batches(most, 1, torch.device("cpu")).over(count, range))
+    return list(Batches(most, 1, torch.device("cpu")).map_slices(count, range))
 
 
-def cut(entries: Sequence[Entry], size: int) -> list[Job]:
+def make_jobs(entries: Sequence[Entry], size: int) -> list[Job]:
     """Shards of this many inputs, in order: the same ones every time.
 
-    >>> [(job.shard, len(job.entries)) for job in cut([Entry(str(i), i) for i in range(5)], 2)]
+    >>> [(job.shard, len(job.entries)) for job in make_jobs([Entry(str(i), i) for i in range(5)], 2)]
     [(0, 2), (1, 2), (2, 1)]
     """
     starts = range(0, len(entries), size)
     return [Job(number, tuple(entries[first : first + size])) for number, first in enumerate(starts)]
 
 
-def words(error: Exception) -> str:
+def error_line(error: Exception) -> str:
     r"""What an error says, in one line.
 
-    >>> words(ValueError("no\nphoto")), words(KeyError())
+    >>> error_line(ValueError("no\nphoto")), error_line(KeyError())
     ('no photo', 'KeyError')
     """
     return " ".join(str(error).split()) or type(error).__name__

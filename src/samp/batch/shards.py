@@ -28,7 +28,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from samp.atomic import UnwritableError, whole
+from samp.atomic import UnwritableError, atomic_write
 from samp.batch.receipts import Receipt, parse_receipt
 from samp.batch.tables import Row, read_columns, read_table, write_table
 
@@ -41,7 +41,7 @@ class Attempts:
 
     file: Path
 
-    def begun(self) -> int:
+    def start(self) -> int:
         """Another attempt begins; how many that makes."""
         try:
             with self.file.open("ab") as file:
@@ -50,7 +50,7 @@ class Attempts:
         except OSError:  # a full disk is not what is counted here
             return 1
 
-    def over(self) -> None:
+    def clear(self) -> None:
         """The attempt ended, well or badly, and its worker lives."""
         with suppress(OSError):
             self.file.unlink(missing_ok=True)
@@ -64,7 +64,7 @@ class Shards:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     shards = Shards(Path(folder), "jsonl")
     ...     shards.make_folders()
-    ...     maps = packed(stored(torch.ones(1, 2, 2), torch.float16), torch.float16)
+    ...     maps = stack_maps(encode_maps(torch.ones(1, 2, 2), torch.float16), torch.float16)
     ...     _ = shards.write(0, [{"id": "a", "score": 0.5}], maps)
     ...     shards.receipt(0).rows, shards.maps(0)[0].tolist()
     (1, [[1.0, 1.0], [1.0, 1.0]])
@@ -86,18 +86,18 @@ class Shards:
     def write(self, shard: int, rows: Sequence[Row], maps: dict[str, Tensor]) -> Receipt:
         """The files of this shard and its receipt; what was there before stays until all of them are written.
 
-        Maps come `packed`: nothing is calculated here, so that another thread can do it. (One that calculates has
+        Maps come `stack_maps`: nothing is calculated here, so that another thread can do it. (One that calculates has
         helpers of its own, and all of them together slow down those of the first: by a third on two cores.)
         """
-        with _staged(self._maps(shard), self._numbers(shard), self._receipt(shard)) as (credit, numbers, note):
-            with whole(credit) as unfinished:
+        with _stage_files(self._maps(shard), self._numbers(shard), self._receipt(shard)) as (credit, numbers, note):
+            with atomic_write(credit) as unfinished:
                 save_file(maps, unfinished)
-            with whole(numbers) as unfinished:
+            with atomic_write(numbers) as unfinished:
                 write_table(unfinished, rows, self.form)
             failures = {row["id"]: row["error"] for row in rows if row.get("error")}
             sizes = (numbers.stat().st_size, credit.stat().st_size)
             receipt = Receipt(shard, len(rows), failures, _sha256(numbers), _sha256(credit), sizes)
-            with whole(note) as unfinished:
+            with atomic_write(note) as unfinished:
                 unfinished.write_text(json.dumps(asdict(receipt)), encoding="utf-8")
         return receipt
 
@@ -117,12 +117,12 @@ class Shards:
         except (OSError, ValueError):  # not there, cut short, or of another kind
             return None
 
-    def begun(self) -> list[int]:
+    def list_shards(self) -> list[int]:
         """The numbers of all shards with a receipt, whether it holds or not."""
         names = (path.stem for path in (self.folder / "done").glob("*.json"))
         return sorted({int(name) for name in names if name.isascii() and name.isdigit() and name == f"{int(name):06d}"})
 
-    def outcomes(self, shard: int) -> dict[str, str | None]:
+    def errors_by_id(self, shard: int) -> dict[str, str | None]:
         """The id of each row of a shard, in order, and its error if it failed; nothing of one that does not hold."""
         receipt = self.receipt(shard)
         try:
@@ -134,11 +134,11 @@ class Shards:
 
     def answers(self, shard: int) -> dict[str, Answer]:
         """The row and the map of each input of a shard, as they were written; none where the shard does not hold."""
-        if not self.outcomes(shard):
+        if not self.errors_by_id(shard):
             return {}
         try:
             rows, found = self.rows(shard), load_file(self._maps(shard))
-            maps = [Stored(*one) for one in zip(found["maps"], found["scale"], strict=True)]
+            maps = [StoredMap(*one) for one in zip(found["maps"], found["scale"], strict=True)]
             return {row["id"]: (row, None if row["error"] else one) for row, one in zip(rows, maps, strict=True)}
         except (OSError, ValueError, KeyError, TypeError, SafetensorError):
             return {}
@@ -204,10 +204,10 @@ class Shards:
         return self.folder / "done" / f"{shard:06d}.json"
 
 
-def listed(shards: Sequence[int], most: int = 10) -> str:
+def describe_shards(shards: Sequence[int], most: int = 10) -> str:
     """Some shards by their numbers, in words.
 
-    >>> listed([4]), listed([0, 2, 3], most=2)
+    >>> describe_shards([4]), describe_shards([0, 2, 3], most=2)
     ('shard 4', 'shards 0, 2, …')
     """
     numbers = ", ".join(map(str, shards[:most])) + (", …" if len(shards) > most else "")
@@ -215,17 +215,17 @@ def listed(shards: Sequence[int], most: int = 10) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Stored:
+class StoredMap:
     """A map as it is stored: divided by its largest size, which is `scale`; float16 alone would lose small credit."""
 
     map: Tensor
     scale: Tensor
 
 
-def stored(maps: Tensor, dtype: torch.dtype) -> list[Stored]:
+def encode_maps(maps: Tensor, dtype: torch.dtype) -> list[StoredMap]:
     """Each of these maps (b *d) as it is stored. Calculated where they lie; all that comes to the CPU is the result.
 
-    >>> [one.map.tolist() for one in stored(torch.tensor([[1e-9, 2e-9], [0.0, 0.0]]), torch.float16)]
+    >>> [one.map.tolist() for one in encode_maps(torch.tensor([[1e-9, 2e-9], [0.0, 0.0]]), torch.float16)]
     [[0.5, 1.0], [0.0, 0.0]]
     """
     full = maps.detach()
@@ -233,28 +233,28 @@ def stored(maps: Tensor, dtype: torch.dtype) -> list[Stored]:
     largest = full.abs().flatten(1).nan_to_num().amax(1) if full.numel() else full.new_zeros(len(full))
     scale = torch.where(largest > 0, largest, 1.0)
     divided = (full / scale.view(-1, *[1] * (full.ndim - 1))).to(dtype)
-    return [Stored(*one) for one in zip(divided.cpu(), scale.cpu(), strict=True)]
+    return [StoredMap(*one) for one in zip(divided.cpu(), scale.cpu(), strict=True)]
 
 
-Answer = tuple[Row, Stored | None]
+Answer = tuple[Row, StoredMap | None]
 """The row of an input, and its map if it has one."""
 
 
-def packed(maps: Sequence[Stored | None], dtype: torch.dtype) -> dict[str, Tensor]:
+def stack_maps(maps: Sequence[StoredMap | None], dtype: torch.dtype) -> dict[str, Tensor]:
     """Maps of one shape in one tensor, NaN where there is none.
 
-    >>> packed([*stored(torch.tensor([[1.0, 2.0]]), torch.float16), None], torch.float16)["maps"]
+    >>> stack_maps([*encode_maps(torch.tensor([[1.0, 2.0]]), torch.float16), None], torch.float16)["maps"]
     tensor([[0.5000, 1.0000],
             [   nan,    nan]], dtype=torch.float16)
     """
     shape = next((found.map.shape for found in maps if found is not None), torch.Size((0,)))
-    none = Stored(torch.full(shape, torch.nan, dtype=dtype), torch.tensor(1.0))
+    none = StoredMap(torch.full(shape, torch.nan, dtype=dtype), torch.tensor(1.0))
     each = [found or none for found in maps]
     return {"maps": torch.stack([one.map for one in each]), "scale": torch.cat([one.scale[None] for one in each])}
 
 
 @contextmanager
-def _staged(*paths: Path) -> Iterator[list[Path]]:
+def _stage_files(*paths: Path) -> Iterator[list[Path]]:
     """Places to write to; what lies there takes the places of `paths` once all is written, the last path last.
 
     Until then nothing of before is touched: a shard that is done again on a full disk is still the one it was.

@@ -14,7 +14,7 @@ from PIL import Image
 
 from samp import images
 from samp.batch.tables import read_table
-from samp.image_formats import words_on_left_out
+from samp.image_formats import describe_unsupported
 
 LISTS = (".csv", ".tsv", ".parquet")
 IMAGES = ("image", "img", "pixel_values", "x")  # names that data sets give their inputs, and their classes
@@ -52,7 +52,7 @@ class Source(Protocol):
 class Folder:
     """Every photo in a folder and the folders in it, linked ones too; the id is the path from there.
 
-    >>> [entry.id for entry in Folder(images.embedded().parent).entries()][:2]
+    >>> [entry.id for entry in Folder(images.example_photo().parent).entries()][:2]
     ['chelsea.jpg', 'coffee.jpg']
     """
 
@@ -65,31 +65,31 @@ class Folder:
         return [Entry(legible(path.as_posix()), str(self.root / path)) for path in found]
 
     def read(self, entry: Entry) -> Image.Image:
-        return images.opened(entry.place)
+        return images.open_photo(entry.place)
 
     def describe(self) -> dict[str, Any]:
         return {"kind": "folder", "place": str(self.root)}
 
     def warn_of_left_out(self) -> None:
         """Warn of pictures in it that cannot be read here, such as HEIC without pillow-heif."""
-        words = words_on_left_out(self._files())
+        words = describe_unsupported(self._files())
         if words:
             warnings.warn(f"of the folder {legible(str(self.root))} {words}.", stacklevel=2)
 
     def _files(self) -> Iterator[Path]:
-        for folder, inside, names in os.walk(self.root, onerror=_unreadable, followlinks=True):
-            inside[:] = [name for name in inside if not name.startswith(".") and not _around(folder, name)]
+        for folder, inside, names in os.walk(self.root, onerror=_raise_unreadable, followlinks=True):
+            inside[:] = [name for name in inside if not name.startswith(".") and not _links_back(folder, name)]
             yield from ((Path(folder) / name).relative_to(self.root) for name in names)
 
 
 @dataclass(frozen=True)
-class Listed:
+class PathList:
     """A CSV or Parquet list: a column `path` (from the list's folder), and if need be `id` and `target`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = (Path(folder) / "list.csv").write_text("path,target\\ncats/1.jpg,tabby\\n")
-    ...     entry = Listed(Path(folder) / "list.csv").entries()[0]
+    ...     entry = PathList(Path(folder) / "list.csv").entries()[0]
     >>> entry.id, entry.target
     ('cats/1.jpg', 'tabby')
     """
@@ -108,7 +108,7 @@ class Listed:
         return [self._entry(number, row) for number, row in enumerate(rows, 1)]
 
     def read(self, entry: Entry) -> Image.Image:
-        return images.opened(entry.place)
+        return images.open_photo(entry.place)
 
     def describe(self) -> dict[str, Any]:
         return {"kind": "list", "place": str(self.file)}
@@ -118,7 +118,7 @@ class Listed:
         path = os.fsdecode(said) if isinstance(said, bytes) else str(said)
         if not path:
             raise ValueError(f"row {number} of {self.file} has no path: give it one, or take the row out.")
-        return Entry(_said(row.get("id")) or path, str(self.file.parent / path), _said(row.get("target")))
+        return Entry(_cell_text(row.get("id")) or path, str(self.file.parent / path), _cell_text(row.get("target")))
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,17 +148,17 @@ class Items:
         return [Entry(legible(str(self.ids[i])) if self.ids else str(i), i) for i in range(count)]
 
     def read(self, entry: Entry) -> Any:
-        image, target = parts(self.dataset[entry.place])
+        image, target = split_item(self.dataset[entry.place])
         return (image, target) if self.labelled else (image, None)
 
     def describe(self) -> dict[str, Any]:
         return {"kind": "items", "place": self.name or type(self.dataset).__name__}
 
 
-def parts(item: Any) -> tuple[Any, str | None]:
+def split_item(item: Any) -> tuple[Any, str | None]:
     """The image of an item of a data set, and its class if it has one.
 
-    >>> parts({"image": "pixels", "label": 3}), parts(("pixels", 3)), parts("pixels")
+    >>> split_item({"image": "pixels", "label": 3}), split_item(("pixels", 3)), split_item("pixels")
     (('pixels', '3'), ('pixels', '3'), ('pixels', None))
     """
     if isinstance(item, dict):
@@ -167,9 +167,9 @@ def parts(item: Any) -> tuple[Any, str | None]:
             raise ValueError(
                 f"an item has {', '.join(map(str, item))}: its image is called one of {', '.join(IMAGES)}."
             )
-        return image, _said(next((item[name] for name in CLASSES if name in item), None))
+        return image, _cell_text(next((item[name] for name in CLASSES if name in item), None))
     if isinstance(item, tuple | list):
-        return item[0], _said(item[1]) if len(item) > 1 else None
+        return item[0], _cell_text(item[1]) if len(item) > 1 else None
     return item, None
 
 
@@ -180,7 +180,7 @@ def source_of(data: Any) -> Source:
     {'kind': 'items', 'place': 'list'}
     """
     if isinstance(data, str | os.PathLike):
-        return _on_disk(Path(data).expanduser())
+        return _source_on_disk(Path(data).expanduser())
     if hasattr(data, "entries") and hasattr(data, "describe"):
         source: Source = data
         return source
@@ -192,16 +192,16 @@ def source_of(data: Any) -> Source:
     )
 
 
-def _on_disk(path: Path) -> Source:
+def _source_on_disk(path: Path) -> Source:
     from samp.batch.tars import Tars
 
     if path.is_dir():
-        return _in_folder(path.resolve())
+        return _source_in_folder(path.resolve())
     if path.is_file() and path.suffix.lower() in LISTS:
-        return Listed(path.resolve())
+        return PathList(path.resolve())
     files = [path] if path.is_file() else [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]
     if files and all(file.name.endswith(".tar") for file in files):
-        return Tars(_each_once(files))
+        return Tars(_drop_duplicates(files))
     if not files:
         raise FileNotFoundError(f"{path} is not there: give a folder, a list (.csv, .parquet) or tars.")
     raise ValueError(
@@ -209,21 +209,21 @@ def _on_disk(path: Path) -> Source:
     )
 
 
-def _in_folder(path: Path) -> Source:
+def _source_in_folder(path: Path) -> Source:
     from samp.batch.tars import Tars
 
     if (path / "dataset_dict.json").is_file():
         raise ValueError(f"{path} holds several splits: give the folder of one, such as {path / 'train'}.")
     if (path / "dataset_info.json").is_file() and (path / "state.json").is_file():
-        from samp.batch.hugging_face import Saved
+        from samp.batch.hugging_face import SavedDataset
 
-        return Saved(path)
+        return SavedDataset(path)
     tars = sorted(path.glob("*.tar"))
     folder = Folder(path)
-    return Tars(_each_once(tars)) if tars and not any(map(images.is_photo, folder._files())) else folder
+    return Tars(_drop_duplicates(tars)) if tars and not any(map(images.is_photo, folder._files())) else folder
 
 
-def _each_once(files: Sequence[Path]) -> tuple[Path, ...]:
+def _drop_duplicates(files: Sequence[Path]) -> tuple[Path, ...]:
     """These files, where links lead to one and the same only once: by its own name if that is among them."""
     found: dict[str, Path] = {}
     for file in sorted(files, key=lambda file: (file.is_symlink(), str(file))):
@@ -231,7 +231,7 @@ def _each_once(files: Sequence[Path]) -> tuple[Path, ...]:
     return tuple(sorted(found.values(), key=str))
 
 
-def checked(source: Source) -> list[Entry]:
+def list_entries(source: Source) -> list[Entry]:
     """The source's entries, of which there is one at least, and none twice."""
     entries = source.entries()
     if isinstance(source, Folder):
@@ -258,13 +258,13 @@ def legible(name: str) -> str:
         return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _unreadable(error: OSError) -> None:
+def _raise_unreadable(error: OSError) -> None:
     """What is in a folder that may not be looked into would be left out without a word."""
     place, said = legible(str(error.filename)), error.strerror
     raise OSError(f"the folder {place} cannot be read ({said}): make it readable, or give a list of photos.") from error
 
 
-def _around(folder: str, name: str) -> bool:
+def _links_back(folder: str, name: str) -> bool:
     """Whether this folder is a link back to one that leads here, in which a walk would go round for ever."""
     place = os.path.join(folder, name)
     if not os.path.islink(place):
@@ -273,7 +273,7 @@ def _around(folder: str, name: str) -> bool:
     return any(os.path.realpath(above) == target for above in (Path(folder), *Path(folder).parents))
 
 
-def _said(value: Any) -> str | None:
+def _cell_text(value: Any) -> str | None:
     """A cell as a word; an empty one, or no number, is none."""
     words = "" if value is None else str(value.item() if hasattr(value, "item") else value).strip()
     whole = words.removesuffix(".0")

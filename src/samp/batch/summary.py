@@ -37,7 +37,7 @@ class Summary:
             return DONE
         return SOME_FAILED if self.explained + len(self.failures) == self.inputs else BROKE
 
-    def plain(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
         counts = {"out": str(self.folder), "inputs": self.inputs, "explained": self.explained, "found": self.found}
         return {**counts, "failures": self.failures, "lost": self.lost, "seconds": round(self.seconds, 3)}
@@ -59,7 +59,7 @@ class BrokenRunError(RuntimeError):
         return str(self.args[0])
 
 
-class Begun(NamedTuple):
+class ShardProgress(NamedTuple):
     """How far a shard is that is being worked on."""
 
     explained: int
@@ -69,7 +69,7 @@ class Begun(NamedTuple):
 
 
 @dataclass
-class Count:
+class RunProgress:
     """A run as it goes: told to whoever shows progress."""
 
     inputs: int
@@ -80,58 +80,58 @@ class Count:
     lost: dict[int, str] = field(default_factory=dict)
     kept: int = 0
     """Failures of an earlier run that are let be."""
-    hands: int = 1
+    concurrency: int = 1
     """Batches that are worked on at a time."""
-    together: int = 1
+    inputs_per_batch: int = 1
     """Inputs of a batch."""
-    begun: Mapping[int, Begun] = field(default_factory=dict)
+    begun: Mapping[int, ShardProgress] = field(default_factory=dict)
     """How far each shard is that is being worked on, by its number."""
-    first_took: float = 0.0
+    first_seconds: float = 0.0
     """Seconds of work in what was done first: what came before them was starting."""
-    look: Callable[[], Mapping[int, Begun]] | None = None
+    poll: Callable[[], Mapping[int, ShardProgress]] | None = None
     """Finds what workers in other processes have begun."""
 
     @property
-    def done(self) -> int:
+    def done_count(self) -> int:
         """Inputs that are over with, well or badly, in this run."""
-        return self.new + self.failed - self.kept
+        return self.new_count + self.failed_count - self.kept
 
     @property
-    def new(self) -> int:
+    def new_count(self) -> int:
         """Inputs explained in this run."""
         return self.explained - self.found + sum(begun.explained for begun in self.begun.values())
 
     @property
-    def failed(self) -> int:
+    def failed_count(self) -> int:
         """Inputs that failed, in this run or before."""
         return len(self.failures) + sum(begun.failed for begun in self.begun.values())
 
     @property
-    def left(self) -> int:
+    def left_count(self) -> int:
         """Inputs that are not over with yet."""
-        return self.inputs - self.found - self.new - self.failed
+        return self.inputs - self.found - self.new_count - self.failed_count
 
     @property
     def under_way(self) -> float:
         """Inputs' worth of work in batches that others are at: half of each, as one may be at its start or its end.
 
-        >>> Count(inputs=100, explained=10, hands=3, together=10).under_way
+        >>> RunProgress(inputs=100, explained=10, concurrency=3, inputs_per_batch=10).under_way
         10.0
         """
-        return min((self.hands - 1) * self.together, self.left) / 2
+        return min((self.concurrency - 1) * self.inputs_per_batch, self.left_count) / 2
 
-    def hear(self, shard: int, begun: Begun) -> None:
+    def update_shard(self, shard: int, progress: ShardProgress) -> None:
         """A worker is so far with its shard."""
-        self.begun = {**self.begun, shard: begun}
-        self.first_took = self.first_took or begun.seconds
+        self.begun = {**self.begun, shard: progress}
+        self.first_seconds = self.first_seconds or progress.seconds
 
-    def finish(self, shard: int) -> None:
+    def finish_shard(self, shard: int) -> None:
         """A shard is not worked on any more."""
         self.begun = {number: begun for number, begun in self.begun.items() if number != shard}
 
     def refresh(self) -> None:
         """See how far workers in other processes are."""
-        if self.look is None:
+        if self.poll is None:
             return
-        self.begun = self.look()
-        self.first_took = self.first_took or max((begun.seconds for begun in self.begun.values()), default=0.0)
+        self.begun = self.poll()
+        self.first_seconds = self.first_seconds or max((begun.seconds for begun in self.begun.values()), default=0.0)

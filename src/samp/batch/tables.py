@@ -75,7 +75,7 @@ def write_table(path: Path, rows: Sequence[Row], form: str) -> None:
 def read_table(path: Path) -> list[Row]:
     """The rows of a CSV, TSV, Parquet or JSON-lines file."""
     readers = {".parquet": _parquet_rows, ".jsonl": _json_rows}
-    with _told(path):
+    with _wrap_errors(path):
         return readers.get(path.suffix.lower(), _csv_rows)(path)
 
 
@@ -91,14 +91,14 @@ def read_columns(path: Path, names: Sequence[str]) -> dict[str, Sequence[Any]]:
     if path.suffix != ".parquet":
         rows = read_table(path)
         return {name: [row[name] for row in rows] for name in names}
-    with _told(path):
+    with _wrap_errors(path):
         found = _arrow()[1].ParquetFile(path).read(list(names), use_threads=False)  # each is small
         words = [name for name in names if COLUMNS[name] == WORDS]
         return {name: found[name].to_pylist() if name in words else found[name].to_numpy() for name in names}
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _wrap_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:

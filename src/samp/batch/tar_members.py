@@ -41,12 +41,12 @@ def list_photos(file: Path, name: str) -> list[Entry]:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with tarfile.open(f"{folder}/a.tar", "w") as tar:
-    ...         tar.add(images.embedded(), "cup.001.jpg")
+    ...         tar.add(images.example_photo(), "cup.001.jpg")
     ...     [entry.id for entry in list_photos(Path(folder) / "a.tar", "a")]
     ['a/cup.001']
     """
     try:
-        with file.open("rb", buffering=0) as raw, tarfile.open(fileobj=_Bounded(raw), mode="r:") as tar:
+        with file.open("rb", buffering=0) as raw, tarfile.open(fileobj=_BoundedReader(raw), mode="r:") as tar:
             members = _list_members(tar, file)
             _check_end(tar, file)
             classes = {key: _read_class(tar, member, file) for key, member in members.classes.items()}
@@ -125,7 +125,7 @@ def _warn_of_samples(file: Path, members: _Members) -> None:
     several = [path for path in members.photos if samples[_sample(path)] > 1]
     if several:
         warnings.warn(
-            f"{file} holds samples of several photos ({_listed(several)}): each photo is an input of its own.",
+            f"{file} holds samples of several photos ({_join_names(several)}): each photo is an input of its own.",
             stacklevel=2,
         )
     left = [path for path in members.others if _sample(path) not in samples or _is_photo(path)]  # the latter is a link
@@ -133,13 +133,13 @@ def _warn_of_samples(file: Path, members: _Members) -> None:
     if left:
         count = len(set(map(_sample, left)))
         warnings.warn(
-            f"{file} holds {count} sample{'s' * (count > 1)} without a photo that can be read ({_listed(left)}): "
+            f"{file} holds {count} sample{'s' * (count > 1)} without a photo that can be read ({_join_names(left)}): "
             f"{'they are' if count > 1 else 'it is'} left out.",
             stacklevel=2,
         )
 
 
-def _listed(paths: Sequence[str]) -> str:
+def _join_names(paths: Sequence[str]) -> str:
     return ", ".join(map(legible, paths[:NAMED])) + (", …" if len(paths) > NAMED else "")
 
 
@@ -165,7 +165,7 @@ def _check_end(tar: tarfile.TarFile, file: Path) -> None:
                 )
 
 
-class _Bounded(io.BufferedReader):
+class _BoundedReader(io.BufferedReader):
     """A file of which no more is read at once than a header may have: a forged one may claim gigabytes for a name."""
 
     def read(self, size: int | None = -1, /) -> bytes:

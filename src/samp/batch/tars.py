@@ -31,7 +31,7 @@ class Tars:
     >>> import tarfile, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with tarfile.open(f"{folder}/a.tar", "w") as tar:
-    ...         tar.add(images.embedded(), "cups/1.jpg")
+    ...         tar.add(images.example_photo(), "cups/1.jpg")
     ...     tars = Tars((Path(folder) / "a.tar",))
     ...     entry = tars.entries()[0]
     ...     entry.id, tars.read(entry).size
@@ -43,7 +43,7 @@ class Tars:
     files: tuple[Path, ...]
 
     def entries(self) -> list[Entry]:
-        paths = self._from(self._common)
+        paths = self._relative_names(self._common)
         stems = [file.stem for file in self.files]
         names = stems if len(set(stems)) == len(stems) else paths  # with their .tar, or a.tar's b/c were a/b.tar's c
         return [entry for file, name in zip(self.files, names, strict=True) for entry in list_photos(file, name)]
@@ -56,23 +56,23 @@ class Tars:
             )
         with open(span.tar, "rb") as file:
             file.seek(span.first)
-            return decoded(file.read(span.size), f"{entry.id} in {span.tar}")
+            return decode_photo(file.read(span.size), f"{entry.id} in {span.tar}")
 
     def describe(self) -> dict[str, Any]:
-        return {"kind": "tars", "place": str(self._common), "files": self._from(self._common)}
+        return {"kind": "tars", "place": str(self._common), "files": self._relative_names(self._common)}
 
     @property
     def _common(self) -> Path:
         return Path(os.path.commonpath([file.parent for file in self.files]))
 
-    def _from(self, folder: Path) -> list[str]:
+    def _relative_names(self, folder: Path) -> list[str]:
         return [file.relative_to(folder).as_posix() for file in self.files]
 
 
-def decoded(data: bytes, name: str) -> Image.Image:
-    """The photo in these bytes as RGB, as `samp.images.opened` makes it of a file.
+def decode_photo(data: bytes, name: str) -> Image.Image:
+    """The photo in these bytes as RGB, as `samp.images.open_photo` makes it of a file.
 
-    >>> decoded(images.embedded().read_bytes(), "cup").size
+    >>> decode_photo(images.example_photo().read_bytes(), "cup").size
     (480, 320)
     """
     try:
@@ -89,4 +89,4 @@ def upright(photo: Image.Image) -> Image.Image:
     >>> upright(Image.new("LA", (1, 1))).getpixel((0, 0))
     (255, 255, 255)
     """
-    return images._over_white(images._eight_bits(ImageOps.exif_transpose(photo))).convert("RGB")
+    return images._composite_over_white(images._to_eight_bits(ImageOps.exif_transpose(photo))).convert("RGB")

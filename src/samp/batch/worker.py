@@ -15,24 +15,24 @@ import torch
 from torch import Tensor
 
 from samp.atomic import UnwritableError
-from samp.batch.explainer import BrokenDeviceError, Explainer, fail_odd_shapes
+from samp.batch.explainer import BatchExplainer, BrokenDeviceError, fail_odd_shapes
 from samp.batch.models import fingerprint
 from samp.batch.preprocess import Sample
-from samp.batch.shard_plan import Outcome, Plan, cut_into_batches, words
-from samp.batch.shards import packed
-from samp.batch.summary import Begun
+from samp.batch.shard_plan import JobOutcome, RunPlan, cut_into_batches, error_line
+from samp.batch.shards import stack_maps
+from samp.batch.summary import ShardProgress
 from samp.batch.tables import Row
 
 SAVED_EVERY = 10.0  # seconds of work that are lost at most, beside the batch under way, whatever ends it
-Writing = Callable[[], Outcome]
-Report = Callable[[int, Begun], None]
+ShardWriter = Callable[[], JobOutcome]
+ReportProgress = Callable[[int, ShardProgress], None]
 """Called with the shard and how far it is, after each batch."""
 
 
 class Worker:
     """Holds the model and does one job after the other."""
 
-    def __init__(self, plan: Plan, report: Report = lambda shard, begun: None) -> None:
+    def __init__(self, plan: RunPlan, report: ReportProgress = lambda shard, begun: None) -> None:
         classifier = plan.model.load()
         if fingerprint(classifier.net) != plan.weights:
             raise ValueError(
@@ -42,18 +42,18 @@ class Worker:
         self.plan, self.report = plan, report
         how = {"batch_size": plan.batch_size, "seed": plan.seed, "speed": plan.speed}
         self.map_dtype: torch.dtype = getattr(torch, plan.map_dtype)
-        self.explainer = Explainer(classifier, plan.method, plan.target, self.map_dtype, **how)
+        self.explainer = BatchExplainer(classifier, plan.method, plan.target, self.map_dtype, **how)
 
-    def work(self, shard: int, samples: Sequence[Sample]) -> Outcome:
+    def work(self, shard: int, samples: Sequence[Sample]) -> JobOutcome:
         """Explain these samples and write their shard."""
         return self.explain(shard, samples)()
 
-    def explain(self, shard: int, samples: Sequence[Sample]) -> Writing:
+    def explain(self, shard: int, samples: Sequence[Sample]) -> ShardWriter:
         """Explain these samples; what comes back writes their shard. What goes wrong costs this shard alone.
 
         But for a device that is lost, with which nothing more can be done: that is raised.
         """
-        work = Shard(self, shard, samples)
+        work = ShardBuilder(self, shard, samples)
         try:
             work.explain()
         except BaseException as error:  # Ctrl-C and SIGTERM too
@@ -61,11 +61,11 @@ class Worker:
                 work.save()
             if isinstance(error, BrokenDeviceError) or not isinstance(error, Exception):
                 raise
-            return partial(Outcome, shard, error=words(error))
+            return partial(JobOutcome, shard, error=error_line(error))
         return work.finish()
 
 
-class Shard:
+class ShardBuilder:
     """The answers of one shard as they come: rows of before first, until their batches are done again."""
 
     def __init__(self, worker: Worker, shard: int, samples: Sequence[Sample]) -> None:
@@ -73,13 +73,13 @@ class Shard:
         self.started = self.saved = time.monotonic()
         there = worker.plan.shards.answers(shard)
         ids = [sample.id for sample in samples]
-        self.done = set(worker.plan.standing({name: row["error"] for name, (row, _) in there.items()}, ids))
+        self.done = set(worker.plan.reusable_rows({name: row["error"] for name, (row, _) in there.items()}, ids))
         self.answers = {name: there[name] for name in ids if name in there}
         self.unsaved = False
 
     def explain(self) -> None:
         """Do every batch whose rows do not stand."""
-        for batch in cut_into_batches(len(self.samples), self.worker.plan.together):
+        for batch in cut_into_batches(len(self.samples), self.worker.plan.inputs_per_batch):
             chunk = self.samples[batch.start : batch.stop]
             if self.done.issuperset(sample.id for sample in chunk):
                 continue
@@ -89,13 +89,13 @@ class Shard:
             self.answers |= self.worker.explainer.explain(chunk)
             self.done |= {sample.id for sample in chunk}
             self.unsaved = True
-            self.worker.report(self.shard, self.begun())
+            self.worker.report(self.shard, self.progress())
 
-    def begun(self) -> Begun:
+    def progress(self) -> ShardProgress:
         """How many of the inputs that were left to do are done."""
         new = [self.answers[s.id][0] for s in self.samples if s.id in self.done and not s.kept]
         failed = sum(bool(row.get("error")) for row in new)
-        return Begun(len(new) - failed, failed, time.monotonic() - self.started)
+        return ShardProgress(len(new) - failed, failed, time.monotonic() - self.started)
 
     def save(self) -> None:
         """Write what is there of the shard, if anything is new."""
@@ -103,25 +103,25 @@ class Shard:
             self.worker.plan.shards.write(self.shard, *self._prepare())
             self.unsaved, self.saved = False, time.monotonic()
 
-    def finish(self) -> Writing:
+    def finish(self) -> ShardWriter:
         """What writes the whole shard; all that is calculated is calculated here, so that another thread may write."""
         try:
             prepared = self._prepare()
         except Exception as error:
-            return partial(Outcome, self.shard, error=words(error))
-        return partial(self._finished, prepared)
+            return partial(JobOutcome, self.shard, error=error_line(error))
+        return partial(self._write, prepared)
 
-    def _finished(self, prepared: tuple[list[Row], dict[str, Tensor]]) -> Outcome:
+    def _write(self, prepared: tuple[list[Row], dict[str, Tensor]]) -> JobOutcome:
         try:
             receipt = self.worker.plan.shards.write(self.shard, *prepared)
         except UnwritableError as error:
-            return Outcome(self.shard, error=str(error), full=error.full)
+            return JobOutcome(self.shard, error=str(error), full=error.full)
         except Exception as error:
-            return Outcome(self.shard, error=words(error))
-        return Outcome(self.shard, receipt, seconds=time.monotonic() - self.started)
+            return JobOutcome(self.shard, error=error_line(error))
+        return JobOutcome(self.shard, receipt, seconds=time.monotonic() - self.started)
 
     def _prepare(self) -> tuple[list[Row], dict[str, Tensor]]:
         """Rows in the order of the inputs, and their maps in one tensor."""
         ordered = {s.id: self.answers[s.id] for s in self.samples if s.id in self.answers}
         answers = fail_odd_shapes(ordered).values()
-        return [row for row, _ in answers], packed([found for _, found in answers], self.worker.map_dtype)
+        return [row for row, _ in answers], stack_maps([found for _, found in answers], self.worker.map_dtype)

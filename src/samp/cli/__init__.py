@@ -61,7 +61,7 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             with warnings.catch_warnings():
-                warnings.showwarning = show
+                warnings.showwarning = show_warning
                 return super().invoke(ctx)
         except KeyboardInterrupt:
             say("samp: interrupted; what was written before is whole.", err=True)
@@ -73,7 +73,7 @@ class Commands(click.Group):
         except Exception as error:
             if ctx.params.get("debug"):
                 say_traceback(error)
-            say(f"samp: {sentence(error)}", err=True)
+            say(f"samp: {error_sentence(error)}", err=True)
             sys.exit(2)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -112,7 +112,9 @@ def _plugins() -> Iterable[EntryPoint]:
     return entry_points(group=PLUGINS)
 
 
-def show(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any) -> None:
+def show_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any
+) -> None:
     """A warning of ours as one line, without the place in the code; others as ever."""
     ours = category is UserWarning and Path(filename).is_relative_to(Path(__file__).parents[1])
     whole = warnings.formatwarning(message, category, filename, lineno).rstrip()
@@ -125,32 +127,32 @@ def _with_printable_words(error: click.ClickException) -> click.ClickException:
     return error
 
 
-def sentence(error: Exception) -> str:
+def error_sentence(error: Exception) -> str:
     """What is said of an error, in one line: its own message where it was meant for people.
 
-    >>> sentence(ValueError("eta is above 0,\\nnot 0."))
+    >>> error_sentence(ValueError("eta is above 0,\\nnot 0."))
     'eta is above 0, not 0.'
     """
-    said = name_flags(plain(" ".join(str(error).split()))) or type(error).__name__
+    said = name_flags(replace_surrogates(" ".join(str(error).split()))) or type(error).__name__
     if isinstance(error, EXPECTED):
         return said
     return f"unexpected {type(error).__name__} ({said}): `samp --debug ...` shows where."
 
 
-def debugging() -> bool:
+def is_debugging() -> bool:
     """Whether `--debug` asked for tracebacks.
 
-    >>> debugging()
+    >>> is_debugging()
     False
     """
     context = click.get_current_context(silent=True)
     return bool(context and context.find_root().params.get("debug"))
 
 
-def plain(said: object) -> str:
+def replace_surrogates(said: object) -> str:
     """Words that any encoding can write: bytes of a file's name that are no letters become "�".
 
-    >>> plain("caf\\udce9.jpg is not a file.")
+    >>> replace_surrogates("caf\\udce9.jpg is not a file.")
     'caf�.jpg is not a file.'
     """
     return click.format_filename(str(said))

@@ -13,10 +13,10 @@ import torch
 
 import samp
 from samp import images, methods
-from samp.cli import debugging, sentence
-from samp.cli.progress import Progress, expected_rows
+from samp.cli import error_sentence, is_debugging
+from samp.cli.progress import PhotoProgress, expected_rows
 from samp.models import Classifier, efficientnet_lite0
-from samp.models.prediction import ask
+from samp.models.prediction import classify_photo
 
 PACKAGES = ("torch", "numpy", "pillow", "click", "tqdm", "safetensors")
 SHOWN = ("demo", "viz", "compare", "metrics", "scale")
@@ -34,27 +34,27 @@ def examine() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "devices", found
     yield "extras", extras()
     for name in (name for name, about in found.items() if about != NONE):
-        yield "self-check" if name == "cpu" else f"self-check on {name}", attempted(name)
+        yield "self-check" if name == "cpu" else f"self-check on {name}", try_self_check(name)
 
 
-def well(found: Mapping[str, Mapping[str, Any]]) -> bool:
+def all_passed(found: Mapping[str, Mapping[str, Any]]) -> bool:
     """Whether every self-check came out as it must.
 
-    >>> well({"self-check": {"error": "no memory"}})
+    >>> all_passed({"self-check": {"error": "no memory"}})
     False
     """
     checks = [check for heading, check in found.items() if heading.startswith("self-check")]
     return bool(checks) and all(check.get(must) for check in checks for must in MUSTS)
 
 
-def attempted(device: str) -> dict[str, Any]:
+def try_self_check(device: str) -> dict[str, Any]:
     """The self-check on this device, or what went wrong in it."""
     try:
         return self_check(device)
     except Exception as error:  # whatever it is, the doctor's patient is told
-        if debugging():
+        if is_debugging():
             raise
-        return {"error": sentence(error)}
+        return {"error": error_sentence(error)}
 
 
 def versions() -> dict[str, str]:
@@ -109,15 +109,15 @@ def self_check(device: str = "cpu") -> dict[str, Any]:
     method = samp.Coupled()
     classifier, expected = _classifier()
     classifier.net.to(device)
-    with Progress(1, expected_rows(method, *classifier.shape)).watch(classifier.net, f"self-check on {device}"):
-        asked = ask(images.embedded(), classifier)
-        result = samp.explain(classifier.net, asked.x, target=asked.targets[0], method=method)
+    with PhotoProgress(1, expected_rows(method, *classifier.shape)).watch(classifier.net, f"self-check on {device}"):
+        classified = classify_photo(images.example_photo(), classifier)
+        result = samp.explain(classifier.net, classified.x, target=classified.targets[0], method=method)
     change = sum(float(c) for c in result.score_change.values())
     residual, size = float(result.residual), float(result.group_values.abs().sum())
     return {
         "model": classifier.name,
-        "class": f"{asked.classifier.label(asked.targets[0])} ({asked.targets[0]})",
-        MUSTS[0]: expected is None or asked.targets[0] == expected,
+        "class": f"{classified.classifier.label(classified.targets[0])} ({classified.targets[0]})",
+        MUSTS[0]: expected is None or classified.targets[0] == expected,
         "credit": f"sums to {change - residual:.4f} where the score changed by {change:.4f}",
         MUSTS[1]: abs(residual) <= TOLERANCE * max(size, 1e-9),
         "gradients": int(result.gradients),

@@ -74,27 +74,27 @@ def compare(
     """
     from samp import images
 
-    path = photo or images.embedded()
-    names = _chosen(methods)
+    path = photo or images.example_photo()
+    names = _parse_methods(methods)
     model.check()
     images.check_readable(path)
-    page, figure = _places(path, out)
+    page, figure = _output_paths(path, out)
 
-    from samp.cli.comparing import compare_all, write
-    from samp.cli.places import make_room
-    from samp.compare import labelled
-    from samp.html.compare_facts import missing, repeat, text_table, told
-    from samp.models.prediction import ask
+    from samp.cli.comparing import compare_all, write_comparison
+    from samp.cli.places import make_folder
+    from samp.compare import label_methods
+    from samp.html.compare_facts import comparison_record, missing_notes, repeat_command, text_table
+    from samp.models.prediction import classify_photo
 
-    chosen = labelled(names)
-    asked = ask(path, model.load(), target)
-    make_room([page])
-    compared, left_out = compare_all(asked, chosen, protocol, seed)
-    again = repeat(photo, list(chosen), str(asked.targets[0]), protocol, model)
-    found = told(asked, compared, left_out, shlex.join([*again, "--seed", str(seed)]))
-    for note in missing(compared, found):
+    chosen = label_methods(names)
+    classified = classify_photo(path, model.load(), target)
+    make_folder([page])
+    compared, left_out = compare_all(classified, chosen, protocol, seed)
+    again = repeat_command(photo, list(chosen), str(classified.targets[0]), protocol, model)
+    found = comparison_record(classified, compared, left_out, shlex.join([*again, "--seed", str(seed)]))
+    for note in missing_notes(compared, found):
         say(f"samp: {note}", err=True)
-    written = write(page, figure, asked, compared, found)
+    written = write_comparison(page, figure, classified, compared, found)
     if as_json:
         say(json.dumps({**found, "out": [click.format_filename(file) for file in written]}))
     else:
@@ -104,7 +104,7 @@ def compare(
     sys.exit(1 if left_out else 0)
 
 
-def _chosen(words: str) -> list[str]:
+def _parse_methods(words: str) -> list[str]:
     """Return the names of the methods, each once; raise ValueError for an unknown one, before torch is imported."""
     names = [method_name(word.strip()) for word in words.split(",") if word.strip()]
     if not names:
@@ -112,13 +112,13 @@ def _chosen(words: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _places(photo: Path, out: Path) -> tuple[Path, Path]:
+def _output_paths(photo: Path, out: Path) -> tuple[Path, Path]:
     """The page and the figure beside it, neither of which may be the photo."""
-    from samp.cli.places import check_room, places
+    from samp.cli.places import check_writable, output_files
 
-    (page,), _ = places([photo], out, "html", folder=False)
+    (page,), _ = output_files([photo], out, "html", folder=False)
     figure = page.with_suffix(".png")
     if figure.exists() and photo.exists() and figure.samefile(photo):
         raise ValueError(f"the figure {figure} would overwrite the photo itself: choose another --out.")
-    check_room([page])
+    check_writable([page])
     return page, figure

@@ -21,14 +21,14 @@ def doctor(as_json: bool) -> None:
 
     Example: samp doctor --json
     """
-    from samp.cli.checkup import examine, well
+    from samp.cli.checkup import all_passed, examine
 
     found = {}
     for heading, findings in examine():
         found[heading] = findings
         if not as_json:
             say_block(f"{_block(heading, findings)}\n")
-    fine = well(found)
+    fine = all_passed(found)
     if as_json:
         say(json.dumps({**found, "well": fine}))
     else:

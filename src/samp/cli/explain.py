@@ -71,26 +71,26 @@ def explain(
       samp explain photos/ --top 3 --format html --out why --json
     """
     from samp import images
-    from samp.cli.places import check_room, make_room, places
+    from samp.cli.places import check_writable, make_folder, output_files
 
     # What was typed is checked first: torch and the model take seconds to load.
     if target is not None and top > 1:
         raise ValueError("give --target or --top, not both: --top explains the best classes.")
     how.check()
     model.check()
-    paths = images.find(photo or [images.embedded()])
+    paths = images.find(photo or [images.example_photo()])
     _check_any_readable(paths)
     several = paths != list(photo or paths) or len(paths) > 1
-    files, form = places(paths, out, form, several)
-    check_room(files)
-    if others := images.left_out(photo):
+    files, form = output_files(paths, out, form, several)
+    check_writable(files)
+    if others := images.describe_skipped(photo):
         say(f"samp: {others}.", err=True)
 
-    from samp.cli.explaining import Explainer, explain_all
+    from samp.cli.explaining import PhotoExplainer, explain_all
 
-    explainer = Explainer(model.load(), how.method(), how.seed, target, top, speed)
-    make_room(files)
-    done = explain_all(explainer, list(zip(paths, files, strict=True)), form, _as_json if as_json else _in_words)
+    explainer = PhotoExplainer(model.load(), how.method(), how.seed, target, top, speed)
+    make_folder(files)
+    done = explain_all(explainer, list(zip(paths, files, strict=True)), form, _print_json if as_json else _print_words)
     if done < len(paths):
         if len(paths) > 1:  # of one, why has been said
             say(f"samp: {len(paths) - done} of {len(paths)} photos could not be explained.", err=True)
@@ -110,15 +110,15 @@ def _check_any_readable(paths: list[Path]) -> None:
     raise problems[0]
 
 
-def _as_json(told: list[dict[str, Any]]) -> None:
-    for one in told:
+def _print_json(records: list[dict[str, Any]]) -> None:
+    for one in records:
         say(json.dumps(one))
 
 
-def _in_words(told: list[dict[str, Any]]) -> None:
+def _print_words(records: list[dict[str, Any]]) -> None:
     """A block for each class; errors stand on stderr already."""
-    from samp.html.facts import lines, shown
+    from samp.html.facts import format_lines, lines
 
-    for one in told:
+    for one in records:
         if "error" not in one:
-            say_block(shown({"photo": one["photo"], **lines(one), "written": one["out"]}))
+            say_block(format_lines({"photo": one["photo"], **lines(one), "written": one["out"]}))

@@ -14,20 +14,20 @@ import click
 import samp
 from samp.atomic import UnwritableError
 from samp.attribution import Attribution
-from samp.cli import plain
-from samp.cli.output import write
-from samp.cli.progress import Progress, expected_rows
+from samp.cli import replace_surrogates
+from samp.cli.output import write_explanation
+from samp.cli.progress import PhotoProgress, expected_rows
 from samp.cli.terminal import say
 from samp.fast import Speed
 from samp.html.facts import facts
 from samp.images import UnreadableError
 from samp.methods import Method
 from samp.models import Classifier
-from samp.models.prediction import Asked, ask
+from samp.models.prediction import ClassifiedPhoto, classify_photo
 
 
 @dataclass(frozen=True, eq=False)
-class Explainer:
+class PhotoExplainer:
     """A model and a method, and which classes to explain by them."""
 
     classifier: Classifier
@@ -37,15 +37,15 @@ class Explainer:
     top: int
     speed: Speed = "exact"
 
-    def progress(self, photos: int) -> Progress:
+    def make_progress(self, photos: int) -> PhotoProgress:
         """A progress line for this many photos."""
         rows = expected_rows(self.method, *self.classifier.shape)
-        return Progress(photos, rows and rows * self.top)
+        return PhotoProgress(photos, rows and rows * self.top)
 
-    def explain(self, path: Path, progress: Progress) -> tuple[Asked, Attribution, list[dict[str, Any]]]:
+    def explain(self, path: Path, progress: PhotoProgress) -> tuple[ClassifiedPhoto, Attribution, list[dict[str, Any]]]:
         """The question, the answer and its numbers, one entry for each class."""
-        asked = ask(path, self.classifier, self.target, self.top)
-        x = asked.x.expand(len(asked.targets), -1, -1, -1)
+        classified = classify_photo(path, self.classifier, self.target, self.top)
+        x = classified.x.expand(len(classified.targets), -1, -1, -1)
         started = time.perf_counter()
         # to watch a net takes a hook, and a net with hooks is explained exactly
         watched = progress.watch(self.classifier.net, click.format_filename(path.name))
@@ -53,36 +53,39 @@ class Explainer:
             result = samp.explain(
                 self.classifier.net,
                 x,
-                target=list(asked.targets),
+                target=list(classified.targets),
                 method=self.method,
                 seed=self.seed,
                 speed=self.speed,
             )
         seconds = time.perf_counter() - started
-        return asked, result, [facts(asked, result, sample, seconds) for sample in range(len(x))]
+        return classified, result, [facts(classified, result, sample, seconds) for sample in range(len(x))]
 
 
 def explain_all(
-    explainer: Explainer, jobs: Sequence[tuple[Path, Path]], form: str, tell: Callable[[list[dict[str, Any]]], None]
+    explainer: PhotoExplainer,
+    jobs: Sequence[tuple[Path, Path]],
+    form: str,
+    on_result: Callable[[list[dict[str, Any]]], None],
 ) -> int:
     """Explain each photo into its file and tell its numbers; one that cannot be read or written is told and skipped.
 
     Returns how many were explained. A full disk ends it: no other file would fit.
     """
-    progress, done = explainer.progress(len(jobs)), 0
+    progress, done = explainer.make_progress(len(jobs)), 0
     for path, file in jobs:
         try:
-            asked, result, told = explainer.explain(path, progress)
-            write(file, form, asked, result, told)
+            classified, result, told = explainer.explain(path, progress)
+            write_explanation(file, form, classified, result, told)
         except (UnreadableError, FileNotFoundError, UnwritableError, samp.NonFiniteError) as error:
             if isinstance(error, UnwritableError) and error.full:
                 raise
             if not isinstance(error, UnwritableError):
                 progress.photos -= 1  # one that costs nothing is not to come
-            said = plain(error)
+            said = replace_surrogates(error)
             say(f"samp: {said}", err=True)
-            tell([{"photo": click.format_filename(path), "error": said}])
+            on_result([{"photo": click.format_filename(path), "error": said}])
         else:
-            tell([{**one, "out": click.format_filename(file)} for one in told])
+            on_result([{**one, "out": click.format_filename(file)} for one in told])
             done += 1
     return done

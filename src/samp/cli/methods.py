@@ -14,6 +14,6 @@ def methods() -> None:
     Example: samp methods
     """
     from samp.methods import table
-    from samp.methods.registry import other_names
+    from samp.methods.registry import format_aliases
 
-    say_block(f"{table()}\n\nOther names that are understood: {other_names()}.")
+    say_block(f"{table()}\n\nOther names that are understood: {format_aliases()}.")

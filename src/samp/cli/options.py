@@ -111,42 +111,42 @@ class MethodOptions:
     seed: int = 0
 
     @property
-    def known_name(self) -> str:
+    def canonical_name(self) -> str:
         """The method's own name, where another was typed."""
         return method_name(self.name)
 
     def check(self) -> None:
         """Raise ValueError for an unknown method or a setting that it does not have: known before torch is imported."""
-        own = METHODS[self.known_name].settings
-        for option in self._given():
+        own = METHODS[self.canonical_name].settings
+        for option in self._changed_settings():
             if SETTINGS[option] not in own:
                 has = ", ".join(f"--{o}" for o, field in SETTINGS.items() if field in own) or "none of these settings"
                 raise ValueError(f"{self.name} takes no --{option}: it has {has}.")
         if self.baseline is not None:
             for word in self.baseline.split(","):
-                baseline_word(word)
+                parse_baseline_word(word)
 
     def method(self) -> Method:
         """Return the method with these settings; raise ValueError for a setting that it does not have."""
-        from samp.methods import named
+        from samp.methods import resolve_method
 
         self.check()
-        given = self._given()
+        given = self._changed_settings()
         if self.baseline is not None:
-            given["baseline"] = parsed_baseline(self.baseline)
-        method: Any = named(self.name)
+            given["baseline"] = parse_baseline(self.baseline)
+        method: Any = resolve_method(self.name)
         changed: Method = replace(method, **{SETTINGS[option]: value for option, value in given.items()})
         return changed
 
-    def _given(self) -> dict[str, Any]:
+    def _changed_settings(self) -> dict[str, Any]:
         """The settings that were asked for, by their options."""
         return {option: getattr(self, option) for option in SETTINGS if getattr(self, option) is not None}
 
 
-def numbers(kind: type[int] | type[float], *counts: int) -> Callable[[str], tuple[float, ...]]:
+def parse_numbers(kind: type[int] | type[float], *counts: int) -> Callable[[str], tuple[float, ...]]:
     """A reader of numbers with commas between, this many of them.
 
-    >>> numbers(float, 1, 3)("0.485,0.456,0.406")
+    >>> parse_numbers(float, 1, 3)("0.485,0.456,0.406")
     (0.485, 0.456, 0.406)
     """
 
@@ -163,22 +163,22 @@ def numbers(kind: type[int] | type[float], *counts: int) -> Callable[[str], tupl
     return read
 
 
-def parsed_baseline(words: str) -> Any:
+def parse_baseline(words: str) -> Any:
     """A baseline from the command line: a name, a number, or two with a comma between (deletion, insertion).
 
-    >>> parsed_baseline("black,0.5")
+    >>> parse_baseline("black,0.5")
     (Constant(value=0.0), Constant(value=0.5))
     """
-    from samp.baselines import named
+    from samp.baselines import resolve_baseline
 
-    parts = tuple(named(baseline_word(word)) for word in words.split(","))
+    parts = tuple(resolve_baseline(parse_baseline_word(word)) for word in words.split(","))
     return parts[0] if len(parts) == 1 else parts
 
 
-def baseline_word(word: str) -> str | float:
+def parse_baseline_word(word: str) -> str | float:
     """Return a word of --baseline as the name or the number that it is; raise ValueError for any other.
 
-    >>> baseline_word(" black"), baseline_word("0.5")
+    >>> parse_baseline_word(" black"), parse_baseline_word("0.5")
     ('black', 0.5)
     """
     try:
@@ -216,14 +216,18 @@ MODEL_OPTIONS = (
         is_flag=True,
         help="Open files that are code (TorchScript, .pt2, pickles of more than tensors): only if you trust the maker.",
     ),
-    click.option("--size", type=numbers(int, 1, 2), metavar="N[,N]", help="Input in pixels: 224, or height,width."),
+    click.option(
+        "--size", type=parse_numbers(int, 1, 2), metavar="N[,N]", help="Input in pixels: 224, or height,width."
+    ),
     click.option(
         "--mean",
-        type=numbers(float, 1, 3),
+        type=parse_numbers(float, 1, 3),
         metavar="N[,N,N]",
         help="Taken off pixels in [0, 1]: one number or one a channel.",
     ),
-    click.option("--std", type=numbers(float, 1, 3), metavar="N[,N,N]", help="What is left is divided by: as --mean."),
+    click.option(
+        "--std", type=parse_numbers(float, 1, 3), metavar="N[,N,N]", help="What is left is divided by: as --mean."
+    ),
     click.option("--channels", type=click.Choice(["rgb", "bgr", "grey"]), help="Order of the input's channels."),
     click.option("--classes", type=PATH, help="File with the names of the classes, one a line."),
     click.option("--device", default="cpu", show_default=True, help="Where to compute: cpu, cuda, cuda:1, mps."),
@@ -268,23 +272,25 @@ METHOD_OPTIONS = (
 
 def model_options(command: Command) -> Command:
     """Add --model, --weights, --trust, --size, --mean, --std, --channels, --classes, --device and --dtype."""
-    return _gathered(command, "model", ModelOptions, MODEL_OPTIONS)
+    return _collect_options(command, "model", ModelOptions, MODEL_OPTIONS)
 
 
 def method_options(command: Command) -> Command:
     """Add --method, --quality, --direction, --baseline, --eta, --momentum, --step and --seed."""
-    return _gathered(command, "how", MethodOptions, METHOD_OPTIONS)
+    return _collect_options(command, "how", MethodOptions, METHOD_OPTIONS)
 
 
-def _gathered(command: Command, name: str, kind: type[Any], options: Sequence[Callable[[Command], Command]]) -> Command:
+def _collect_options(
+    command: Command, name: str, kind: type[Any], options: Sequence[Callable[[Command], Command]]
+) -> Command:
     """The command with these options, whose values reach it as one object of this kind under this name."""
 
     @functools.wraps(command)
-    def gathering(**words: Any) -> Any:
+    def call_with_options(**words: Any) -> Any:
         own = {field.name: words.pop(field.name) for field in fields(kind)}
         return command(**words, **{name: kind(**own)})
 
-    result: Command = gathering
+    result: Command = call_with_options
     for option in reversed(options):
         result = option(result)
     return result

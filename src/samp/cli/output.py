@@ -13,57 +13,60 @@ import numpy as np
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from samp.atomic import whole
+from samp.atomic import atomic_write
 from samp.attribution import Attribution
-from samp.html.explain_page import page
+from samp.html.explain_page import explanation_page
 from samp.html.facts import notes, title
-from samp.models.prediction import Asked
+from samp.models.prediction import ClassifiedPhoto
 from samp.plots import sheet
 
-Told = Sequence[dict[str, Any]]  # one entry for each class explained
+Records = Sequence[dict[str, Any]]  # one entry for each class explained
 
 
-def write(out: Path, form: str, asked: Asked, result: Attribution, told: Told) -> None:
+def write_explanation(out: Path, form: str, classified: ClassifiedPhoto, result: Attribution, records: Records) -> None:
     """One file for one photo in this form: png, html, npz or samp."""
-    writers: dict[str, Callable[[Path, Asked, Attribution, Told], None]] = {
+    writers: dict[str, Callable[[Path, ClassifiedPhoto, Attribution, Records], None]] = {
         "png": _png,
         "html": _html,
         "npz": _npz,
         "samp": _samp,
     }
-    with nullcontext(out) if form == "samp" else whole(out) as unfinished:  # a result is saved whole by itself
-        writers[form](unfinished, asked, result, told)
+    with nullcontext(out) if form == "samp" else atomic_write(out) as unfinished:  # a result is saved whole by itself
+        writers[form](unfinished, classified, result, records)
 
 
-def _png(path: Path, asked: Asked, result: Attribution, told: Told) -> None:
+def _png(path: Path, classified: ClassifiedPhoto, result: Attribution, records: Records) -> None:
     """A sheet for each class, one above the other, with the numbers in the file's own notes."""
-    crop, notebook = asked.crop, PngInfo()
+    crop, notebook = classified.crop, PngInfo()
     pictures = [
-        sheet.sheet(crop, result, title(one), notes(one, asked.classifier), sample) for sample, one in enumerate(told)
+        sheet.sheet(crop, result, title(one), notes(one, classified.classifier), sample)
+        for sample, one in enumerate(records)
     ]
     whole_page = Image.new("RGB", (pictures[0].width, sum(picture.height for picture in pictures)), sheet.PAPER)
     top = 0
     for picture in pictures:
         whole_page.paste(picture, (0, top))
         top += picture.height
-    notebook.add_itxt("samp", json.dumps(list(told)))
+    notebook.add_itxt("samp", json.dumps(list(records)))
     whole_page.save(path, "PNG", pnginfo=notebook)
 
 
-def _html(path: Path, asked: Asked, result: Attribution, told: Told) -> None:
-    crop = asked.crop
-    panels = [sheet.panels(crop, result, sample) for sample in range(len(told))]
-    path.write_text(page(panels, told, asked.classifier), encoding="utf-8")
+def _html(path: Path, classified: ClassifiedPhoto, result: Attribution, records: Records) -> None:
+    crop = classified.crop
+    panels = [sheet.panels(crop, result, sample) for sample in range(len(records))]
+    path.write_text(explanation_page(panels, records, classified.classifier), encoding="utf-8")
 
 
-def _npz(path: Path, asked: Asked, result: Attribution, told: Told) -> None:
+def _npz(path: Path, classified: ClassifiedPhoto, result: Attribution, records: Records) -> None:
     """The map and credit of each class (k h w, k c h w), what the model was fed, curves, and the numbers as JSON."""
-    tensors: dict[str, Any] = {"map": result.map, "values": result.values, "input": asked.x}
+    tensors: dict[str, Any] = {"map": result.map, "values": result.values, "input": classified.x}
     tensors |= {f"scores_{way}": scores for way, scores in result.scores.items()}
     arrays: dict[str, Any] = {name: tensor.detach().float().cpu().numpy() for name, tensor in tensors.items()}
     with path.open("wb") as file:
-        np.savez_compressed(file, photo=np.asarray(asked.crop), facts=np.array(json.dumps(list(told))), **arrays)
+        np.savez_compressed(
+            file, photo=np.asarray(classified.crop), facts=np.array(json.dumps(list(records))), **arrays
+        )
 
 
-def _samp(path: Path, asked: Asked, result: Attribution, told: Told) -> None:
-    replace(result, details={**result.details, "facts": list(told)}).save(path)
+def _samp(path: Path, classified: ClassifiedPhoto, result: Attribution, records: Records) -> None:
+    replace(result, details={**result.details, "facts": list(records)}).save(path)

@@ -9,10 +9,10 @@ from pathlib import Path
 FORMS = ("png", "html", "npz", "samp")
 
 
-def places(photos: Sequence[Path], out: Path | None, form: str | None, folder: bool) -> tuple[list[Path], str]:
+def output_files(photos: Sequence[Path], out: Path | None, form: str | None, folder: bool) -> tuple[list[Path], str]:
     """The file for each photo, and the form: `out` is the folder of several photos, else the file.
 
-    >>> files, form = places([Path("a/cat.jpg"), Path("b/cat.jpg")], Path("why"), "html", folder=False)
+    >>> files, form = output_files([Path("a/cat.jpg"), Path("b/cat.jpg")], Path("why"), "html", folder=False)
     >>> [file.name for file in files], form
     (['cat.html', 'cat-2.html'], 'html')
     """
@@ -31,7 +31,7 @@ def places(photos: Sequence[Path], out: Path | None, form: str | None, folder: b
     return files, form
 
 
-def check_room(files: Sequence[Path]) -> None:
+def check_writable(files: Sequence[Path]) -> None:
     """Raise OSError if the folder of these files cannot be written to, or is not there and cannot be made."""
     folder = files[0].parent
     above = next(place for place in (folder, *folder.absolute().parents) if os.path.lexists(place))
@@ -41,7 +41,7 @@ def check_room(files: Sequence[Path]) -> None:
         raise PermissionError(f"the folder {above} may not be written to: choose another --out.")
 
 
-def make_room(files: Sequence[Path]) -> None:
+def make_folder(files: Sequence[Path]) -> None:
     """Make the folder of these files, and those around it, if they are not there; raise OSError if that fails."""
     folder = files[0].parent
     try:

@@ -14,7 +14,7 @@ from samp.cli.terminal import say_block
 
 if TYPE_CHECKING:
     from samp.methods import Method
-    from samp.models.prediction import Asked
+    from samp.models.prediction import ClassifiedPhoto
 
 # Both then take 50 steps a walk or more; the 15 that they take otherwise would make a jerky film.
 QUALITY, ETA = "fine", 0.02
@@ -45,55 +45,57 @@ def play(
       samp play cat.jpg --method ig --baseline blurred --target tabby
     """
     from samp import images
-    from samp.cli.places import check_room, make_room, places
+    from samp.cli.places import check_writable, make_folder, output_files
 
-    path = photo or images.embedded()
+    path = photo or images.example_photo()
     how.check()
     model.check()
     images.check_readable(path)
-    (file,), _ = places([path], out, "html", folder=False)
-    check_room([file])
+    (file,), _ = output_files([path], out, "html", folder=False)
+    check_writable([file])
 
     from samp.html import player
-    from samp.html.facts import shown
-    from samp.models.prediction import ask
+    from samp.html.facts import format_lines
+    from samp.models.prediction import classify_photo
 
-    method = _walking(how)
-    asked = ask(path, model.load(), target)
-    make_room([file])
-    page, lines = _played(asked, method, how.seed, frames)
+    method = _path_method(how)
+    classified = classify_photo(path, model.load(), target)
+    make_folder([file])
+    page, lines = _make_page(classified, method, how.seed, frames)
     player.save(page, file)
-    say_block(shown({**lines, "written": f"{file} ({len(page) / 1e6:.1f} MB)"}))
+    say_block(format_lines({**lines, "written": f"{file} ({len(page) / 1e6:.1f} MB)"}))
 
 
-def _walking(how: MethodOptions) -> Method:
+def _path_method(how: MethodOptions) -> Method:
     """The method, if it walks: known before minutes are spent on one that does not."""
-    method = _finely(how).method()
+    method = _with_short_steps(how).method()
     if not hasattr(method, "credit"):  # what path methods have, and only they: how a segment of the path is credited
         raise ValueError(f"{how.name} does not walk, so there is no path to play: try coupled, samp++ or ig.")
     return method
 
 
-def _finely(how: MethodOptions) -> MethodOptions:
+def _with_short_steps(how: MethodOptions) -> MethodOptions:
     """The options, with short steps for the methods whose own are long, unless they say how long."""
-    if how.known_name == "coupled" and {how.quality, how.eta, how.step} == {None}:
+    if how.canonical_name == "coupled" and {how.quality, how.eta, how.step} == {None}:
         return replace(how, quality=QUALITY)
-    return replace(how, eta=ETA) if how.known_name == "samp++" and how.eta is None else how
+    return replace(how, eta=ETA) if how.canonical_name == "samp++" and how.eta is None else how
 
 
-def _played(asked: Asked, method: Method, seed: int, frames: int) -> tuple[str, dict[str, str]]:
+def _make_page(classified: ClassifiedPhoto, method: Method, seed: int, frames: int) -> tuple[str, dict[str, str]]:
     """The page, and what is said of the explanation in it."""
     import samp
-    from samp.cli.progress import Progress, expected_rows
+    from samp.cli.progress import PhotoProgress, expected_rows
     from samp.html import player
     from samp.html.facts import facts, lines
 
-    classifier, name, started = asked.classifier, click.format_filename(asked.path.name), time.perf_counter()
+    classifier, name, started = classified.classifier, click.format_filename(classified.path.name), time.perf_counter()
     rows = expected_rows(method, *classifier.shape)
-    progress = Progress(1, rows and 2 * rows)  # each point of the path again, for the classes of the frames
+    progress = PhotoProgress(1, rows and 2 * rows)  # each point of the path again, for the classes of the frames
     with progress.watch(classifier.net, name):
-        result = samp.explain(classifier.net, asked.x, target=asked.targets[0], method=method, record=True, seed=seed)
+        result = samp.explain(
+            classifier.net, classified.x, target=classified.targets[0], method=method, record=True, seed=seed
+        )
         seconds = time.perf_counter() - started
         progress.expected = progress.rows + sum(min(frames, int(steps[0]) + 1) for steps in result.steps.values())
         page = player.page(result, classifier, name=name, frames=frames)
-    return page, lines(facts(asked, result, 0, seconds))
+    return page, lines(facts(classified, result, 0, seconds))

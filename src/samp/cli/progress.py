@@ -18,12 +18,12 @@ QUIET = 2.0  # seconds before anything is shown
 REDRAWN, REPEATED = 0.2, 30.0  # seconds between two showings: on a terminal, in a log
 
 
-class Progress:
+class PhotoProgress:
     """Counts the rows a net is given; shows photos done and time left, on a terminal in one line that is redrawn.
 
-    >>> progress = Progress(photos=1, rows_per_photo=10)
-    >>> progress.hear(5)
-    >>> progress.left(elapsed=8.0)
+    >>> progress = PhotoProgress(photos=1, rows_per_photo=10)
+    >>> progress.add_rows(5)
+    >>> progress.seconds_left(elapsed=8.0)
     8.0
     """
 
@@ -37,7 +37,7 @@ class Progress:
     def watch(self, net: nn.Module, photo: str) -> Iterator[None]:
         """While inside, every call of the net is counted for this photo."""
         self.photo, self.rows = photo, 0
-        handle = net.register_forward_pre_hook(lambda _, inputs: self.hear(len(inputs[0])))
+        handle = net.register_forward_pre_hook(lambda _, inputs: self.add_rows(len(inputs[0])))
         try:
             yield
             self.done += 1
@@ -47,7 +47,7 @@ class Progress:
             handle.remove()
             self.clear()
 
-    def hear(self, rows: int) -> None:
+    def add_rows(self, rows: int) -> None:
         """The net was given this many rows."""
         self.rows += rows
         now = time.monotonic()
@@ -55,7 +55,7 @@ class Progress:
             self.shown = now
             self._show(now - self.started)
 
-    def left(self, elapsed: float) -> float | None:
+    def seconds_left(self, elapsed: float) -> float | None:
         """Seconds to go at the pace so far; None while that cannot be known."""
         if self.expected is None:
             return None
@@ -72,10 +72,10 @@ class Progress:
 
     def _show(self, elapsed: float) -> None:
         which = f"photo {self.done + 1} of {self.photos}, " if self.photos > 1 else ""
-        left = self.left(elapsed)
-        time_left = f"about {duration(left)} left" if left is not None else "time left unknown"
+        left = self.seconds_left(elapsed)
+        time_left = f"about {format_duration(left)} left" if left is not None else "time left unknown"
         name = printable(self.photo)
-        words = f"samp: {which}{name}: {self.rows} model evaluations in {duration(elapsed)}, {time_left}"
+        words = f"samp: {which}{name}: {self.rows} model evaluations in {format_duration(elapsed)}, {time_left}"
         print(
             f"\r\x1b[K{words}" if self.terminal else words,
             end="" if self.terminal else "\n",
@@ -85,10 +85,10 @@ class Progress:
         self.drawn = self.terminal
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Whole seconds, or minutes and hours with them.
 
-    >>> duration(7.2), duration(75), duration(3700)
+    >>> format_duration(7.2), format_duration(75), format_duration(3700)
     ('7 s', '1 min 15 s', '1 h 1 min')
     """
     whole = round(seconds)
@@ -100,14 +100,14 @@ def duration(seconds: float) -> str:
 def expected_rows(method: Any, height: int, width: int) -> int | None:
     """Model evaluations that a method will make for one image, at most, where its settings say so.
 
-    >>> from samp.methods import named
-    >>> [expected_rows(named(name), 224, 224) for name in ("coupled", "samp++", "ig", "lrp")]
+    >>> from samp.methods import resolve_method
+    >>> [expected_rows(resolve_method(name), 224, 224) for name in ("coupled", "samp++", "ig", "lrp")]
     [32, 50, 51, None]
     """
     pixels, small = height * width, max(height, width) <= 32
     walks = 2 if getattr(method, "direction", "") == "both" else 1
     if isinstance(method, Coupled):
-        settings = method.settled(small=small)
+        settings = method.resolve_settings(small=small)
         step = method.pixels_per_step or max(math.ceil(pixels / settings.steps), 1)
         cut = walks * math.ceil(1 / settings.eta) if settings.eta < 1 else 0  # either walk may be the longer one
         return walks * (math.ceil(pixels / step) + cut + 1)

@@ -26,16 +26,16 @@ def report(folder: Path, out: Path | None, pictures: bool, check: bool) -> None:
 
     Example: samp report why --pictures
     """
-    from samp.atomic import whole
+    from samp.atomic import atomic_write
     from samp.batch import load
-    from samp.html.report_page import damage, page
+    from samp.html.report_page import damage_note, run_page
 
     run = load(folder, thorough=check)
     place = out or folder / "report.html"
-    words = page(run, pictures)
-    with whole(place) as unfinished:
+    words = run_page(run, pictures)
+    with atomic_write(place) as unfinished:
         unfinished.write_text(words, encoding="utf-8")
     say(f"written: {place}")
     if run.damaged:
-        say(f"samp: {damage(run.damaged)}", err=True)
+        say(f"samp: {damage_note(run.damaged)}", err=True)
         sys.exit(1)

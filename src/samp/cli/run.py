@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from samp.cli.options import ABOUT, PATH, MethodOptions, ModelOptions, method_options, model_options, speed_option
-from samp.cli.run_progress import Progress
+from samp.cli.run_progress import RunProgressLine
 from samp.cli.terminal import say, say_traceback
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ Exit codes:
 
 The same command again goes on where a run stopped, and tries what failed once more."""
 AMOUNT = click.FloatRange(0)
-TOLD = 10  # failures told one by one
+MOST_SHOWN = 10  # failures told one by one
 TERMINATED = 128 + signal.SIGTERM  # as shells have it
 
 
@@ -99,12 +99,16 @@ def run(
     if not place.exists() and not glob.glob(str(place), recursive=True):
         raise FileNotFoundError(f"{data} is not there: give a folder, a list (.csv, .parquet) or tars.")
 
-    from samp.batch import BrokenRunError, Crew
+    from samp.batch import BrokenRunError, Workers
     from samp.batch import run as explain_all
 
-    crew = Crew(words["workers"], words["gpus_per_worker"], words["cpus_per_worker"], words["address"])
+    crew = Workers(words["workers"], words["gpus_per_worker"], words["cpus_per_worker"], words["address"])
     try:
-        with ended_by_sigterm(), Progress() as progress, redirect_stdout(sys.stderr):  # a net may print; stdout is ours
+        with (
+            exit_on_sigterm(),
+            RunProgressLine() as progress,
+            redirect_stdout(sys.stderr),
+        ):  # a net may print; stdout is ours
             summary = explain_all(
                 data if data.exists() else str(data),
                 out=out,
@@ -118,17 +122,17 @@ def run(
                 map_dtype=words["map_dtype"],
                 crew=crew,
                 keep_failed=keep_failed,
-                tell=progress.hear,
+                tell=progress.update,
             )
     except BrokenRunError as error:
-        _tell(error.summary, as_json)
-        _broke(error)
-    _tell(summary, as_json)
+        _print_summary(error.summary, as_json)
+        _exit_broken(error)
+    _print_summary(summary, as_json)
     sys.exit(summary.code)
 
 
 @contextmanager
-def ended_by_sigterm() -> Iterator[None]:
+def exit_on_sigterm() -> Iterator[None]:
     """While inside, SIGTERM ends the process in order, as a scheduler expects: workers too, and with a word on it."""
 
     def end(*_: object) -> NoReturn:
@@ -147,14 +151,14 @@ def ended_by_sigterm() -> Iterator[None]:
             signal.signal(signal.SIGTERM, before)
 
 
-def _broke(error: BrokenRunError) -> NoReturn:
+def _exit_broken(error: BrokenRunError) -> NoReturn:
     from samp.batch.summary import BROKE
-    from samp.cli import debugging, sentence
+    from samp.cli import error_sentence, is_debugging
 
     cause = error.__cause__
-    if cause is not None and debugging():
+    if cause is not None and is_debugging():
         say_traceback(cause)
-    said = sentence(cause) if isinstance(cause, Exception) else str(error)
+    said = error_sentence(cause) if isinstance(cause, Exception) else str(error)
     say(f"samp: the run broke: {said}", err=True)
     sys.exit(BROKE)
 
@@ -173,22 +177,22 @@ def _model(options: ModelOptions) -> Model:
     )
 
 
-def _tell(summary: Summary, as_json: bool) -> None:
-    from samp.batch.shards import listed
-    from samp.cli.progress import duration
+def _print_summary(summary: Summary, as_json: bool) -> None:
+    from samp.batch.shards import describe_shards
+    from samp.cli.progress import format_duration
 
-    for name, why in list(summary.failures.items())[:TOLD]:
+    for name, why in list(summary.failures.items())[:MOST_SHOWN]:
         say(f"samp: {name}: {why}", err=True)
-    if len(summary.failures) > TOLD:
-        say(f"samp: … and {len(summary.failures) - TOLD} more; each has its reason in its row.", err=True)
+    if len(summary.failures) > MOST_SHOWN:
+        say(f"samp: … and {len(summary.failures) - MOST_SHOWN} more; each has its reason in its row.", err=True)
     for why in dict.fromkeys(summary.lost.values()):
         shards = [shard for shard, said in summary.lost.items() if said == why]
-        say(f"samp: {listed(shards, TOLD)} could not be finished: {why}", err=True)
+        say(f"samp: {describe_shards(shards, MOST_SHOWN)} could not be finished: {why}", err=True)
     if as_json:
-        say(json.dumps(summary.plain()))
+        say(json.dumps(summary.to_dict()))
         return
     before = f", {summary.found} of them before," if summary.found else ""
     say(
-        f"explained {summary.explained} of {summary.inputs} inputs{before} in {duration(summary.seconds)} "
+        f"explained {summary.explained} of {summary.inputs} inputs{before} in {format_duration(summary.seconds)} "
         f"into {summary.folder}"
     )

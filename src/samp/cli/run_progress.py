@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from samp.batch.summary import Count
+    from samp.batch.summary import RunProgress
 
 QUIET, REDRAWN, REPEATED = 2.0, 0.2, 30.0  # seconds: before anything is shown, between showings on a terminal, in a log
 
 
-class Progress:
+class RunProgressLine:
     """How many inputs are done, how fast, how long it will take and how many failed.
 
     A thread shows it: a batch may take minutes, in which a run should look alive.
@@ -26,11 +26,11 @@ class Progress:
         self.began: float | None = None
         self.reached = 0
         self.drawn, self.terminal = False, sys.stderr.isatty()
-        self.count: Count | None = None
+        self.count: RunProgress | None = None
         self.over = threading.Event()
         self.thread = threading.Thread(target=self._watch, daemon=True)
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> RunProgressLine:
         self.thread.start()
         return self
 
@@ -40,7 +40,7 @@ class Progress:
         if self.drawn and self.terminal:
             click.echo("\r\x1b[K", err=True, nl=False)
 
-    def hear(self, count: Count) -> None:
+    def update(self, count: RunProgress) -> None:
         """A batch or a shard is done, or the run begins."""
         self.count = count
         self._note(time.monotonic())
@@ -60,34 +60,37 @@ class Progress:
 
     def _note(self, now: float) -> None:
         """Remember when the run came so far, and when its work began: before that, workers and models started."""
-        if self.count is None or self.count.done == self.reached:
+        if self.count is None or self.count.done_count == self.reached:
             return
-        self.reached, self.told = self.count.done, now
+        self.reached, self.told = self.count.done_count, now
         if self.began is None:
-            self.began = max(now - self.count.first_took, self.started)
+            self.began = max(now - self.count.first_seconds, self.started)
 
     def _watch(self) -> None:
         while not self.over.wait(REDRAWN):
             self.show()
 
 
-def progress_words(count: Count, worked: float, since: float, seconds: float) -> str:
+def progress_words(count: RunProgress, worked: float, since: float, seconds: float) -> str:
     """How far a run is after so many seconds, `worked` of them from its first batch's begin to its last one's end.
 
     That was `since` seconds ago. The pace is that of inputs that were explained: one that cannot be read takes no time.
     What other workers have under way counts as half done; else the time left would be far too long until each of them
     has done a few batches.
 
-    >>> from samp.batch.summary import Count
-    >>> count = Count(inputs=101, found=20, explained=60, failures={"a": "no photo"})
+    >>> from samp.batch.summary import RunProgress
+    >>> count = RunProgress(inputs=101, found=20, explained=60, failures={"a": "no photo"})
     >>> progress_words(count, worked=20.0, since=5.0, seconds=90.0)
     '61 of 101 inputs after 1 min 30 s, 2.0/s, about 15 s left, 1 failed'
     """
-    from samp.cli.progress import duration
+    from samp.cli.progress import format_duration
 
-    words = [f"{count.inputs - count.left} of {count.inputs} inputs after {duration(seconds)}"]
-    rate = (count.new + count.under_way) / worked if count.new and worked else 0.0
+    words = [f"{count.inputs - count.left_count} of {count.inputs} inputs after {format_duration(seconds)}"]
+    rate = (count.new_count + count.under_way) / worked if count.new_count and worked else 0.0
     if rate:
-        left = (count.left - count.under_way) / rate - since
-        words += [f"{rate:.1f}/s" if rate >= 0.1 else f"{60 * rate:.1f}/min", f"about {duration(max(left, 1))} left"]
-    return ", ".join([*words, *([f"{count.failed} failed"] if count.failed else [])])
+        left = (count.left_count - count.under_way) / rate - since
+        words += [
+            f"{rate:.1f}/s" if rate >= 0.1 else f"{60 * rate:.1f}/min",
+            f"about {format_duration(max(left, 1))} left",
+        ]
+    return ", ".join([*words, *([f"{count.failed_count} failed"] if count.failed_count else [])])

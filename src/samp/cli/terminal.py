@@ -80,11 +80,11 @@ def printable(text: object, keep: str = "") -> str:
     a\x1b[31mb\n\u202egnp.exe
     """
 
-    def written_out(found: re.Match[str]) -> str:
+    def escape_character(found: re.Match[str]) -> str:
         character = found.group()
         return character if character in keep else character.encode("unicode_escape").decode("ascii")
 
-    return UNSAFE.sub(written_out, click.format_filename(str(text)))
+    return UNSAFE.sub(escape_character, click.format_filename(str(text)))
 
 
 def accept_any_encoding() -> None:

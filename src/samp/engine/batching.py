@@ -33,31 +33,31 @@ class Batches:
         walks = _first_guess(elements, device) if isinstance(batch_size, str) else int(batch_size)
         self.size = max(walks // walks_per_row, 1)
 
-    def over(self, count: int, work: Callable[[int, int], Result]) -> Iterator[Result]:
+    def map_slices(self, count: int, work: Callable[[int, int], Result]) -> Iterator[Result]:
         """`work(first, last)` for slices covering `count` rows, in order; what does not fit is done again in halves.
 
-        >>> list(Batches(2, 1, torch.device("cpu")).over(5, lambda first, last: last - first))
+        >>> list(Batches(2, 1, torch.device("cpu")).map_slices(5, lambda first, last: last - first))
         [2, 2, 1]
-        >>> list(Batches(100, 1, torch.device("cpu")).over(128, lambda first, last: last - first))  # not 100 and 28
+        >>> list(Batches(100, 1, torch.device("cpu")).map_slices(128, lambda first, last: last - first))
         [64, 64]
         """
         first = 0
         while first < count:
-            last = first + _even(count - first, self.size)
+            last = first + _even_size(count - first, self.size)
             done = self._attempt(work, first, last)
             if done:
                 yield done[0]
                 first = last
             else:
                 self.size = (last - first) // 2
-                release()
+                release_memory()
 
     def _attempt(self, work: Callable[[int, int], Result], first: int, last: int) -> tuple[Result] | None:
         """The result, or None where memory ran out: the handler is left first, since its traceback holds memory."""
         try:
             return (work(first, last),)
         except (RuntimeError, MemoryError) as error:
-            if not self.auto or not out_of_memory(error):
+            if not self.auto or not is_out_of_memory(error):
                 raise
             if last - first == 1:
                 raise MemoryError(
@@ -78,10 +78,10 @@ def check_batch_size(batch_size: Any) -> None:
         raise ValueError(f"batch_size is 'auto' or a whole number of at least 1, not {batch_size!r}.")
 
 
-def out_of_memory(error: BaseException) -> bool:
+def is_out_of_memory(error: BaseException) -> bool:
     """Whether this is a device, or the host, running out of memory; torch says so in several ways.
 
-    >>> out_of_memory(MemoryError()), out_of_memory(RuntimeError("shapes do not match"))
+    >>> is_out_of_memory(MemoryError()), is_out_of_memory(RuntimeError("shapes do not match"))
     (True, False)
     """
     words = (
@@ -94,7 +94,7 @@ def out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError | torch.cuda.OutOfMemoryError) or any(word in str(error) for word in words)
 
 
-def _even(left: int, most: int) -> int:
+def _even_size(left: int, most: int) -> int:
     """Of so many rows, as many as make slices of one size: a small last one would be slow, and captured by itself."""
     return math.ceil(left / math.ceil(left / most))
 
@@ -104,7 +104,7 @@ def _first_guess(elements: int, device: torch.device) -> int:
     return min(max(budget // elements, 1), MOST_ROWS)
 
 
-def release() -> None:
+def release_memory() -> None:
     """Give memory that torch keeps for later back to the device."""
     if torch.cuda.is_available():
         torch.cuda.empty_cache()

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from samp.attribution import total
-from samp.engine.walk import Fuse, Route, Step, as_it_is
+from samp.engine.walk import Fuse, Route, Step, identity
 from samp.groups import Grouping
 
 
@@ -35,24 +35,24 @@ class Move:
     rise: Tensor  # r d, of the score; falls count as rises where the score should fall
 
 
-class Concave:
+class ConcaveAccount:
     """The account of concave credit, which is known only at the end: until then it keeps what each step did."""
 
-    def __init__(self, route: Route, own: Grouping, weight: Tensor, places: int, fuse: Fuse = as_it_is) -> None:
+    def __init__(self, route: Route, own: Grouping, weight: Tensor, places: int, fuse: Fuse = identity) -> None:
         """`own` groups the elements of one direction; `weight` (d) is that of each score in what the walk climbs."""
         self.route, self.own, self.weight, self.places = route, own, weight, min(places, own.count)
-        self.read = fuse(_read)
-        self.way = self._joint((route.end - route.start).abs_())  # R n
-        self.whole = own.pool(self.way)  # R g
-        self.effect = torch.zeros_like(self.way)  # R n
+        self.step_effects = fuse(_step_effects)
+        self.distance = self._sum_directions((route.end - route.start).abs_())  # R n
+        self.group_distance = own.pool(self.distance)  # R g
+        self.effect = torch.zeros_like(self.distance)  # R n
         self.moves: list[Move] = []
 
     def add(self, before: Step, after: Step) -> None:
         """Keep what the step did, and add it to the effects of the elements."""
-        rows = after.rows if len(after.rows) < len(self.way) else slice(None)  # which copies nothing
+        rows = after.rows if len(after.rows) < len(self.distance) else slice(None)  # which copies nothing
         effect = self.effect[rows]
         groups = self.own.select(after.rows)
-        read = self.read(before, after, self.weight, self.whole[rows], groups, self.places, effect)
+        read = self.step_effects(before, after, self.weight, self.group_distance[rows], groups, self.places, effect)
         if isinstance(rows, Tensor):
             self.effect[rows] = effect
         self.moves.append(Move(after.rows, *read, (after.value - before.value) * self.weight.sign()))
@@ -63,16 +63,18 @@ class Concave:
         Where no gradient was ever seen there is nothing to go by, and all share by how far they moved.
         """
         rise, length = self._curve()
-        unseen = (length.sum(1) == 0)[:, None].to(self.way.device)  # R 1
-        by_way = (rise.sum(1).to(self.way)[:, :, None] * _shares(self.whole)[:, None]).masked_fill(~unseen[:, None], 0)
-        credit = self._share_among_groups(majorant_rises(rise, length).to(self.way)) + by_way  # R d g
-        part = torch.where(unseen, self.way, self.effect)
+        unseen = (length.sum(1) == 0)[:, None].to(self.distance.device)  # R 1
+        by_way = (rise.sum(1).to(self.distance)[:, :, None] * _shares(self.group_distance)[:, None]).masked_fill(
+            ~unseen[:, None], 0
+        )
+        credit = self._share_among_groups(majorant_rises(rise, length).to(self.distance)) + by_way  # R d g
+        part = torch.where(unseen, self.distance, self.effect)
         share = (part / self.own.spread(self.own.pool(part))).nan_to_num(0)
         return torch.cat([share * self.own.spread(one) for one in credit.unbind(1)], 1)
 
     def blind(self) -> Tensor:
         """R: steps that changed the score although nothing that moved had any gradient."""
-        count = torch.zeros(len(self.way), dtype=torch.long, device=self.way.device)
+        count = torch.zeros(len(self.distance), dtype=torch.long, device=self.distance.device)
         for move in self.moves:
             count.index_add_(0, move.rows, ((move.length == 0) & (move.rise != 0).any(1)).long())
         return count
@@ -80,7 +82,7 @@ class Concave:
     def _share_among_groups(self, rises: Tensor) -> Tensor:
         """R d g: the rises of all steps (R k d), each shared among the groups that moved in it."""
         directions = len(self.weight)
-        earned = self.way.new_zeros(len(self.way), directions, self.own.count)
+        earned = self.distance.new_zeros(len(self.distance), directions, self.own.count)
         for number, move in enumerate(self.moves):
             part = rises[move.rows, number, :, None] * _shares(move.effect)[:, None]  # r d s
             rows = move.rows[:, None] * directions + torch.arange(directions, device=part.device)  # r d
@@ -90,18 +92,18 @@ class Concave:
 
     def _curve(self) -> tuple[Tensor, Tensor]:
         """Rises (R k d) and lengths (R k) of all steps, on the CPU; 0 after a row's last step."""
-        sums = total(self.way[:1]).new_zeros(len(self.way), len(self.moves), 1 + len(self.weight))
+        sums = total(self.distance[:1]).new_zeros(len(self.distance), len(self.moves), 1 + len(self.weight))
         for number, move in enumerate(self.moves):
             sums[move.rows, number] = torch.cat([move.length[:, None], move.rise], 1).to(sums)
         sums = sums.cpu().double()
         return sums[:, :, 1:], sums[:, :, 0]
 
-    def _joint(self, elements: Tensor) -> Tensor:
+    def _sum_directions(self, elements: Tensor) -> Tensor:
         """r n: elements of all directions (r dn) added up."""
         return elements.view(len(elements), len(self.weight), -1).sum(1)
 
 
-def _read(
+def _step_effects(
     before: Step, after: Step, weight: Tensor, whole: Tensor, groups: Grouping, places: int, effects: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The groups of a step with the largest effects (r s), these effects (r s), and how many groups moved (r).

@@ -111,7 +111,7 @@ class Shared:
     def blind(self, before: Step, after: Step) -> Tensor:
         """r: segments that changed the score without any base credit, and so were shared by abs(dx)."""
         unseen = (self.base(before, after) == 0).all(1) & (after.value != before.value)
-        return unseen & _moved(before, after)
+        return unseen & _moved_mask(before, after)
 
 
 def idgi(before: Step, after: Step) -> Tensor:
@@ -130,25 +130,25 @@ def idgi(before: Step, after: Step) -> Tensor:
     size = before.gradient.abs().amax(1, keepdim=True)
     share = (before.gradient / torch.where(size > 0, size, 1)) ** 2  # by size first: squares of 1e-25 are 0 in float32
     total = share.sum(1, keepdim=True)
-    change = (after.value - before.value).where(_moved(before, after), 0)
+    change = (after.value - before.value).where(_moved_mask(before, after), 0)
     return share * (change[:, None] / torch.where(total > 0, total, 1))
 
 
-def _moved(before: Step, after: Step) -> Tensor:
+def _moved_mask(before: Step, after: Step) -> Tensor:
     """r: which segments moved at all."""
     return (after.x != before.x).any(1)
 
 
-def by_guide_alone(credit: Credit) -> bool:
+def uses_guide_only(credit: Credit) -> bool:
     """Whether a credit looks at guides and no gradients, so that these need not be kept.
 
-    >>> by_guide_alone(momentum), by_guide_alone(Shared(momentum)), by_guide_alone(left)
+    >>> uses_guide_only(momentum), uses_guide_only(Shared(momentum)), uses_guide_only(left)
     (True, True, False)
     """
-    return credit is momentum or (type(credit) is Shared and by_guide_alone(credit.base))
+    return credit is momentum or (type(credit) is Shared and uses_guide_only(credit.base))
 
 
-NAMED: dict[str, Credit] = {
+CREDITS: dict[str, Credit] = {
     "momentum": momentum,
     "left": left,
     "right": right,
@@ -170,14 +170,14 @@ def _takes_two(credit: Credit) -> bool:
     return True
 
 
-def named(credit: str | Credit) -> Credit:
+def resolve_credit(credit: str | Credit) -> Credit:
     """The credit of this name; a function of two Steps stands for itself.
 
-    >>> named("left") is left
+    >>> resolve_credit("left") is left
     True
     """
     if isinstance(credit, str):
-        return look_up(credit, NAMED, "credit")
+        return look_up(credit, CREDITS, "credit")
     if not callable(credit) or isinstance(credit, type) or not _takes_two(credit):
         raise TypeError(f"a credit is a name or a function of two Steps, not {credit!r}.")
     return credit

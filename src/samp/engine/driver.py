@@ -14,36 +14,36 @@ from torch import Tensor
 from samp.attribution import Attribution, Direction, Tape, total
 from samp.checks import check_seed
 from samp.engine.batching import Batches, BatchSize, check_batch_size
-from samp.engine.credit import Credit, by_guide_alone
-from samp.engine.lookahead import ground_of
-from samp.engine.paths import Salient
+from samp.engine.credit import Credit, uses_guide_only
+from samp.engine.lookahead import scorer_for
+from samp.engine.paths import SalientPath
 from samp.engine.problem import Problem
-from samp.engine.record import RowTape, Summed, Trace, trace
+from samp.engine.record import RowTape, SumAccount, WalkRecord, record_walk
 from samp.engine.step_rules import MaxL1, Unlimited
-from samp.engine.walk import Path, Route, StepRule, as_it_is, walk
+from samp.engine.walk import Path, Route, StepRule, identity, walk
 from samp.errors import NonFiniteError
 from samp.progress import Meter
 
-Heard = Callable[[int, int], None]
+StepCallback = Callable[[int, int], None]
 
 
-class Planned(Protocol):
-    """A method made ready for one problem; a row of its list of walks takes `together` directions of a sample."""
+class PlanLike(Protocol):
+    """A method made ready for one problem; a row of its walks takes `directions_per_row` directions of a sample."""
 
     @property
     def baselines(self) -> Mapping[Direction, Tensor]: ...  # b n each
     @property
-    def together(self) -> int: ...
+    def directions_per_row(self) -> int: ...
     @property
     def label(self) -> str: ...
-    def trace(self, problem: Problem, rows: range, points: int, heard: Heard | None) -> Trace: ...
+    def run(self, problem: Problem, rows: range, points: int, on_step: StepCallback | None) -> WalkRecord: ...
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class WalkPlan:
     """Each direction on its own: path, rule and credit, and where each direction's baseline lies."""
 
-    together: ClassVar[int] = 1
+    directions_per_row: ClassVar[int] = 1
 
     path: Path
     rule: StepRule
@@ -52,27 +52,27 @@ class Plan:
     baselines: Mapping[Direction, Tensor]  # b n each
     label: str
 
-    def trace(self, problem: Problem, rows: range, points: int, heard: Heard | None) -> Trace:
+    def run(self, problem: Problem, rows: range, points: int, on_step: StepCallback | None) -> WalkRecord:
         """What the walks of these rows leave behind."""
         route = _route(problem, self, rows)
-        ground, path = ground_of(problem, self.path, self.rule, route)
+        ground, path = scorer_for(problem, self.path, self.rule, route)
         # other paths count steps: each would compile anew
-        fuse = problem.fuse if isinstance(path, Salient) else as_it_is
-        quick = replace(path, loose=True) if isinstance(path, Salient) and fuse is not as_it_is else path
+        fuse = problem.fuse if isinstance(path, SalientPath) else identity
+        quick = replace(path, unordered_ties=True) if isinstance(path, SalientPath) and fuse is not identity else path
         # ours, that is: what a user's path or rule asks for is not known
-        ours = type(path) is Salient and type(self.rule) in (Unlimited, MaxL1)
-        keep_start = not (ours and isinstance(path, Salient) and not path.whole_way)
-        keep_gradients = not ours or not by_guide_alone(self.credit)
+        ours = type(path) is SalientPath and type(self.rule) in (Unlimited, MaxL1)
+        keep_start = not (ours and isinstance(path, SalientPath) and not path.full_distance)
+        keep_gradients = not ours or not uses_guide_only(self.credit)
         steps = walk(
             ground, route, quick, self.rule, self.momentum,
             fuse=fuse, keep_start=keep_start, keep_gradients=keep_gradients,
         )  # fmt: skip
-        route = route if keep_start else route.startless()  # or it would be kept here
-        return trace(steps, route, Summed(self.credit, route, fuse), points, heard)
+        route = route if keep_start else route.without_start()  # or it would be kept here
+        return record_walk(steps, route, SumAccount(self.credit, route, fuse), points, on_step)
 
 
 @dataclass(frozen=True)
-class Run:
+class RunOptions:
     """How to go about it; nothing in here but the seed may change the result."""
 
     batch_size: BatchSize = "auto"
@@ -85,50 +85,50 @@ class Run:
         object.__setattr__(self, "seed", check_seed(self.seed))
 
 
-def follow(problem: Problem, plan: Planned, run: Run) -> Attribution:
+def run_walks(problem: Problem, plan: PlanLike, run: RunOptions) -> Attribution:
     """Walk every sample in every direction of the plan and sum up the credit.
 
     The walks of all samples and directions are rows of one list, cut into batches; a sample's rows stand side by side.
     """
     directions = list(plan.baselines)
-    walks_per_sample = len(directions) // plan.together
-    batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device, plan.together)
-    problem = problem.settled(batches)
+    walks_per_sample = len(directions) // plan.directions_per_row
+    batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device, plan.directions_per_row)
+    problem = problem.with_target(batches)
     points = _points_per_row(run.tape_bytes, len(directions) * problem.batch, problem.x)
     meter = Meter(problem.batch, walks_per_sample, run.progress)
 
-    def work(first: int, last: int) -> Trace:
-        meter.go_back_to(first)
-        return plan.trace(problem, range(first, last), points, meter.hear if run.progress else None)
+    def work(first: int, last: int) -> WalkRecord:
+        meter.rewind_to(first)
+        return plan.run(problem, range(first, last), points, meter.record_step if run.progress else None)
 
     try:
-        with problem.fusing():
-            traces = list(batches.over(walks_per_sample * problem.batch, work))
+        with problem.fusing_context():
+            traces = list(batches.map_slices(walks_per_sample * problem.batch, work))
     finally:
         meter.close()
-    result = _assembled(problem, plan, traces, {"seed": run.seed, "batch_size": batches.size * plan.together})
+    result = _assemble(problem, plan, traces, {"seed": run.seed, "batch_size": batches.size * plan.directions_per_row})
     _raise_if_failed(result, directions, torch.cat([t.failed for t in traces]))
     return result
 
 
-def _route(problem: Problem, plan: Plan, rows: range) -> Route:
+def _route(problem: Problem, plan: WalkPlan, rows: range) -> Route:
     """Where these rows of the list of walks start and end; nothing here waits for the device."""
     directions = list(plan.baselines)
     samples = slice(rows.start // len(directions), -(-rows.stop // len(directions)))
     image = problem.x[samples]
     ends = [(b[samples], image) if d == "to_image" else (image, b[samples]) for d, b in plan.baselines.items()]
     skipped = rows.start - samples.start * len(directions)  # a batch may begin, and end, amid a sample
-    start, end = (_woven(points)[skipped : skipped + len(rows)] for points in zip(*ends, strict=True))
+    start, end = (_interleave(points)[skipped : skipped + len(rows)] for points in zip(*ends, strict=True))
     place = torch.arange(rows.start, rows.stop, device=image.device)
     up = place % len(directions) == (directions.index("to_image") if "to_image" in directions else -1)
     sign = torch.where(up, 1.0, -1.0).to(image)[:, None]
     return Route.between(start, end, place // len(directions), sign, problem.features)
 
 
-def _woven(points: tuple[Tensor, ...]) -> Tensor:
+def _interleave(points: tuple[Tensor, ...]) -> Tensor:
     """d points of every sample (b n each) as rows, those of a sample side by side.
 
-    >>> _woven((torch.tensor([[1], [2]]), torch.tensor([[3], [4]]))).flatten().tolist()
+    >>> _interleave((torch.tensor([[1], [2]]), torch.tensor([[3], [4]]))).flatten().tolist()
     [1, 3, 2, 4]
     """
     return torch.stack(points, 1).flatten(0, 1)
@@ -139,16 +139,16 @@ def _points_per_row(tape_bytes: int, rows: int, x: Tensor) -> int:
     return max(tape_bytes // (rows * x.shape[1] * x.element_size()), 3) if tape_bytes else 0
 
 
-def _assembled(problem: Problem, plan: Planned, traces: list[Trace], details: dict[str, object]) -> Attribution:
+def _assemble(problem: Problem, plan: PlanLike, traces: list[WalkRecord], details: dict[str, object]) -> Attribution:
     """One `Attribution` from the traces of all rows."""
     directions = list(plan.baselines)
-    values = _joined([t.values for t in traces])  # rows n
-    scores = _side_by_side([t.scores for t in traces])
+    values = _concatenate([t.values for t in traces])  # rows n
+    scores = _pad_scores([t.scores for t in traces])
     steps = torch.cat([t.steps for t in traces])
     first, last = scores[:, 0], scores.gather(1, steps[:, None]).squeeze(1)
     per_row = {
         "scores": scores,
-        "order": _joined([t.order for t in traces]),
+        "order": _concatenate([t.order for t in traces]),
         "steps": steps,
         "credit": total(values),
         "rise": last - first,
@@ -174,12 +174,12 @@ def _assembled(problem: Problem, plan: Planned, traces: list[Trace], details: di
     )
 
 
-def _joined(parts: list[Tensor]) -> Tensor:
+def _concatenate(parts: list[Tensor]) -> Tensor:
     """One after the other; a single one as it is, since to copy it would take memory."""
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
-def _side_by_side(scores: list[Tensor]) -> Tensor:
+def _pad_scores(scores: list[Tensor]) -> Tensor:
     """Curves of several batches in one tensor, NaN-padded to the longest."""
     longest = max(s.shape[1] for s in scores)
     return torch.cat([F.pad(s, (0, longest - s.shape[1]), value=math.nan) for s in scores])

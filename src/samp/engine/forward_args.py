@@ -84,7 +84,7 @@ def read_arguments(given: Any, batch: int) -> tuple[Argument, ...]:
             "the mapping itself, or bind keywords first: functools.partial(model, mask=…)."
         )
     several = () if given is None else given if isinstance(given, tuple | list) else (given,)
-    return tuple(_marked(arg, batch, f"forward_args[{number}]") for number, arg in enumerate(several))
+    return tuple(_as_argument(arg, batch, f"forward_args[{number}]") for number, arg in enumerate(several))
 
 
 def per_sample_tensors(given: Sequence[Any], batch: int) -> tuple[Any, ...]:
@@ -111,23 +111,23 @@ def argument_for(arg: Argument, samples: Tensor) -> Any:
     return arg.value.clone() if isinstance(arg.value, Tensor) else arg.value
 
 
-def _marked(arg: Any, batch: int, name: str) -> Argument:
+def _as_argument(arg: Any, batch: int, name: str) -> Argument:
     if isinstance(arg, PerSample):
         if len(arg.values) != batch:
             raise ValueError(
                 f"{name} is {arg!r} but there are {batch} samples: give it one entry for each along axis 0."
             )
-        return PerSample(_usable(arg.values))
+        return PerSample(_copy_if_inference(arg.values))
     if isinstance(arg, ForAll):
-        return ForAll(_usable(arg.value))
+        return ForAll(_copy_if_inference(arg.value))
     if isinstance(arg, Tensor | np.ndarray) and not getattr(arg, "is_nested", False) and arg.ndim and len(arg) == batch:
         raise ValueError(
             f"{name} has shape {tuple(arg.shape)} and there are {batch} samples: it could be one entry per sample or "
             "something that all of them share. Say which: samp.PerSample(…) or samp.ForAll(…)."
         )
-    return ForAll(_usable(arg))
+    return ForAll(_copy_if_inference(arg))
 
 
-def _usable(arg: Any) -> Any:
+def _copy_if_inference(arg: Any) -> Any:
     """An argument that autograd may save: tensors made under `torch.inference_mode` must be copied for that."""
     return arg.clone() if isinstance(arg, Tensor) and arg.is_inference() else arg

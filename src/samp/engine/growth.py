@@ -8,10 +8,10 @@ from torch import Tensor
 
 
 @overload
-def grown(mean: float, gone: float, growth: float) -> float: ...
+def next_step_share(mean: float, gone: float, growth: float) -> float: ...
 @overload
-def grown(mean: float | Tensor, gone: Tensor, growth: float) -> Tensor: ...
-def grown(mean: Any, gone: Any, growth: float) -> Any:
+def next_step_share(mean: float | Tensor, gone: Tensor, growth: float) -> Tensor: ...
+def next_step_share(mean: Any, gone: Any, growth: float) -> Any:
     """How long the next step is, as a share of the way, where the share `gone` of it lies behind.
 
     Steps grow evenly, from 1 − growth to 1 + growth times their `mean`: after the share τ of the steps,
@@ -19,8 +19,8 @@ def grown(mean: Any, gone: Any, growth: float) -> Any:
     asks only where a row stands, and the way takes 1 / mean steps whatever the growth.
 
     >>> import torch
-    >>> first = grown(0.5, torch.tensor(0.0), growth=0.5)  # of two steps
-    >>> first, grown(0.5, first, growth=0.5)
+    >>> first = next_step_share(0.5, torch.tensor(0.0), growth=0.5)  # of two steps
+    >>> first, next_step_share(0.5, first, growth=0.5)
     (tensor(0.3750), tensor(0.6250))
     """
     return mean * (((1 - growth) ** 2 + 4 * growth * gone) ** 0.5 + growth * mean)

@@ -50,18 +50,18 @@ def read_inputs(model: Any, inputs: Any) -> ModelInputs:
     torch.float32
     """
     net = _check_model(model)
-    photos = _photos(model, inputs)
+    photos = _prepare_photos(model, inputs)
     if photos is not None:
         return ModelInputs(net, (photos,), True)
     one_input = not isinstance(inputs, tuple | list)
     names = ["the input"] if one_input else [f"input {number}" for number in range(len(inputs))]
     given = [inputs] if one_input else list(inputs)
-    tensors = tuple(_read(one, net, name) for one, name in zip(given, names, strict=True))
+    tensors = tuple(_read_input(one, net, name) for one, name in zip(given, names, strict=True))
     sizes = {len(tensor) for tensor in tensors}
     if len(sizes) != 1:
         raise ValueError(f"inputs need one common batch size of at least 1, but have {sorted(sizes)}.")
     check_device(net, tensors)
-    return ModelInputs(net, tuple(map(_usable, tensors)), one_input)
+    return ModelInputs(net, tuple(map(_copy_if_inference, tensors)), one_input)
 
 
 def as_tensors(model: Any, inputs: Any) -> tuple[Any, Any]:
@@ -110,7 +110,7 @@ def _is_classifier(model: Any) -> bool:
     return isinstance(model, Classifier)
 
 
-def _photos(model: Any, inputs: Any) -> Tensor | None:
+def _prepare_photos(model: Any, inputs: Any) -> Tensor | None:
     """b c h w of one photo or a list of them, for a classifier; None where there is no photo."""
     photos = inputs if isinstance(inputs, list | tuple) else [inputs]
     if not photos or not all(isinstance(photo, Image.Image) for photo in photos):
@@ -118,11 +118,11 @@ def _photos(model: Any, inputs: Any) -> Tensor | None:
     if not _is_classifier(model):
         raise TypeError(f"the input {PHOTO}")
     prepared = torch.cat([model.prepare(photo) for photo in photos])
-    return _moved(prepared, model.net)
+    return _move_to_model(prepared, model.net)
 
 
-def _read(given: Any, model: Any, name: str) -> Tensor:
-    tensor = given if isinstance(given, Tensor) else _moved(_as_tensor(given, name), model)
+def _read_input(given: Any, model: Any, name: str) -> Tensor:
+    tensor = given if isinstance(given, Tensor) else _move_to_model(_as_tensor(given, name), model)
     _check_input(tensor, name)
     return tensor
 
@@ -143,7 +143,7 @@ def _as_tensor(given: Any, name: str) -> Tensor:
     return torch.from_numpy(np.array(array, dtype=array.dtype.newbyteorder("="), order="C"))
 
 
-def _moved(tensor: Tensor, model: Any) -> Tensor:
+def _move_to_model(tensor: Tensor, model: Any) -> Tensor:
     """Floats on the device and in the dtype of the model's weights, where it has any."""
     weights = [p for p in model.parameters() if p.is_floating_point()] if isinstance(model, nn.Module) else []
     return tensor.to(weights[0].device, weights[0].dtype) if weights and tensor.is_floating_point() else tensor
@@ -165,6 +165,6 @@ def _check_input(tensor: Tensor, name: str) -> None:
         raise ValueError(f"{name} holds NaN or Inf in sample {sample}: replace or leave out such values first.")
 
 
-def _usable(tensor: Tensor) -> Tensor:
+def _copy_if_inference(tensor: Tensor) -> Tensor:
     """A tensor that autograd may save: those made under `torch.inference_mode` must be copied for that."""
     return tensor.clone() if tensor.is_inference() else tensor

@@ -20,38 +20,38 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Direction
-from samp.engine.concave_credit import Concave
-from samp.engine.driver import Heard
-from samp.engine.paths import Salient
+from samp.engine.concave_credit import ConcaveAccount
+from samp.engine.driver import StepCallback
+from samp.engine.paths import SalientPath
 from samp.engine.problem import Problem
-from samp.engine.record import RowTape, Trace, trace
-from samp.engine.walk import Fuse, Route, StepRule, as_it_is, walk
+from samp.engine.record import RowTape, WalkRecord, record_walk
+from samp.engine.walk import Fuse, Route, StepRule, identity, walk
 
 
 @dataclass(frozen=True, eq=False)
-class Coupling:
+class JointScorer:
     """The score of every direction at a point of the larger space, and the gradient of their weighted sum F.
 
-    >>> from samp.engine.problem import pose
-    >>> problem = pose(lambda x: x**2, torch.ones(1, 1), target=0)
-    >>> both = Coupling(problem, torch.tensor([-0.5, 1.0]))
+    >>> from samp.engine.problem import make_problem
+    >>> problem = make_problem(lambda x: x**2, torch.ones(1, 1), target=0)
+    >>> both = JointScorer(problem, torch.tensor([-0.5, 1.0]))
     >>> both.value_and_gradient(torch.tensor([[3.0, 2.0]]), torch.tensor([0]))
     (tensor([[9., 4.]]), tensor([[-3.,  4.]]))
     """
 
     problem: Problem
     weight: Tensor  # d, below 0 where the score should fall
-    fuse: Fuse = as_it_is
+    fuse: Fuse = identity
 
     def value_and_gradient(self, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]:
         """Scores (r d) and the gradient of F (r dn) at points x (r dn); a score without a finite gradient is NaN."""
         directions = len(self.weight)
         each = samples.repeat_interleave(directions)
         value, gradient = self.problem.value_and_gradient(x.view(len(each), -1), each)
-        return self.fuse(_weighted)(value.view(len(x), directions), gradient, self.weight)
+        return self.fuse(_weight_gradients)(value.view(len(x), directions), gradient, self.weight)
 
 
-def _weighted(value: Tensor, gradient: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+def _weight_gradients(value: Tensor, gradient: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     """Values (r d) and the gradient (rd n) of their weighted sum, as r dn."""
     weighted = gradient.view(*value.shape, -1) * weight[:, None]  # r d n
     failed = ~weighted.abs().amax(2).isfinite()  # r d; the walk knows of rows alone, so the score must tell
@@ -59,13 +59,13 @@ def _weighted(value: Tensor, gradient: Tensor, weight: Tensor) -> tuple[Tensor, 
 
 
 @dataclass(frozen=True, eq=False)
-class CoupledPlan:
+class JointWalkPlan:
     """All directions of a sample in one walk: path and rule, and where each direction's baseline lies.
 
     `weight` is that of the way to the baseline, where the way to the image, at 1, is walked too.
     """
 
-    path: Salient
+    path: SalientPath
     rule: StepRule
     momentum: float
     baselines: Mapping[Direction, Tensor]  # b n each
@@ -73,21 +73,26 @@ class CoupledPlan:
     weight: float = 1.0
 
     @property
-    def together(self) -> int:
+    def directions_per_row(self) -> int:
         return len(self.baselines)
 
-    def trace(self, problem: Problem, rows: range, points: int, heard: Heard | None) -> Trace:
+    def run(self, problem: Problem, rows: range, points: int, on_step: StepCallback | None) -> WalkRecord:
         """What the walks of these samples leave behind, one row per direction."""
         route, weight = self._route(problem, rows), self._weights().to(problem.x)
         fuse = problem.fuse
-        account = Concave(route, problem.features.select(route.sample), weight, self.path.most_groups(route), fuse)
-        path = self.path if fuse is as_it_is else replace(self.path, loose=True)
-        steps = walk(Coupling(problem, weight, fuse), route, path, self.rule, self.momentum, fuse=fuse)
-        return uncoupled(trace(steps, route, account, points, heard and _each(heard, self.together)), self.together)
+        account = ConcaveAccount(
+            route, problem.features.select(route.sample), weight, self.path.most_groups(route), fuse
+        )
+        path = self.path if fuse is identity else replace(self.path, unordered_ties=True)
+        steps = walk(JointScorer(problem, weight, fuse), route, path, self.rule, self.momentum, fuse=fuse)
+        return split_directions(
+            record_walk(steps, route, account, points, on_step and _count_directions(on_step, self.directions_per_row)),
+            self.directions_per_row,
+        )
 
     def _weights(self) -> Tensor:
         """d: of each direction's score in what the walk climbs, below 0 where the score should fall."""
-        down = -self.weight if self.together > 1 else -1.0
+        down = -self.weight if self.directions_per_row > 1 else -1.0
         return torch.tensor([1.0 if direction == "to_image" else down for direction in self.baselines])
 
     def _route(self, problem: Problem, rows: range) -> Route:
@@ -96,16 +101,18 @@ class CoupledPlan:
         image = problem.x[samples]
         ends = [(b[samples], image) if d == "to_image" else (image, b[samples]) for d, b in self.baselines.items()]
         start, end = (torch.cat(points, 1) for points in zip(*ends, strict=True))
-        groups = problem.features.repeated(self.together)
+        groups = problem.features.repeat(self.directions_per_row)
         sample = torch.arange(rows.start, rows.stop, device=image.device)
-        return Route.between(start, end, sample, torch.ones_like(image[:, :1]), groups, together=self.together)
+        return Route.between(
+            start, end, sample, torch.ones_like(image[:, :1]), groups, directions_per_row=self.directions_per_row
+        )
 
 
-def uncoupled(joint: Trace, directions: int) -> Trace:
+def split_directions(joint: WalkRecord, directions: int) -> WalkRecord:
     """The trace of coupled walks with one row per direction, those of a sample side by side."""
     samples = len(joint.values)
     at_failure = joint.scores[torch.arange(samples, device=joint.steps.device), joint.failed]  # R d
-    return Trace(
+    return WalkRecord(
         values=joint.values.view(samples * directions, -1),
         scores=joint.scores.transpose(1, 2).flatten(0, 1),
         order=joint.order.repeat_interleave(directions, 0),
@@ -116,6 +123,6 @@ def uncoupled(joint: Trace, directions: int) -> Trace:
     )
 
 
-def _each(heard: Heard, directions: int) -> Heard:
+def _count_directions(on_step: StepCallback, directions: int) -> StepCallback:
     """Every gradient of a coupled walk is one of each direction."""
-    return lambda gradients, arrived: heard(gradients * directions, arrived)
+    return lambda gradients, arrived: on_step(gradients * directions, arrived)

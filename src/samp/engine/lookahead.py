@@ -7,15 +7,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from samp.engine.batching import out_of_memory
-from samp.engine.paths import Curve, Straight
+from samp.engine.batching import is_out_of_memory
+from samp.engine.paths import CurvePath, StraightPath
 from samp.engine.problem import Problem
 from samp.engine.step_rules import Unlimited
-from samp.engine.walk import Landscape, Path, Route, Step, StepRule
+from samp.engine.walk import Path, Route, Scorer, Step, StepRule
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class ScoredPoint:
     """A point of the path with what the model says there."""
 
     x: Tensor  # r n
@@ -23,17 +23,17 @@ class Answer:
     gradient: Tensor  # r n
 
 
-class Ahead:
+class Lookahead:
     """A fixed path and the ground it is walked on in one: it knows the answers before the walk asks.
 
     The walk itself is the same, and so are its points. Once a row leaves early (it failed, or had nowhere to go), the
     rest is walked point by point.
     """
 
-    def __init__(self, problem: Problem, path: Straight | Curve, route: Route, at_once: int) -> None:
+    def __init__(self, problem: Problem, path: StraightPath | CurvePath, route: Route, at_once: int) -> None:
         self.problem, self.path, self.route, self.at_once = problem, path, route, at_once
         self.number = 0
-        self.known: dict[int, Answer] = {}
+        self.scored_points: dict[int, ScoredPoint] = {}
 
     def propose(self, step: Step, route: Route) -> Tensor:
         self.number = step.number + 1
@@ -41,35 +41,35 @@ class Ahead:
             self.at_once = 1
         if self.at_once <= 1:
             return self.path.propose(step, route)
-        known = self.known.get(self.number)
+        known = self.scored_points.get(self.number)
         # by number, and not from where the rows stand: rounding could make that a point of the last call again
         return known.x if known else self.path.at(self.route, self.number)
 
     def value_and_gradient(self, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]:
-        if self.at_once > 1 and self.number not in self.known:
-            self.known = {}  # before the next ones take their place in memory
-            self._look(x, samples)
+        if self.at_once > 1 and self.number not in self.scored_points:
+            self.scored_points = {}  # before the next ones take their place in memory
+            self._score_ahead(x, samples)
         if self.at_once <= 1:
             return self.problem.value_and_gradient(x, samples)
-        answer = self.known[self.number]
+        answer = self.scored_points[self.number]
         return answer.value, answer.gradient
 
-    def _look(self, x: Tensor, samples: Tensor) -> None:
+    def _score_ahead(self, x: Tensor, samples: Tensor) -> None:
         """Ask for as many points as fit; fewer at a time, for good, where memory runs out."""
-        while self.at_once > 1 and not self.known:
+        while self.at_once > 1 and not self.scored_points:
             try:
-                self._ask(x, samples)
+                self._score_points(x, samples)
             except (RuntimeError, MemoryError) as error:
-                if not out_of_memory(error):
+                if not is_out_of_memory(error):
                     raise
                 self.at_once //= 2
 
-    def _ask(self, x: Tensor, samples: Tensor) -> None:
+    def _score_points(self, x: Tensor, samples: Tensor) -> None:
         numbers = range(self.number, min(self.number + self.at_once, self.path.steps + 1))
         points = torch.stack([x, *(self.path.at(self.route, number) for number in numbers[1:])])  # k r n
         value, gradient = self.problem.value_and_gradient(points.flatten(0, 1), samples.repeat(len(numbers)))
         answers = zip(points, value.view(len(numbers), -1), gradient.view_as(points), strict=True)
-        self.known = {number: Answer(*answer) for number, answer in zip(numbers, answers, strict=True)}
+        self.scored_points = {number: ScoredPoint(*answer) for number, answer in zip(numbers, answers, strict=True)}
 
     @property
     def may_pause(self) -> bool:
@@ -82,10 +82,10 @@ class Ahead:
         return self.path.most_steps(route)
 
 
-def ground_of(problem: Problem, path: Path, rule: StepRule, route: Route) -> tuple[Landscape, Path]:
+def scorer_for(problem: Problem, path: Path, rule: StepRule, route: Route) -> tuple[Scorer, Path]:
     """What to walk on, and along: many points a call where the path is fixed and the batch leaves room for them."""
     at_once = problem.batches.size // len(route.start) if problem.batches else 1
-    if at_once > 1 and isinstance(path, Straight | Curve) and isinstance(rule, Unlimited):
-        ahead = Ahead(problem, path, route, at_once)
+    if at_once > 1 and isinstance(path, StraightPath | CurvePath) and isinstance(rule, Unlimited):
+        ahead = Lookahead(problem, path, route, at_once)
         return ahead, ahead
     return problem, path

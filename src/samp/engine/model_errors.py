@@ -33,27 +33,27 @@ x.to(torch.float32), or convert the model.
     try:
         return model(*inputs, *args)
     except (TypeError, RuntimeError, ValueError, IndexError) as error:
-        clearer = advice(error, model, inputs, args, given)
+        clearer = translate_error(error, model, inputs, args, given)
         if clearer is None:
             raise
         raise clearer from error
 
 
-def advice(
+def translate_error(
     error: Exception, model: Callable[..., Any], inputs: Sequence[Tensor], args: Sequence[Any], given: Sequence[Tensor]
 ) -> Exception | None:
     """The error that says what the caller can do about this one of a call of the model; None where it is its own.
 
-    >>> advice(TypeError("missing argument"), lambda x, y: x, [torch.ones(1, 2)], [], [torch.ones(1, 2)])
+    >>> translate_error(TypeError("missing argument"), lambda x, y: x, [torch.ones(1, 2)], [], [torch.ones(1, 2)])
     TypeError('the model takes (x, y) but was given 1 input and 0 forward_args: pass the rest as forward_args.')
     """
     if isinstance(error, TypeError):
-        return _about_arguments(model, inputs, args)
+        return _arguments_error(model, inputs, args)
     about_dtype = any(word in str(error) for word in DTYPE_WORDS)
-    return (_about_dtype(model, inputs, args) if about_dtype else None) or _about_batch_axis(model, args, given)
+    return (_dtype_error(model, inputs, args) if about_dtype else None) or _batch_axis_error(model, args, given)
 
 
-def _about_arguments(model: Callable[..., Any], inputs: Sequence[Tensor], args: Sequence[Any]) -> TypeError | None:
+def _arguments_error(model: Callable[..., Any], inputs: Sequence[Tensor], args: Sequence[Any]) -> TypeError | None:
     try:
         signature = inspect.signature(model.forward if isinstance(model, nn.Module) else model)
     except (TypeError, ValueError):  # some built-in callables have no signature
@@ -75,7 +75,7 @@ def _about_arguments(model: Callable[..., Any], inputs: Sequence[Tensor], args: 
     return None
 
 
-def _about_dtype(model: Callable[..., Any], inputs: Sequence[Tensor], args: Sequence[Any]) -> TypeError | None:
+def _dtype_error(model: Callable[..., Any], inputs: Sequence[Tensor], args: Sequence[Any]) -> TypeError | None:
     came = ", ".join(sorted({str(x.dtype) for x in inputs}))
     for dtype in DTYPES:
         if any(x.dtype != dtype for x in inputs) and _works(model, [x.to(dtype) for x in inputs], args):
@@ -86,7 +86,7 @@ def _about_dtype(model: Callable[..., Any], inputs: Sequence[Tensor], args: Sequ
     return None
 
 
-def _about_batch_axis(model: Callable[..., Any], args: Sequence[Any], given: Sequence[Tensor]) -> ValueError | None:
+def _batch_axis_error(model: Callable[..., Any], args: Sequence[Any], given: Sequence[Tensor]) -> ValueError | None:
     """Whether the one input works as a single sample; images have three axes."""
     if len(given) != 1 or given[0].ndim != 3 or not _works(model, [given[0][None]], args, rows=1):
         return None

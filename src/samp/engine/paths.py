@@ -13,39 +13,41 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from samp.engine.growth import grown
+from samp.engine.growth import next_step_share
 from samp.engine.walk import Route, Step
 
 
 @dataclass(frozen=True)
-class Salient:
+class SalientPath:
     """Eq. 8: per step, the `size` groups with the largest gradient projection go to their end.
 
     The gain of a group is the sum of g·(x^E − x) over its elements; walks that should lower the score take the
     smallest gains instead. Only groups short of their end are candidates, and ties go to the lowest index. Without a
     `size`, each row moves as many of its own groups as take it there in `steps`.
 
-    With `whole_way`, the gain is the sum of g·(x^E − x^S): a group that a step rule stopped half way does not lose
+    With `full_distance`, the gain is the sum of g·(x^E − x^S): a group that a step rule stopped half way does not lose
     half its gain by that, and tends to go on.
 
     With `growth`, from 0 to 1, the first steps move fewer groups and the last ones more, `size` on average and in as
     many steps: how many is read off how many have arrived. One at a time stays one at a time.
 
-    `loose` leaves it to the device who goes first among equal gains, which is faster there.
+    `unordered_ties` leaves it to the device who goes first among equal gains, which is faster there.
     """
 
     may_pause: ClassVar[bool] = False
     size: int | None = None
     steps: int = 14
-    whole_way: bool = False
+    full_distance: bool = False
     growth: float = 0.0
-    loose: bool = False
+    unordered_ties: bool = False
 
     def propose(self, step: Step, route: Route) -> Tensor:
-        way = route.end - (route.start if self.whole_way else step.x)
+        way = route.end - (route.start if self.full_distance else step.x)
         gain = route.sign * route.groups.pool(way.mul_(step.guide))  # r g; in place: new memory costs more than work
         most = self.most_groups(route) if self.size else None  # of shares, the host would have to wait
-        chosen = (any_largest if self.loose else largest)(gain, self._sizes(step, route), step.moving, most)
+        chosen = (select_largest_unordered if self.unordered_ties else select_largest)(
+            gain, self._sizes(step, route), step.moving, most
+        )
         return route.groups.where(chosen, route.end, step.x)
 
     def least_steps(self, route: Route) -> int:
@@ -53,7 +55,7 @@ class Salient:
         if self.growth:
             own = torch.as_tensor(sizes).to(route.to_move).expand_as(route.to_move)
             pairs = torch.cat([route.to_move, own], 1)
-            return min(_steps(count, size, self.growth) for count, size in set(map(tuple, pairs.tolist()))) - 1
+            return min(_count_steps(count, size, self.growth) for count, size in set(map(tuple, pairs.tolist()))) - 1
         # in whole numbers: a GPU may make 14.000001 of 50176 / 3584
         return int(((route.to_move + sizes - 1) // sizes).min())
 
@@ -72,34 +74,34 @@ class Salient:
             return size
         to_move = route.to_move.clamp(min=1)
         gone = 1 - step.moving.sum(1, keepdim=True) / to_move
-        exact = grown(size / to_move, gone, self.growth) * to_move
+        exact = next_step_share(size / to_move, gone, self.growth) * to_move
         sizes = (exact * (1 - 1e-6)).ceil().long().clamp(min=1)  # 1e-6: 1920.0001 are 1920
         return sizes if isinstance(size, int) else torch.where(size > 1, sizes, size)
 
 
-def _steps(count: int, size: int, growth: float) -> int:
+def _count_steps(count: int, size: int, growth: float) -> int:
     """How many steps of growing size it takes to move so many groups, give or take one for rounding.
 
-    >>> _steps(100, 10, growth=0.5), _steps(100, 10, growth=0.0), _steps(3, 1, growth=0.5)
+    >>> _count_steps(100, 10, growth=0.5), _count_steps(100, 10, growth=0.0), _count_steps(3, 1, growth=0.5)
     (10, 10, 3)
     """
     if size == 1:
         return count
     moved = steps = 0
     while moved < count:
-        moved += max(math.ceil(count * grown(size / count, moved / count, growth) * (1 - 1e-6)), 1)
+        moved += max(math.ceil(count * next_step_share(size / count, moved / count, growth) * (1 - 1e-6)), 1)
         steps += 1
     return steps
 
 
-def largest(gain: Tensor, size: int | Tensor, candidates: Tensor, most: int | None = None) -> Tensor:
+def select_largest(gain: Tensor, size: int | Tensor, candidates: Tensor, most: int | None = None) -> Tensor:
     """A mask of the `size` largest gains among the candidates of each row (all, if there are fewer), ties by index.
 
     Finds the smallest gain that still gets in and counts ties from the left: cheaper than a stable sort. A tensor
     gives each row a size of its own (r 1); it is cheaper where no row has more than `most` to choose or candidates.
 
     >>> gain, everyone = torch.tensor([[1.0, 3.0, 1.0, 1.0]]), torch.ones(1, 4, dtype=torch.bool)
-    >>> largest(gain, 2, everyone).int().tolist()
+    >>> select_largest(gain, 2, everyone).int().tolist()
     [[1, 1, 0, 0]]
     """
     gain = torch.where(candidates, gain, -math.inf)
@@ -114,13 +116,13 @@ def largest(gain: Tensor, size: int | Tensor, candidates: Tensor, most: int | No
     return above | (level & (level.cumsum(1, dtype=torch.int32) <= room))
 
 
-def any_largest(gain: Tensor, size: int | Tensor, candidates: Tensor, most: int | None = None) -> Tensor:
-    """As `largest`, but for ties, which go as the device likes: nothing is counted, so it is faster on a GPU.
+def select_largest_unordered(gain: Tensor, size: int | Tensor, candidates: Tensor, most: int | None = None) -> Tensor:
+    """As `select_largest`, but for ties, which go as the device likes: nothing is counted, so it is faster on a GPU.
 
     >>> gain, candidates = torch.tensor([[1.0, 3.0, 2.0]]), torch.tensor([[True, True, False]])
-    >>> any_largest(gain, 2, candidates).int().tolist()
+    >>> select_largest_unordered(gain, 2, candidates).int().tolist()
     [[1, 1, 0]]
-    >>> any_largest(gain, torch.tensor([[1]]), candidates).int().tolist()
+    >>> select_largest_unordered(gain, torch.tensor([[1]]), candidates).int().tolist()
     [[0, 1, 0]]
     """
     gain = torch.where(candidates, gain, -math.inf)
@@ -133,7 +135,7 @@ def any_largest(gain: Tensor, size: int | Tensor, candidates: Tensor, most: int 
 
 
 @dataclass(frozen=True)
-class Straight:
+class StraightPath:
     """The straight line from start to end in `steps` equal parts: the path of Integrated Gradients.
 
     How far a row has come is read off its distance to the end, so a step rule may shorten any step.
@@ -166,7 +168,7 @@ class Straight:
 
 
 @dataclass(frozen=True)
-class Curve:
+class CurvePath:
     """A curve known beforehand, in `steps` parts: `point(route, t)` is where its rows stand at t, from 0 to 1.
 
     Where a row stands is told by the number of its step and not by x, so a curve is walked without a step rule. It may

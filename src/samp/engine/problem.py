@@ -1,6 +1,6 @@
 """The question, checked once: which score of which model, for which inputs, in which features.
 
-All checks of what the user handed in live in the modules that `pose` calls; behind this door nothing is checked
+All checks of what the user handed in live in the modules that `make_problem` calls; behind this door nothing is checked
 again. Inputs are flattened to `b n` and kept in float32 or wider; the model gets them back in their own shape,
 dtype and memory format.
 """
@@ -22,10 +22,10 @@ from samp.engine.batching import Batches
 from samp.engine.forward_args import Argument, argument_for, read_arguments
 from samp.engine.inputs import Inputs, read_inputs
 from samp.engine.model_errors import call_model
-from samp.engine.walk import Fuse, as_it_is
+from samp.engine.walk import Fuse, identity
 from samp.isolation import is_free, observe
 from samp.layout import check_input_layout
-from samp.targets import Function, Index, Objective, Target, objective, predicted
+from samp.targets import Objective, Target, TargetFunction, TargetIndex, predict_classes, resolve_target
 
 if TYPE_CHECKING:
     from samp.fast import Fast
@@ -48,7 +48,7 @@ class Problem:
     batches: Batches | None = None
     """How many rows a call of the model may have."""
     failures: Tensor = None  # type: ignore[assignment]  # made below, and shared by all that is replaced from this
-    """b: how many of each sample's scores were NaN or Inf, as far as `watch` saw them."""
+    """b: how many of each sample's scores were NaN or Inf, as far as `count_failures` saw them."""
     x: Tensor = field(init=False)  # b n
 
     def __post_init__(self) -> None:
@@ -94,26 +94,30 @@ class Problem:
 
     def value_and_gradient(self, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]:
         """Score (r) and its gradient (r n) at points x. Gradients of parameters are never computed."""
-        return self.exactly(x, samples) if self.fast is None else self.fast.value_and_gradient(self, x, samples)
+        return (
+            self.exact_value_and_gradient(x, samples)
+            if self.fast is None
+            else self.fast.value_and_gradient(self, x, samples)
+        )
 
     @property
     def fuse(self) -> Fuse:
         """How the walk's own work is compiled: on a GPU, where gradients are fast, it would be a part to be seen."""
         if self.fast is None or self.fast.ready is None or not self.x.is_cuda:
-            return as_it_is
-        from samp.fast.compiled import fused  # not needed otherwise
+            return identity
+        from samp.fast.compiled import compile_function  # not needed otherwise
 
-        return fused
+        return compile_function
 
-    def fusing(self) -> AbstractContextManager[None]:
+    def fusing_context(self) -> AbstractContextManager[None]:
         """Where walks are walked: as `fuse` asks for."""
-        if self.fuse is as_it_is:
+        if self.fuse is identity:
             return nullcontext()
-        from samp.fast.compiled import many_kinds
+        from samp.fast.compiled import raise_recompile_limit
 
-        return many_kinds()
+        return raise_recompile_limit()
 
-    def exactly(self, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]:
+    def exact_value_and_gradient(self, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]:
         """Score and gradient by the model itself, in its own precision."""
         with torch.inference_mode(False), torch.enable_grad():
             leaf = x.detach().requires_grad_()
@@ -128,10 +132,10 @@ class Problem:
     def score(self, output: Any, samples: Tensor) -> Tensor:
         """One number per row of the output, by the objective."""
         if self.objective is None:
-            raise RuntimeError("the target is not known yet: call settled() first.")
+            raise RuntimeError("the target is not known yet: call with_target() first.")
         return self.objective(output, samples)
 
-    def watch(self, score: Tensor, samples: Tensor) -> Tensor:
+    def count_failures(self, score: Tensor, samples: Tensor) -> Tensor:
         """The same scores (r); those that are NaN or Inf are counted, without waiting for the device."""
         self.failures.index_add_(0, samples, (~score.detach().isfinite()).to(self.failures))
         return score
@@ -139,7 +143,7 @@ class Problem:
     def gradient(self, x: Tensor, samples: Tensor) -> Tensor:
         """The gradient (r n) of the score at points x; the scores are watched."""
         score, gradient = self.value_and_gradient(x, samples)
-        self.watch(score, samples)
+        self.count_failures(score, samples)
         return gradient
 
     def forget_failures(self) -> Problem:
@@ -147,7 +151,7 @@ class Problem:
         self.failures.zero_()
         return self
 
-    def settled(self, batches: Batches) -> Problem:
+    def with_target(self, batches: Batches) -> Problem:
         """This problem with its target known: one forward pass for every sample if it is to be predicted.
 
         A function of the user's is tried on one sample alone, since walks will show it some samples and not all: one
@@ -160,17 +164,19 @@ class Problem:
 
         with torch.no_grad():
             if self.objective is None:
-                classes = batches.over(self.batch, lambda first, last: self._predict(output(first, last), first, last))
-                return replace(self, objective=Index(torch.cat(list(classes))[:, None], (0,)), batches=batches)
-            if isinstance(self.objective, Function):
+                classes = batches.map_slices(
+                    self.batch, lambda first, last: self._predict(output(first, last), first, last)
+                )
+                return replace(self, objective=TargetIndex(torch.cat(list(classes))[:, None], (0,)), batches=batches)
+            if isinstance(self.objective, TargetFunction):
                 self._try_on_one(output, batches)
         return replace(self, batches=batches)
 
     def _predict(self, output: Any, first: int, last: int) -> Tensor:
         """The predicted classes of these samples, whose scores are watched."""
         rows = torch.arange(last - first, device=self.x.device)
-        classes = predicted(output, last - first)
-        self.watch(Index(classes[:, None], (0,))(output, rows), first + rows)
+        classes = predict_classes(output, last - first)
+        self.count_failures(TargetIndex(classes[:, None], (0,))(output, rows), first + rows)
         return classes
 
     def _try_on_one(self, output: Callable[[int, int], Any], batches: Batches) -> None:
@@ -180,7 +186,7 @@ class Problem:
         try:
             self.score(first, everyone[:1])
         except Exception as error:
-            if self.batch == 1 or not self._scores_all(list(batches.over(self.batch, output))):
+            if self.batch == 1 or not self._scores_all(list(batches.map_slices(self.batch, output))):
                 raise
             raise ValueError(
                 f"the target function works for all {self.batch} samples together but not for one alone, so it holds "
@@ -199,13 +205,13 @@ class Problem:
     def check_layout(self) -> None:
         """Raise ValueError where an input looks like b h w c and was not said to be in pixels of b c h w."""
         for tensor in self.inputs:
-            check_input_layout(tensor.shape, said=repr(grouping.Pixels()) in self.features.label)
+            check_input_layout(tensor.shape, declared=repr(grouping.Pixels()) in self.features.label)
 
     def describe(self) -> dict[str, object]:
         """What travels with every result: target, features, device, dtypes, versions."""
         return {
             "target": self.objective.index.squeeze(1).tolist()
-            if isinstance(self.objective, Index)
+            if isinstance(self.objective, TargetIndex)
             else repr(self.objective),
             "groups": self.features.label,
             "features": self.features.own_counts,
@@ -217,7 +223,7 @@ class Problem:
         }
 
 
-def pose(
+def make_problem(
     model: Callable[..., Any],
     inputs: Inputs,
     target: Target = None,
@@ -226,7 +232,7 @@ def pose(
 ) -> Problem:
     """The `Problem` of these arguments, or one sentence on what is wrong with them.
 
-    >>> problem = pose(torch.nn.Linear(3, 2), torch.rand(4, 3), target=1)
+    >>> problem = make_problem(torch.nn.Linear(3, 2), torch.rand(4, 3), target=1)
     >>> problem.batch, problem.features.count
     (4, 3)
     """
@@ -238,7 +244,7 @@ def pose(
         model=read.model,
         inputs=tensors,
         one_input=read.one_input,
-        objective=objective(target, batch, device),
+        objective=resolve_target(target, batch, device),
         features=features,
         forward_args=read_arguments(forward_args, batch),
         paper_settings=len(tensors) == 1 and tensors[0].ndim == 4 and features.label == repr(grouping.Pixels()),

@@ -12,13 +12,13 @@ import torch
 from torch import Tensor
 
 from samp.engine.credit import Credit, Shared
-from samp.engine.walk import Fuse, Route, Step, as_it_is
+from samp.engine.walk import Fuse, Route, Step, identity
 
-Seen = tuple[Tensor, Tensor, Tensor]  # of a Step: rows (r), value (r, or r d) and finite (r)
+StepSummary = tuple[Tensor, Tensor, Tensor]  # of a Step: rows (r), value (r, or r d) and finite (r)
 
 
 @dataclass(frozen=True, eq=False)
-class Trace:
+class WalkRecord:
     """One entry per row of the route (R of them)."""
 
     values: Tensor  # R n, credit signed so that both directions sum to f(image) − f(baseline)
@@ -46,17 +46,17 @@ class Account(Protocol):
     def blind(self) -> Tensor: ...  # R
 
 
-class Summed:
+class SumAccount:
     """The account of a credit that is known segment by segment."""
 
-    def __init__(self, credit: Credit, route: Route, fuse: Fuse = as_it_is) -> None:
+    def __init__(self, credit: Credit, route: Route, fuse: Fuse = identity) -> None:
         self.credit, self.sign, self.earned = credit, route.sign, torch.zeros_like(route.start)
-        self.enter = fuse(_enter)
+        self.add_credit = fuse(_add_credit)
         self.unseen = torch.zeros(len(route.start), dtype=torch.long, device=route.start.device)
 
     def add(self, before: Step, after: Step) -> None:
         if len(after.rows) == len(self.earned):
-            self.enter(self.earned, self.credit, before, after)
+            self.add_credit(self.earned, self.credit, before, after)
         else:
             self.earned[after.rows] += self.credit(before, after)
         if isinstance(self.credit, Shared):
@@ -69,83 +69,86 @@ class Summed:
         return self.unseen
 
 
-def _enter(earned: Tensor, credit: Credit, before: Step, after: Step) -> None:
+def _add_credit(earned: Tensor, credit: Credit, before: Step, after: Step) -> None:
     earned += credit(before, after)
 
 
-def trace(
+def record_walk(
     steps: Iterator[Step],
     route: Route,
     account: Account,
     points_per_row: int = 0,
-    progress: Callable[[int, int], None] | None = None,
-) -> Trace:
+    on_step: Callable[[int, int], None] | None = None,
+) -> WalkRecord:
     """Read a walk to its end: enter its segments into the account and keep its records.
 
-    `points_per_row` bounds the tape (0: none); `progress` hears, per Step, of gradients spent and rows done.
+    `points_per_row` bounds the tape (0: none); `on_step` hears, per Step, of gradients spent and rows done.
     """
     count, device = len(route.start), route.start.device
     order = torch.full((count, route.groups.count), -1, dtype=torch.int32, device=device)
-    seen: list[Seen] = []
-    recorder = Recorder(count, points_per_row)
+    seen: list[StepSummary] = []
+    recorder = TapeRecorder(count, points_per_row)
     before: Step | None = None
     for step in steps:
         if before is not None:
-            before = before if step.kept is None else before.keep(step.kept)
+            before = before if step.previous_places is None else before.keep(step.previous_places)
             account.add(before, step)
-            _mark(order, step.rows, before.moving > step.moving, step.number)
+            _mark_arrivals(order, step.rows, before.moving > step.moving, step.number)
         seen.append((step.rows, step.value, step.finite))
-        recorder.see(step)
-        if progress:  # only then: counting arrivals waits for the device
+        recorder.record(step)
+        if on_step:  # only then: counting arrivals waits for the device
             broken = ~step.finite if before is None else ~step.finite & before.finite
             arrived = ~step.moving.any(1) & step.finite
-            progress(len(step.rows), int((arrived | broken).sum()))
+            on_step(len(step.rows), int((arrived | broken).sum()))
         before = step
     scores, last, failed = _curves(seen, count)
     values = account.values().masked_fill_((failed >= 0)[:, None], math.nan)
-    return Trace(values, scores, order, last, account.blind(), failed, recorder.tapes())
+    return WalkRecord(values, scores, order, last, account.blind(), failed, recorder.tapes())
 
 
-class Recorder:
+class TapeRecorder:
     """Keeps points of each row on the CPU, thinned to every 2nd, 4th, … so that a row never holds more than `most`."""
 
     def __init__(self, rows: int, most: int) -> None:
         self.most = max(most, 3) if most else 0
         self.stride = [1] * rows
-        self.kept: list[list[tuple[int, Tensor]]] = [[] for _ in range(rows)]
+        self.points: list[list[tuple[int, Tensor]]] = [[] for _ in range(rows)]
 
-    def see(self, step: Step) -> None:
+    def record(self, step: Step) -> None:
         if not self.most:
             return
         x, ends = step.x.cpu(), (~step.moving.any(1)).tolist()
         for place, row in enumerate(step.rows.tolist()):
             if step.number % self.stride[row] == 0 or ends[place]:
-                self.kept[row].append((step.number, x[place].clone()))
-            if len(self.kept[row]) > self.most - (not ends[place]):
+                self.points[row].append((step.number, x[place].clone()))
+            if len(self.points[row]) > self.most - (not ends[place]):
                 self._thin(row, final=step.number if ends[place] else 0)
 
     def _thin(self, row: int, final: int) -> None:
         """Double the stride, but never drop the final point of a walk."""
         self.stride[row] *= 2
-        self.kept[row] = [entry for entry in self.kept[row] if entry[0] % self.stride[row] == 0 or entry[0] == final]
+        self.points[row] = [
+            entry for entry in self.points[row] if entry[0] % self.stride[row] == 0 or entry[0] == final
+        ]
 
     def tapes(self) -> list[RowTape]:
         """What was kept, row by row; no rows if nothing was to be recorded."""
         if not self.most:
             return []
         return [
-            RowTape(torch.tensor([number for number, _ in row]), torch.stack([x for _, x in row])) for row in self.kept
+            RowTape(torch.tensor([number for number, _ in row]), torch.stack([x for _, x in row]))
+            for row in self.points
         ]
 
 
-def _mark(order: Tensor, rows: Tensor, arrived: Tensor, number: int) -> None:
+def _mark_arrivals(order: Tensor, rows: Tensor, arrived: Tensor, number: int) -> None:
     if len(rows) == len(order):
         order.masked_fill_(arrived, number)
     else:
         order[rows] = order[rows].masked_fill_(arrived, number)
 
 
-def _curves(seen: list[Seen], count: int) -> tuple[Tensor, Tensor, Tensor]:
+def _curves(seen: list[StepSummary], count: int) -> tuple[Tensor, Tensor, Tensor]:
     """Scores (R k (d), NaN-padded), the number of each row's last step (R) and of the one that failed (R, −1 if none).
 
     Steps of the same rows are entered together: one by one would be many small calls of the device.

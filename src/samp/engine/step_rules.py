@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from samp.engine.growth import grown
+from samp.engine.growth import next_step_share
 from samp.engine.walk import Route
 
 
@@ -59,4 +59,4 @@ class MaxL1:
         if not self.growth:
             return self.ratio
         to_go = (route.end - x).abs().view(*route.length.shape, -1).sum(2) / route.length
-        return grown(self.ratio, (1 - to_go).clamp(0, 1), self.growth)
+        return next_step_share(self.ratio, (1 - to_go).clamp(0, 1), self.growth)

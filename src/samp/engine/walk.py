@@ -17,9 +17,9 @@ from torch import Tensor
 
 from samp.groups import Grouping
 
-LOOK_EVERY = 16
+CHECK_EVERY = 16
 Function = TypeVar("Function", bound=Callable[..., Any])
-Known = tuple[Tensor, Tensor, Tensor]  # of a Step: guide (r n), moving (r g) and finite (r)
+StepState = tuple[Tensor, Tensor, Tensor]  # of a Step: guide (r n), moving (r g) and finite (r)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +39,14 @@ class Route:
 
     @classmethod
     def between(
-        cls, start: Tensor, end: Tensor, sample: Tensor, sign: Tensor, groups: Grouping, *, together: int = 1
+        cls, start: Tensor, end: Tensor, sample: Tensor, sign: Tensor, groups: Grouping, *, directions_per_row: int = 1
     ) -> Route:
-        """The route of these rows, whose elements are those of `together` directions one after the other.
+        """The route of these rows, whose elements are those of `directions_per_row` directions one after the other.
 
         No step could be cut from a walk that is nothing but rounding (from a blank image to its blur, say): it counts
         as infinitely long, so that no rule shortens its steps and the straight line is one of them.
         """
-        each = (len(start), together, -1)
+        each = (len(start), directions_per_row, -1)
         groups, way = groups.select(sample), (end - start).abs_()
         length = way.view(each).sum(2)
         rounding = (way <= end.abs().mul_(64 * torch.finfo(end.dtype).eps)).view(each).all(2)
@@ -59,7 +59,7 @@ class Route:
         start = tensors["end"] if self.start is self.end else self.start[rows]
         return Route(start=start, groups=self.groups.select(rows), **tensors)
 
-    def startless(self) -> Route:
+    def without_start(self) -> Route:
         """This route for those who do not ask for its start any more: the end takes its place, and no memory."""
         return replace(self, start=self.end)
 
@@ -70,7 +70,7 @@ class Step:
 
     number: int
     rows: Tensor  # r, which rows of the route at the outset
-    kept: Tensor | None  # r, their places in the Step before; None if none left
+    previous_places: Tensor | None  # r, their places in the Step before; None if none left
     x: Tensor  # r n
     value: Tensor  # r, or r d where a row walks several directions at once
     gradient: Tensor  # r n, ∇f(x)
@@ -86,7 +86,7 @@ class Step:
         return Step(self.number, self.rows[rows], None, self.x[rows], self.value[rows], gradient, guide, *others)
 
 
-class Landscape(Protocol):
+class Scorer(Protocol):
     """What is walked on: the score (r, or r d) at points x (r n) of these samples (r), and the gradient (r n)."""
 
     def value_and_gradient(self, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]: ...
@@ -120,19 +120,19 @@ class StepRule(Protocol):
     def most_steps(self, route: Route) -> int: ...
 
 
-def as_it_is(function: Function) -> Function:
+def identity(function: Function) -> Function:
     """No fusing: the function itself."""
     return function
 
 
 def walk(
-    ground: Landscape,
+    scorer: Scorer,
     route: Route,
     path: Path,
     rule: StepRule,
     momentum: float = 0.0,
     *,
-    fuse: Fuse = as_it_is,
+    fuse: Fuse = identity,
     keep_start: bool = True,
     keep_gradients: bool = True,
 ) -> Iterator[Step]:
@@ -144,27 +144,27 @@ def walk(
     the start of the route, where path and rule do without, and the gradients of the Steps, whose place their guides
     take.
     """
-    stand, move, advance = fuse(_stand), fuse(_move), fuse(_advance)
+    stand, move, advance = fuse(_step_state), fuse(_move), fuse(_advance)
     ordinary = (route.to_move > 0) & route.length.isfinite()
     least_steps = max(path.least_steps(route), rule.least_steps()) if ordinary.all() else 0
     most_steps = path.most_steps(route) + rule.most_steps(route) + 8  # 8: rounding may cost a step here and there
     x, rows = route.start, torch.arange(len(route.start), device=route.start.device)
-    route = route if keep_start else route.startless()
+    route = route if keep_start else route.without_start()
     last: Step | None = None
     kept: Tensor | None = None
     for number in range(most_steps + 1):
-        value, gradient = ground.value_and_gradient(x, route.sample)
-        look = number >= least_steps or number % LOOK_EVERY == LOOK_EVERY - 1
+        value, gradient = scorer.value_and_gradient(x, route.sample)
+        look = number >= least_steps or number % CHECK_EVERY == CHECK_EVERY - 1
         proposed: Tensor | None = None
-        if look or fuse is as_it_is:
-            known = (stand if last else _stand)(x, value, gradient, last, route, momentum)
+        if look or fuse is identity:
+            known = (stand if last else _step_state)(x, value, gradient, last, route, momentum)
         else:  # compiled as one, they read memory once
             known, proposed = advance(x, value, gradient, last, route, momentum, path, rule)
         gradient = gradient if keep_gradients else known[0]
         step = Step(number, rows, kept, x, value, gradient, *known)
         yield step
 
-        kept = _still_going(step, None if path.may_pause else last) if look else None
+        kept = _moving_rows(step, None if path.may_pause else last) if look else None
         if kept is not None:
             if len(kept) == 0:
                 return
@@ -172,10 +172,12 @@ def walk(
         # the first by itself, if it comes here: it would be compiled apart
         x = (move if last else _move)(step, route, path, rule) if proposed is None else proposed
         last, rows = step, step.rows
-    raise _stalled(most_steps, x.dtype)
+    raise _stall_error(most_steps, x.dtype)
 
 
-def _stand(x: Tensor, value: Tensor, gradient: Tensor, last: Step | None, route: Route, momentum: float) -> Known:
+def _step_state(
+    x: Tensor, value: Tensor, gradient: Tensor, last: Step | None, route: Route, momentum: float
+) -> StepState:
     """Guide (r n), which groups are short of their end (r g), and whether all are numbers (r), at points x."""
     guide = gradient if last is None or momentum == 0 else torch.lerp(gradient, last.guide, momentum)
     numbers = torch.isfinite(value) if value.ndim == 1 else torch.isfinite(value).all(1)
@@ -197,14 +199,14 @@ def _advance(
     momentum: float,
     path: Path,
     rule: StepRule,
-) -> tuple[Known, Tensor]:
+) -> tuple[StepState, Tensor]:
     """What is known at points x, and where to go from there (r n)."""
-    known = _stand(x, value, gradient, last, route, momentum)
+    known = _step_state(x, value, gradient, last, route, momentum)
     step = Step(-1, route.sample, None, x, value, gradient, *known)  # neither number nor rows are asked for in here
     return known, _move(step, route, path, rule)
 
 
-def _still_going(step: Step, last: Step | None) -> Tensor | None:
+def _moving_rows(step: Step, last: Step | None) -> Tensor | None:
     """The places of the rows that go on, or None if all do; asks the device once.
 
     Raises ValueError if a row stands where it stood at `last`; without `last`, none can.
@@ -213,11 +215,11 @@ def _still_going(step: Step, last: Step | None) -> Tensor | None:
     stuck = torch.zeros_like(going) if last is None else going & (step.x == last.x).all(1)
     all_go, any_stuck = torch.stack([going.all(), stuck.any()]).tolist()
     if any_stuck:
-        raise _stalled(step.number, step.x.dtype)
+        raise _stall_error(step.number, step.x.dtype)
     return None if all_go else going.nonzero().squeeze(1)
 
 
-def _stalled(number: int, dtype: torch.dtype) -> ValueError:
+def _stall_error(number: int, dtype: torch.dtype) -> ValueError:
     return ValueError(
         f"the walk stands still at step {number}: its steps are too short for {dtype} to resolve; "
         "use a larger eta, or float64 inputs."

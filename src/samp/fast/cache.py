@@ -12,31 +12,31 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from samp.engine.batching import release
-from samp.fast.compiled import many_kinds
-from samp.fast.cuda_graphs import Capture, Captured, CudaCapture, Sizes
+from samp.engine.batching import release_memory
+from samp.fast.compiled import raise_recompile_limit
+from samp.fast.cuda_graphs import Capture, CapturedCall, CudaCapture, Sizes
 from samp.fast.inputs import Feed
-from samp.fast.model_copy import Lowered, Refresh, lowered
-from samp.fast.model_state import Survey
+from samp.fast.model_copy import ModelCopy, Refresh, copy_model
+from samp.fast.model_state import ModelSnapshot
 
 Compile = Callable[[nn.Module], Callable[..., Any]]
 COMPILED = "compiled"
-NEW = 32  # calls, in which a net is compiled for what it is asked; to allow for it takes time
+COMPILING_CALLS = 32  # calls, in which a net is compiled for what it is asked; to allow for it takes time
 
 
-class Prepared:
+class FastModel:
     """A model's copy with the ways to call it; `failed` holds the ways that it does not bear, with the reasons."""
 
     def __init__(self, model: nn.Module, half: bool, device: torch.device) -> None:
-        survey = Survey(model)
+        survey = ModelSnapshot(model)
         self.form, self.half, self.device = survey.form, half, device
-        self.copy = lowered(model, half)
+        self.copy = copy_model(model, half)
         self.refresh = Refresh(self.copy, survey.tensors)
-        self.plain = Lowered(self.copy, device.type, half)
-        self.compiled: Lowered | None = None
-        self.seen = 0  # calls of the copy, when it was last looked at
+        self.plain = ModelCopy(self.copy, device.type, half)
+        self.compiled: ModelCopy | None = None
+        self.calls_seen = 0  # calls of the copy, when it was last looked at
         self.capture: Capture | None = None
-        self.graphs: dict[tuple[Feed, int], Captured] = {}
+        self.graphs: dict[tuple[Feed, int], CapturedCall] = {}
         self.sizes: dict[Feed, Sizes] = {}
         self.outputs: dict[Feed, torch.Size | None] = {}
         self.failed: dict[str, str] = {}
@@ -46,11 +46,13 @@ class Prepared:
 
     def equip(self, compile: Compile | None, capture: Capture | None) -> None:
         """Have calls compiled, and small ones captured."""
-        self.compiled = Lowered(_any_rows(compile(self.copy)), self.device.type, self.half) if compile else None
+        self.compiled = (
+            ModelCopy(_with_dynamic_rows(compile(self.copy)), self.device.type, self.half) if compile else None
+        )
         self.capture = capture
 
     @property
-    def fastest(self) -> Lowered:
+    def fastest(self) -> ModelCopy:
         """The net compiled, unless it cannot be."""
         return self.plain if self.compiled is None or COMPILED in self.failed else self.compiled
 
@@ -58,25 +60,25 @@ class Prepared:
         """The size of the graph that a call of so many rows takes; None where it takes none."""
         if self.capture is None:
             return None
-        return self.sizes.setdefault(feed, Sizes()).size_for(rows, getattr(self.capture, "room", lambda: True))
+        return self.sizes.setdefault(feed, Sizes()).size_for(rows, getattr(self.capture, "has_room", lambda: True))
 
     def forget_graphs(self) -> None:
         """Give back the memory of all captured calls; they are captured anew when they are next asked for."""
         self.graphs.clear()
         self.sizes.clear()
-        release()
+        release_memory()
 
-    def renewed(self, model: nn.Module, half: bool, device: torch.device) -> bool:
+    def try_refresh(self, model: nn.Module, half: bool, device: torch.device) -> bool:
         """Copy the model's numbers; done unless more than these changed, or the copy has made a tensor of its own."""
-        survey = Survey(model)
+        survey = ModelSnapshot(model)
         if (half, device.type, survey.form) != (self.half, self.device.type, self.form):  # where tensors lie is in it
             return False
         calls = self.plain.calls + (self.compiled.calls if self.compiled else 0)
-        called, self.seen = calls != self.seen, calls
+        called, self.calls_seen = calls != self.calls_seen, calls
         return self.refresh(survey.tensors, called)
 
 
-def _any_rows(net: Callable[..., Any]) -> Callable[..., Any]:
+def _with_dynamic_rows(net: Callable[..., Any]) -> Callable[..., Any]:
     """A compiled net that is made for any number of rows at once: they leave the batch as they arrive.
 
     Torch counts kinds of nets by their code, so that a ninth `nn.Sequential` would not be compiled without a word.
@@ -87,43 +89,43 @@ def _any_rows(net: Callable[..., Any]) -> Callable[..., Any]:
         for given in inputs:
             if isinstance(given, Tensor) and given.ndim:
                 torch._dynamo.maybe_mark_dynamic(given, 0)
-        with many_kinds() if next(calls) < NEW else nullcontext():
+        with raise_recompile_limit() if next(calls) < COMPILING_CALLS else nullcontext():
             return net(*inputs)
 
     return call
 
 
-_KEPT: dict[int, Prepared] = {}
+_CACHE: dict[int, FastModel] = {}
 _MAKING = threading.RLock()  # or two threads would make, and compile, two copies of one model
 
 
-def kept(model: nn.Module, half: bool, device: torch.device) -> Prepared | None:
+def get_cached(model: nn.Module, half: bool, device: torch.device) -> FastModel | None:
     """The model made ready, from last time, with its numbers of now; None where more than these changed."""
     with _MAKING:
-        known = _KEPT.get(id(model))
-        return known if known is not None and known.renewed(model, half, device) else None
+        known = _CACHE.get(id(model))
+        return known if known is not None and known.try_refresh(model, half, device) else None
 
 
 def forget_graphs(model: nn.Module) -> None:
     """Give back what captured calls of this model keep, if there are any."""
-    if id(model) in _KEPT:
-        _KEPT[id(model)].forget_graphs()
+    if id(model) in _CACHE:
+        _CACHE[id(model)].forget_graphs()
 
 
-def prepared(model: nn.Module, half: bool, device: torch.device) -> Prepared:
+def get_or_prepare(model: nn.Module, half: bool, device: torch.device) -> FastModel:
     """The model made ready, from last time where nothing but its numbers changed.
 
     Nothing here keeps the model itself alive, and what is kept goes with it.
 
     >>> model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1)).eval()
-    >>> first = prepared(model, True, torch.device("cpu"))
-    >>> prepared(model, True, torch.device("cpu")) is first
+    >>> first = get_or_prepare(model, True, torch.device("cpu"))
+    >>> get_or_prepare(model, True, torch.device("cpu")) is first
     True
     """
     with _MAKING:
-        if (known := kept(model, half, device)) is not None:
+        if (known := get_cached(model, half, device)) is not None:
             return known
-        if id(model) not in _KEPT:
-            weakref.finalize(model, _KEPT.pop, id(model), None)
-        _KEPT[id(model)] = made = Prepared(model, half, device)
+        if id(model) not in _CACHE:
+            weakref.finalize(model, _CACHE.pop, id(model), None)
+        _CACHE[id(model)] = made = FastModel(model, half, device)
         return made

@@ -8,15 +8,15 @@ from typing import Any, cast
 
 import torch
 
-from samp.engine.batching import out_of_memory
+from samp.engine.batching import is_out_of_memory
 from samp.engine.walk import Function
 
 MOST_KINDS = 64  # of paths, rules and sizes that a function is compiled for; torch itself would stop at 8
 _LIMIT = "recompile_limit" if hasattr(torch._dynamo.config, "recompile_limit") else "cache_size_limit"
-_MADE: dict[Callable[..., Any], Fused] = {}
+_COMPILED: dict[Callable[..., Any], CompiledFunction] = {}
 
 
-def many_kinds() -> AbstractContextManager[None]:
+def raise_recompile_limit() -> AbstractContextManager[None]:
     """Where fused functions are called: torch would else give up compiling after a few kinds of walk.
 
     Around a whole walk, since to enter it takes as long as to call a compiled function.
@@ -25,24 +25,24 @@ def many_kinds() -> AbstractContextManager[None]:
     return patch
 
 
-def fused(function: Function) -> Function:
+def compile_function(function: Function) -> Function:
     """This function compiled: for the sizes it first meets, then for any number of rows. As it was, for good, where it
     cannot be.
 
-    >>> fused(round) is fused(round)
+    >>> compile_function(round) is compile_function(round)
     True
     """
-    if function not in _MADE:
-        _MADE[function] = Fused(function, torch.compile)
-    return cast(Function, _MADE[function])
+    if function not in _COMPILED:
+        _COMPILED[function] = CompiledFunction(function, torch.compile)
+    return cast(Function, _COMPILED[function])
 
 
-class Fused:
+class CompiledFunction:
     """A function that is compiled when first called.
 
     >>> def refuse(function):
     ...     raise RuntimeError("no compiler here")
-    >>> Fused(abs, refuse)(-1)
+    >>> CompiledFunction(abs, refuse)(-1)
     1
     """
 
@@ -55,7 +55,7 @@ class Fused:
             self.call = self.call or self.compile(self.function)
             return self.call(*args)
         except Exception as error:  # what a compiler may raise cannot be listed
-            if self.call is self.function or out_of_memory(error):
+            if self.call is self.function or is_out_of_memory(error):
                 raise
             found = self.function(*args)  # where this fails as well, it is not the compiler's fault
             self.call = self.function

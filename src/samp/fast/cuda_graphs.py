@@ -65,7 +65,7 @@ class Sizes:
         return rows if rows in self.large else None
 
 
-class Captured:
+class CapturedCall:
     """One call of fixed size: points x (rows n) and the places of the scores (rows k) in, scores and gradients out.
 
     Points are laid out as the net has its inputs on their way in, and gradients as points on their way out: each is
@@ -73,18 +73,19 @@ class Captured:
 
     >>> def work(inputs, index):
     ...     return inputs[0].gather(1, index).squeeze(1), (torch.ones_like(inputs[0]),)
-    >>> call = Captured(work, Feed.of((torch.rand(1, 3),)), 4, torch.rand(1, 3), torch.tensor([[2]]), capture=as_is)
+    >>> x, index = torch.rand(1, 3), torch.tensor([[2]])
+    >>> call = CapturedCall(work, Feed.of((x,)), 4, x, index, capture=no_capture)
     >>> call(torch.tensor([[1.0, 2.0, 3.0]]), torch.tensor([[1]]))
     (tensor([2.]), tensor([[1., 1., 1.]]))
     """
 
     def __init__(self, work: Work, feed: Feed, size: int, x: Tensor, index: Tensor, capture: Capture) -> None:
         self.feed, self.inputs, self.index = feed, feed.inputs(x[:1].repeat(size, 1)), index[:1].repeat(size, 1)
-        self.turn: Callable[[], AbstractContextManager[Any]] = getattr(capture, "turn", _turns())
-        self.found: tuple[Tensor, tuple[Tensor, ...]]
+        self.turn: Callable[[], AbstractContextManager[Any]] = getattr(capture, "turn", _exclusive_turns())
+        self.outputs: tuple[Tensor, tuple[Tensor, ...]]
 
         def fill() -> None:
-            self.found = work(self.inputs, self.index)
+            self.outputs = work(self.inputs, self.index)
 
         self.replay = capture(fill)
 
@@ -94,17 +95,17 @@ class Captured:
             self.feed.fill(self.inputs, x)
             self.index[:rows].copy_(index)
             self.replay()
-            value, gradients = self.found
+            value, gradients = self.outputs
             return value[:rows].to(x.dtype, copy=True), self.feed.points(gradients, rows, x.dtype)
 
 
-def _turns() -> Callable[[], AbstractContextManager[Any]]:
+def _exclusive_turns() -> Callable[[], AbstractContextManager[Any]]:
     """One caller at a time."""
     lock = threading.Lock()
     return lambda: lock
 
 
-def as_is(fill: Callable[[], None]) -> Replay:
+def no_capture(fill: Callable[[], None]) -> Replay:
     """No capture at all: the work is done anew each time."""
     return fill
 
@@ -151,7 +152,7 @@ class CudaCapture:
             yield
             self.last.record(stream)
 
-    def room(self) -> bool:
+    def has_room(self) -> bool:
         """Whether as much memory as was in use since the last capture is free: a graph keeps its own."""
         free, _ = torch.cuda.mem_get_info(self.device)
         cached = torch.cuda.memory_reserved(self.device) - torch.cuda.memory_allocated(self.device)

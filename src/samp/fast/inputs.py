@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
-from samp.targets import Index
+from samp.targets import TargetIndex
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,10 @@ def _layout(part: Tensor) -> torch.memory_format:
     return torch.channels_last if part.ndim == 4 else torch.contiguous_format
 
 
-def differentiated(score: Callable[..., Tensor], *points: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+def value_and_gradients(score: Callable[..., Tensor], *points: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
     """Score (r) and its gradient by each of these; 0 for one of several that the score does not depend on.
 
-    >>> differentiated(lambda x: (x**2).sum(1), torch.tensor([[3.0]]))
+    >>> value_and_gradients(lambda x: (x**2).sum(1), torch.tensor([[3.0]]))
     (tensor([9.]), (tensor([[6.]]),))
     """
     with torch.inference_mode(False), torch.enable_grad():
@@ -74,24 +74,26 @@ def differentiated(score: Callable[..., Tensor], *points: Tensor) -> tuple[Tenso
     return value.detach(), gradients
 
 
-def at_index(net: Callable[..., Any], inputs: Sequence[Tensor], index: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+def value_and_gradients_at(
+    net: Callable[..., Any], inputs: Sequence[Tensor], index: Tensor
+) -> tuple[Tensor, tuple[Tensor, ...]]:
     """Scores at these places (r k) of the output, and their gradients by the inputs: what a graph can capture, since it
     needs no problem. A net that changes its inputs in place fails here.
 
-    >>> at_index(torch.nn.Identity(), [torch.tensor([[3.0, 4.0]])], torch.tensor([[1]]))
+    >>> value_and_gradients_at(torch.nn.Identity(), [torch.tensor([[3.0, 4.0]])], torch.tensor([[1]]))
     (tensor([4.]), (tensor([[0., 1.]]),))
     """
 
     def score(*leaves: Tensor) -> Tensor:
-        output: Tensor = widened(net(*leaves))
+        output: Tensor = to_float32(net(*leaves))
         output = output[:, None] if output.ndim == 1 else output
-        place = _place(index, output.shape[1:])
+        place = _flat_index(index, output.shape[1:])
         return output.flatten(1).gather(1, place).squeeze(1)  # backwards, an index would sort; this does not
 
-    return differentiated(score, *inputs)
+    return value_and_gradients(score, *inputs)
 
 
-def _place(index: Tensor, sizes: torch.Size) -> Tensor:
+def _flat_index(index: Tensor, sizes: torch.Size) -> Tensor:
     """r 1: places (r k) in an output of these sizes, as places in the output laid flat."""
     place = index[:, :1]
     for axis, size in enumerate(sizes[1:], start=1):
@@ -99,16 +101,16 @@ def _place(index: Tensor, sizes: torch.Size) -> Tensor:
     return place
 
 
-def widened(output: Any) -> Any:
+def to_float32(output: Any) -> Any:
     """The output with its halves in float32: what is done with it is for the objective to say, and small."""
     return tree_map_only(Tensor, lambda t: t.float() if t.dtype in (torch.bfloat16, torch.float16) else t, output)
 
 
-def in_range(objective: Index, sizes: torch.Size | None) -> bool:
+def is_in_range(objective: TargetIndex, sizes: torch.Size | None) -> bool:
     """Whether a sample's output of these sizes has all the places that are asked for; where it has not, a graph must
     not be replayed: it checks nothing.
 
-    >>> in_range(Index(torch.tensor([[3]]), (3,)), torch.Size([3]))
+    >>> is_in_range(TargetIndex(torch.tensor([[3]]), (3,)), torch.Size([3]))
     False
     """
     known = sizes or torch.Size([1])

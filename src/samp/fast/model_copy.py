@@ -14,13 +14,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from samp.fast.model_state import Survey
+from samp.fast.model_state import ModelSnapshot
 
 HALF = torch.bfloat16
 _PRODUCTS = (nn.Linear, nn.modules.conv._ConvNd)
 
 
-class Precise(nn.Module):
+class Float32Layer(nn.Module):
     """A layer that works in float32 under autocast too: scores would else have three digits."""
 
     def __init__(self, layer: nn.Module, device_type: str) -> None:
@@ -33,7 +33,7 @@ class Precise(nn.Module):
         return out
 
 
-class Lowered:
+class ModelCopy:
     """The copy, called under autocast where it is in half precision; `sizes` are those of its last output, `calls` the
     number of calls so far.
     """
@@ -52,10 +52,10 @@ class Lowered:
         return output
 
 
-def lowered(model: nn.Module, half: bool) -> nn.Module:
+def copy_model(model: nn.Module, half: bool) -> nn.Module:
     """A copy in channels last, and with `half` in bfloat16 but for its last layer; it asks for no gradient of its own.
 
-    >>> net = lowered(nn.Sequential(nn.Conv2d(3, 8, 3), nn.Flatten(), nn.Linear(8, 2)), half=True)
+    >>> net = copy_model(nn.Sequential(nn.Conv2d(3, 8, 3), nn.Flatten(), nn.Linear(8, 2)), half=True)
     >>> [str(p.dtype) for p in net.parameters()]
     ['torch.bfloat16', 'torch.bfloat16', 'torch.float32', 'torch.float32']
     """
@@ -64,17 +64,17 @@ def lowered(model: nn.Module, half: bool) -> nn.Module:
     kept = {id(p) for p in products[last].parameters()} if last else set()
     halved = {id(p) for m in products.values() for p in m.parameters(recurse=False)} - kept if half else kept - kept
     memo: dict[int, Any] = {}
-    for tensor in Survey(model).tensors:
-        own = _own(tensor, halved)
+    for tensor in ModelSnapshot(model).tensors:
+        own = _copy_tensor(tensor, halved)
         memo[id(tensor)] = nn.Parameter(own, requires_grad=False) if isinstance(tensor, nn.Parameter) else own
     net = copy.deepcopy(model, memo)
     if half and last is not None:
         device_type = next(model.parameters()).device.type
-        net.set_submodule(last, Precise(net.get_submodule(last), device_type))
+        net.set_submodule(last, Float32Layer(net.get_submodule(last), device_type))
     return net.eval()
 
 
-def _own(tensor: Tensor, halved: set[int]) -> Tensor:
+def _copy_tensor(tensor: Tensor, halved: set[int]) -> Tensor:
     layout = torch.channels_last if tensor.ndim == 4 else torch.preserve_format
     dtype = HALF if id(tensor) in halved and tensor.dtype == torch.float32 else tensor.dtype
     return tensor.detach().to(dtype, copy=True, memory_format=layout)
@@ -85,16 +85,16 @@ class Refresh:
     GPU milliseconds.
 
     >>> model = nn.Linear(2, 1)
-    >>> net = lowered(model, half=False)
-    >>> refresh = Refresh(net, Survey(model).tensors)
+    >>> net = copy_model(model, half=False)
+    >>> refresh = Refresh(net, ModelSnapshot(model).tensors)
     >>> model.weight.data.fill_(3.0)
     tensor([[3., 3.]])
-    >>> refresh(Survey(model).tensors, called=False), net.weight.tolist()
+    >>> refresh(ModelSnapshot(model).tensors, called=False), net.weight.tolist()
     (True, [[3.0, 3.0]])
     """
 
     def __init__(self, net: nn.Module, theirs: Sequence[Tensor]) -> None:
-        self.net, self.own = net, Survey(net).tensors
+        self.net, self.own = net, ModelSnapshot(net).tensors
         kinds: dict[object, list[int]] = {}
         for number, (own, given) in enumerate(zip(self.own, theirs, strict=False)):  # a copy may leave one out
             kinds.setdefault((own.dtype, given.dtype, own.stride() == given.stride()), []).append(number)
@@ -106,8 +106,8 @@ class Refresh:
         anew.
         """
         if called:
-            self.own = Survey(self.net).tensors
-        if [t.shape for t in self.own] != [t.shape for t in theirs] or (called and _overlap(self.own)):
+            self.own = ModelSnapshot(self.net).tensors
+        if [t.shape for t in self.own] != [t.shape for t in theirs] or (called and _share_memory(self.own)):
             return False
         for kind in self.kinds:
             # by .data, which autograd does not count as a change: another thread may be on its way back through the
@@ -116,7 +116,7 @@ class Refresh:
         return True
 
 
-def _overlap(tensors: Sequence[Tensor]) -> bool:
+def _share_memory(tensors: Sequence[Tensor]) -> bool:
     """Whether two of them are one in memory, so that what is copied into one would overwrite the other."""
     places = [t.data_ptr() for t in tensors if t.numel()]
     return len(set(places)) < len(places)

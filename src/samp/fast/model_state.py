@@ -19,17 +19,17 @@ _PLAIN = (int, float, str)
 _ATOMS = frozenset((int, float, str, bool, type(None)))
 
 
-class Survey:
+class ModelSnapshot:
     """A model's tensors (parameters, buffers and plain ones, also in lists and the like), in an order that a copy
     shares, and its form: all else that its answers may well depend on. Settings are in it, who shares a tensor with
     whom, and whether there are hooks; what an object of the user's holds deep inside is not.
 
     >>> model = nn.Conv2d(1, 1, 3)
-    >>> before = Survey(model)
-    >>> model.weight.data.add_(1.0).shape, Survey(model).form == before.form
+    >>> before = ModelSnapshot(model)
+    >>> model.weight.data.add_(1.0).shape, ModelSnapshot(model).form == before.form
     (torch.Size([1, 1, 3, 3]), True)
     >>> model.stride = (2, 2)
-    >>> Survey(model).form == before.form
+    >>> ModelSnapshot(model).form == before.form
     False
     """
 
@@ -41,7 +41,7 @@ class Survey:
 
     def _visit(self, module: nn.Module) -> None:
         """A module, its tensors and settings, then its children."""
-        self.form += (type(module), module.training, hooked(module))
+        self.form += (type(module), module.training, has_hooks(module))
         for held in (module._parameters, module._buffers):
             for name, tensor in held.items():
                 self.form.append(name if tensor is not None else (name, None))
@@ -95,7 +95,7 @@ class Survey:
         return type(value), id(value) if callable(value) else 0, tuple(plain.items())
 
 
-def hooked(module: nn.Module) -> bool:
+def has_hooks(module: nn.Module) -> bool:
     """Whether a hook of the user's is called with this module."""
     return bool(
         module._forward_hooks or module._forward_pre_hooks or module._backward_hooks or module._backward_pre_hooks
@@ -116,8 +116,8 @@ def reason_against(model: Any, inputs: tuple[Tensor, ...]) -> str:
         return "the model is a script"
     if modules_being_trained(list(model.modules())):
         return "the model is in training mode"
-    if any(map(hooked, model.modules())):
+    if any(map(has_hooks, model.modules())):
         return "the model has hooks"
-    if len({t.device for t in (*inputs, *Survey(model).tensors)}) > 1:
+    if len({t.device for t in (*inputs, *ModelSnapshot(model).tensors)}) > 1:
         return "the model lies on several devices"
     return ""

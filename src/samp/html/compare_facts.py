@@ -15,7 +15,7 @@ from samp.compare_columns import COLUMNS
 from samp.html.facts import facts, zero_colour
 from samp.metrics.protocols import Protocol
 from samp.models import Classifier
-from samp.models.prediction import Asked
+from samp.models.prediction import ClassifiedPhoto
 
 ABOUT = ("photo", "model", "class", "index", "score", "score_is", "best", "seed", "device", "dtype", "versions")
 # What each column is, for people.
@@ -39,9 +39,11 @@ MEANINGS = {
 }
 
 
-def told(asked: Asked, compared: Compared, left_out: Mapping[str, str], command: str) -> dict[str, Any]:
+def comparison_record(
+    classified: ClassifiedPhoto, compared: Compared, left_out: Mapping[str, str], command: str
+) -> dict[str, Any]:
     """Everything the comparison found, ready for JSON; what a method does not have is None."""
-    common = facts(asked, compared.rows[0].attribution, 0, 0.0)
+    common = facts(classified, compared.rows[0].attribution, 0, 0.0)
     return {
         **{key: common[key] for key in ABOUT},
         "protocol": compared.protocol.label,
@@ -53,24 +55,24 @@ def told(asked: Asked, compared: Compared, left_out: Mapping[str, str], command:
     }
 
 
-def missing(compared: Compared, told: dict[str, Any]) -> list[str]:
+def missing_notes(compared: Compared, record: dict[str, Any]) -> list[str]:
     """A sentence for each thing that could not be had: methods that failed, curves on a scale that does not exist."""
-    notes = [f"{name} is left out: {sentence}" for name, sentence in told["left_out"].items()]
+    notes = [f"{name} is left out: {sentence}" for name, sentence in record["left_out"].items()]
     if any(row.curves.unnormalised for row in compared.rows):
         notes.append(
-            f"there are no curves, as the protocol {told['protocol']!r} divides by the photo's score, which is not "
-            f"above 0 ({told['score']:.3f}): try --protocol rise, or another --target."
+            f"there are no curves, as the protocol {record['protocol']!r} divides by the photo's score, which is not "
+            f"above 0 ({record['score']:.3f}): try --protocol rise, or another --target."
         )
     return notes
 
 
-def repeat(
+def repeat_command(
     photo: Path | None, methods: Sequence[str], target: str, protocol: str | None, model: ModelOptions
 ) -> list[str]:
     """The words of a command that makes the same comparison again; settings left as they are by default are left out.
 
     >>> import shlex
-    >>> shlex.join(repeat(Path("my cat.jpg"), ["ig", "samp++"], "281", "rise", ModelOptions(size=(64,))))
+    >>> shlex.join(repeat_command(Path("my cat.jpg"), ["ig", "samp++"], "281", "rise", ModelOptions(size=(64,))))
     "samp compare 'my cat.jpg' --methods ig,samp++ --target 281 --protocol rise --size 64"
     """
     words = ["samp", "compare", *([click.format_filename(photo)] if photo else [])]
@@ -86,10 +88,10 @@ def repeat(
 
 def text_table(compared: Compared) -> str:
     """The table of the one photo for a terminal, in columns."""
-    cells = [["method", *(column.arrowed for column in COLUMNS)]]
+    cells = [["method", *(column.heading_with_arrow for column in COLUMNS)]]
     for row in compared.rows:
         numbers = row.numbers(0)
-        cells.append([row.name, *(column.words(numbers[column.key]) for column in COLUMNS)])
+        cells.append([row.name, *(column.format_value(numbers[column.key]) for column in COLUMNS)])
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [
         [

@@ -32,10 +32,10 @@ def data_uri(image: Image.Image, form: str = "PNG", quality: int = 88) -> str:
     return f"data:image/{form.lower()};base64,{base64.b64encode(file.getvalue()).decode('ascii')}"
 
 
-def policy(script: str, style: str) -> str:
+def content_security_policy(script: str, style: str) -> str:
     """A content security policy: nothing from anywhere, no script and no style but these two.
 
-    >>> policy("", "").split("; ")[:2]
+    >>> content_security_policy("", "").split("; ")[:2]
     ["default-src 'none'", 'img-src data:']
     """
     ours = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (script, style))

@@ -9,7 +9,7 @@ from typing import Any
 
 from PIL import Image
 
-from samp.html.embed import as_json, data_uri, policy
+from samp.html.embed import as_json, content_security_policy, data_uri
 from samp.html.facts import lines, notes, title
 from samp.models import Classifier
 
@@ -29,17 +29,17 @@ td, th { padding: .25rem 1rem .25rem 0; border-bottom: 1px solid var(--line); }
 """
 
 
-def page(panels: Sequence[Panels], told: Sequence[dict[str, Any]], classifier: Classifier) -> str:
+def explanation_page(panels: Sequence[Panels], records: Sequence[dict[str, Any]], classifier: Classifier) -> str:
     """The page of one photo, a section for each class; it needs no network and runs no script; all text is escaped."""
-    name = escape(PurePath(told[0]["photo"]).name)
-    sections = [_section(some, one, classifier) for some, one in zip(panels, told, strict=True)]
-    versions = ", ".join(f"{package} {version}" for package, version in told[0]["versions"].items())
-    made = escape(f"{versions}; {told[0]['device']}, {told[0]['dtype']}, seed {told[0]['seed']}")
+    name = escape(PurePath(records[0]["photo"]).name)
+    sections = [_section(some, one, classifier) for some, one in zip(panels, records, strict=True)]
+    versions = ", ".join(f"{package} {version}" for package, version in records[0]["versions"].items())
+    made = escape(f"{versions}; {records[0]['device']}, {records[0]['dtype']}, seed {records[0]['seed']}")
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy("", STYLE)}">
+<meta http-equiv="Content-Security-Policy" content="{content_security_policy("", STYLE)}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{name}: why?</title>
 <style>{STYLE}</style>
@@ -48,20 +48,20 @@ def page(panels: Sequence[Panels], told: Sequence[dict[str, Any]], classifier: C
 <h1>What {escape(classifier.name)} sees in {name}</h1>
 {"".join(sections)}
 <h2>Best classes</h2>
-{_table([(one["class"], _score(one["score"])) for one in told[0]["best"]])}
+{_table([(one["class"], _score(one["score"])) for one in records[0]["best"]])}
 <footer>{made}</footer>
-<script type="application/json" id="facts">{as_json(told)}</script>
+<script type="application/json" id="facts">{as_json(records)}</script>
 </body>
 </html>
 """
 
 
-def _section(panels: Panels, told: dict[str, Any], classifier: Classifier) -> str:
+def _section(panels: Panels, record: dict[str, Any], classifier: Classifier) -> str:
     figures = "".join(_figure(image, caption) for image, caption in panels)
-    below = "".join(f"<p class='notes'>{escape(note)}</p>" for note in notes(told, classifier)[:1])
-    numbers = {name: words for name, words in lines(told).items() if name != "method"}
+    below = "".join(f"<p class='notes'>{escape(note)}</p>" for note in notes(record, classifier)[:1])
+    numbers = {name: words for name, words in lines(record).items() if name != "method"}
     return f"""<section>
-<h2>{escape(title(told))}</h2>
+<h2>{escape(title(record))}</h2>
 <div class="panels">{figures}</div>
 {_table(numbers.items())}
 {below}

@@ -12,30 +12,31 @@ import torch
 from samp.attribution import Attribution
 from samp.cli.terminal import printable
 from samp.models import Classifier
-from samp.models.outputs import kind
-from samp.models.prediction import Asked
-from samp.wording import residual_words, score_source
+from samp.models.outputs import output_kind
+from samp.models.prediction import ClassifiedPhoto
+from samp.wording import format_residual, score_source
 
 BEST = 5
 
 
-def facts(asked: Asked, result: Attribution, sample: int, seconds: float) -> dict[str, Any]:
+def facts(classified: ClassifiedPhoto, result: Attribution, sample: int, seconds: float) -> dict[str, Any]:
     """The numbers of one explained class, ready for JSON; those that a method does not have are None.
 
     `seconds` is what all classes of the photo took together.
     """
-    index, classifier = asked.targets[sample], asked.classifier
+    index, classifier = classified.targets[sample], classified.classifier
     change = float(sum(c[sample] for c in result.score_change.values())) if result.score_change else math.nan
     residual = float(result.residual[sample])
     return {
-        "photo": click.format_filename(asked.path),
+        "photo": click.format_filename(classified.path),
         "model": classifier.name,
         "class": classifier.label(index),
         "index": index,
-        "score": _number(float(asked.scores[index])),
-        "score_is": kind(asked.scores[None]),
+        "score": _number(float(classified.scores[index])),
+        "score_is": output_kind(classified.scores[None]),
         "best": [
-            _named_score(asked, best) for best in asked.scores.topk(min(BEST, len(asked.scores))).indices.tolist()
+            _class_score(classified, best)
+            for best in classified.scores.topk(min(BEST, len(classified.scores))).indices.tolist()
         ],
         "method": result.method,
         "score_change": _number(change),
@@ -52,48 +53,52 @@ def facts(asked: Asked, result: Attribution, sample: int, seconds: float) -> dic
     }
 
 
-def lines(told: dict[str, Any]) -> dict[str, str]:
+def lines(record: dict[str, Any]) -> dict[str, str]:
     """The same for people, label and words.
 
     >>> from samp.html.facts import lines
-    >>> told = {"class": "cat", "index": 3, "score": 1.5, "score_is": "logit", "model": "net", "residual": None}
-    >>> told |= {"gradients": 1, "forwards": 0, "seconds": 0.5, "method": "GradCAM()"}
-    >>> lines(told)["class"], lines(told)["score"]
+    >>> record = {"class": "cat", "index": 3, "score": 1.5, "score_is": "logit", "model": "net", "residual": None}
+    >>> record |= {"gradients": 1, "forwards": 0, "seconds": 0.5, "method": "GradCAM()"}
+    >>> lines(record)["class"], lines(record)["score"]
     ('cat (3)', '1.500 (logit, net)')
     """
     return {
-        "class": f"{told['class']} ({told['index']})",
-        "score": f"{told['score']:.3f} ({score_source(told['score_is'], told['model'])})",
-        "residual": _residual(told),
-        "gradients": str(told["gradients"]),
-        **({"forwards": str(told["forwards"])} if told["forwards"] else {}),
-        "seconds": f"{told['seconds']:.2f}",
-        **({"speed": told["speed"]} if told.get("speed", "exact") != "exact" else {}),
-        "method": told["method"],
+        "class": f"{record['class']} ({record['index']})",
+        "score": f"{record['score']:.3f} ({score_source(record['score_is'], record['model'])})",
+        "residual": _residual(record),
+        "gradients": str(record["gradients"]),
+        **({"forwards": str(record["forwards"])} if record["forwards"] else {}),
+        "seconds": f"{record['seconds']:.2f}",
+        **({"speed": record["speed"]} if record.get("speed", "exact") != "exact" else {}),
+        "method": record["method"],
     }
 
 
-def shown(words: Mapping[str, str]) -> str:
+def format_lines(words: Mapping[str, str]) -> str:
     """Labels and words as lines for a terminal, each word in one line whatever is in it.
 
-    >>> print(shown({"class": "cat (3)", "gradients": "14"}))
+    >>> print(format_lines({"class": "cat (3)", "gradients": "14"}))
     class:     cat (3)
     gradients: 14
     """
     return "\n".join(f"{name + ':':<11}{printable(value)}" for name, value in words.items())
 
 
-def title(told: dict[str, Any]) -> str:
+def title(record: dict[str, Any]) -> str:
     """The headline of the picture."""
-    words = lines(told)
+    words = lines(record)
     return f"Why {words['class']}? Score {words['score']}"
 
 
-def notes(told: dict[str, Any], classifier: Classifier) -> list[str]:
+def notes(record: dict[str, Any], classifier: Classifier) -> list[str]:
     """What stands below the picture: how it was made and what the credit misses."""
-    zero = f"; input 0 is the colour {zero_colour(classifier)}" if told["score_change"] else ""
-    spent = [_count(told["gradients"], "gradient"), _count(told["forwards"], "forward"), f"{told['seconds']:.2f} s"]
-    return [f"{told['method']}{zero}", f"residual: {_residual(told)}; {', '.join(filter(None, spent))}"]
+    zero = f"; input 0 is the colour {zero_colour(classifier)}" if record["score_change"] else ""
+    spent = [
+        _count_words(record["gradients"], "gradient"),
+        _count_words(record["forwards"], "forward"),
+        f"{record['seconds']:.2f} s",
+    ]
+    return [f"{record['method']}{zero}", f"residual: {_residual(record)}; {', '.join(filter(None, spent))}"]
 
 
 def zero_colour(classifier: Classifier) -> str:
@@ -107,18 +112,22 @@ def zero_colour(classifier: Classifier) -> str:
     return "#" + "".join(f"{part:02X}" for part in colour)
 
 
-def _residual(told: dict[str, Any]) -> str:
-    if told["residual"] is None:
+def _residual(record: dict[str, Any]) -> str:
+    if record["residual"] is None:
         return "none: this method's credit is not meant to sum to the score"
-    return residual_words(told["residual"], told["score_change"])
+    return format_residual(record["residual"], record["score_change"])
 
 
-def _count(number: int, kind: str) -> str:
+def _count_words(number: int, kind: str) -> str:
     return f"{number} {kind}{'s' * (number != 1)}" if number else ""
 
 
-def _named_score(asked: Asked, index: int) -> dict[str, Any]:
-    return {"class": asked.classifier.label(index), "index": index, "score": _number(float(asked.scores[index]))}
+def _class_score(classified: ClassifiedPhoto, index: int) -> dict[str, Any]:
+    return {
+        "class": classified.classifier.label(index),
+        "index": index,
+        "score": _number(float(classified.scores[index])),
+    }
 
 
 def _number(value: float) -> float | None:

@@ -27,14 +27,14 @@ class Quantity:
 
     def values(self, columns: Columns) -> Array:
         """Those that are known."""
-        values = self.of(columns)
+        values = self.per_input(columns)
         known: Array = values[~np.isnan(values)]
         return known
 
-    def of(self, columns: Columns) -> Array:
+    def per_input(self, columns: Columns) -> Array:
         """The number of every input, NaN where it is not known.
 
-        >>> QUANTITIES[0].of(Columns.of_rows([{"residual": -0.5, "score_change": 2.0}]))
+        >>> QUANTITIES[0].per_input(Columns.from_rows([{"residual": -0.5, "score_change": 2.0}]))
         array([0.25])
         """
         if self.key != "error_share":
@@ -61,7 +61,7 @@ SCORES = ("score", "baseline_score_to_baseline", "baseline_score_to_image")
 
 
 @dataclass(frozen=True)
-class Bars:
+class Histogram:
     """A histogram: edges (one more than heights) and how many values lie between them."""
 
     edges: tuple[float, ...]
@@ -70,13 +70,13 @@ class Bars:
     """Values that no finite axis shows."""
 
 
-def bars(values: Array, logarithmic: bool = False, most: int = 30) -> Bars | None:
+def histogram(values: Array, logarithmic: bool = False, most: int = 30) -> Histogram | None:
     """The histogram of these values, or None where there are none; a logarithmic one has log10 for its edges.
 
     Zeros of a logarithmic one are counted with the smallest value above 0. Values that differ by rounding are alike.
 
-    >>> bars(np.array([0.0, 0.1, 1.0]), most=2)
-    Bars(edges=(0.0, 0.5, 1.0), heights=(2, 1), outside=0)
+    >>> histogram(np.array([0.0, 0.1, 1.0]), most=2)
+    Histogram(edges=(0.0, 0.5, 1.0), heights=(2, 1), outside=0)
     """
     finite = values[np.isfinite(values)]
     if not len(finite):
@@ -89,13 +89,13 @@ def bars(values: Array, logarithmic: bool = False, most: int = 30) -> Bars | Non
         air = max(0.5, 1e-6 * abs(low))
         low, high = low - air, high + air
     heights, edges = np.histogram(finite, min(most, max(len(finite) // 2, 1) + 1), (low, high))
-    return Bars(tuple(edges.tolist()), tuple(heights.tolist()), len(values) - len(finite))
+    return Histogram(tuple(edges.tolist()), tuple(heights.tolist()), len(values) - len(finite))
 
 
-def spread(values: Array) -> tuple[float, float, float] | None:
+def median_and_deciles(values: Array) -> tuple[float, float, float] | None:
     """The median, with a tenth of the values below the second and a tenth above the third.
 
-    >>> spread(np.arange(11.0))
+    >>> median_and_deciles(np.arange(11.0))
     (5.0, 1.0, 9.0)
     """
     finite = values[np.isfinite(values)]
@@ -105,10 +105,10 @@ def spread(values: Array) -> tuple[float, float, float] | None:
     return float(middle), float(low), float(high)
 
 
-def ends(values: Array, count: int = EXAMPLES) -> tuple[list[int], list[int]]:
+def extreme_positions(values: Array, count: int = EXAMPLES) -> tuple[list[int], list[int]]:
     """Positions where a quantity is smallest (smallest first) and largest (largest first); none in both, none of NaN.
 
-    >>> ends(np.array([0.3, np.nan, 0.1, 0.9]), 1)
+    >>> extreme_positions(np.array([0.3, np.nan, 0.1, 0.9]), 1)
     ([2], [3])
     """
     order = np.argsort(values, kind="stable")  # NaN come last
@@ -117,47 +117,48 @@ def ends(values: Array, count: int = EXAMPLES) -> tuple[list[int], list[int]]:
     return order[:each].tolist(), order[len(order) - each :][::-1].tolist()
 
 
-def judged_by(columns: Columns) -> Quantity:
+def ranking_quantity(columns: Columns) -> Quantity:
     """What best and worst are judged by: completeness, or concentration where that is not known or mere rounding.
 
-    >>> judged_by(Columns.of_rows([{"gini": 0.5, "residual": None}])).key
+    >>> ranking_quantity(Columns.from_rows([{"gini": 0.5, "residual": None}])).key
     'gini'
     """
     known = len(QUANTITIES[0].values(columns))
-    return QUANTITIES[0] if known and not complete(columns) else QUANTITIES[1]
+    return QUANTITIES[0] if known and not is_complete(columns) else QUANTITIES[1]
 
 
-def complete(columns: Columns) -> bool:
+def is_complete(columns: Columns) -> bool:
     """Whether the credit of every input sums to the change of its score, up to rounding.
 
     >>> rows = [{"residual": 1e-7, "score_change": 2.0}, {"residual": 1e-7, "score_change": 0.0, "score": 5.0}]
-    >>> complete(Columns.of_rows(rows)), complete(Columns.of_rows([*rows, {"residual": 0.1, "score_change": 2.0}]))
+    >>> more = [*rows, {"residual": 0.1, "score_change": 2.0}]
+    >>> is_complete(Columns.from_rows(rows)), is_complete(Columns.from_rows(more))
     (True, False)
     """
-    errors, residual = QUANTITIES[0].of(columns), np.abs(columns["residual"])
+    errors, residual = QUANTITIES[0].per_input(columns), np.abs(columns["residual"])
     of_scores = ROUNDING_OF_SCORES * np.fmax.reduce([np.abs(columns[name]) for name in SCORES])
     known = ~np.isnan(errors)
     return bool(known.any() and ((errors <= ROUNDING) | (residual <= of_scores))[known].all())
 
 
-def classes(columns: Columns) -> list[dict[str, Any]]:
+def class_summaries(columns: Columns) -> list[dict[str, Any]]:
     """A summary of each explained class, the most frequent first.
 
     >>> row = {"target": 1, "label": "cat", "predicted": 2, "gini": 0.5, "score": 3.0}
-    >>> classes(Columns.of_rows([row]))[0]["agreed"]
+    >>> class_summaries(Columns.from_rows([row]))[0]["agreed"]
     0.0
     """
     target = columns["target"]
     order = np.argsort(target, kind="stable")[: len(target) - int(np.isnan(target).sum())]
     numbers, firsts = np.unique(target[order], return_index=True)
     groups = list(zip(numbers.astype(int).tolist(), np.split(order, firsts[1:]), strict=False))
-    known = {quantity.key: quantity.of(columns) for quantity in QUANTITIES}
+    known = {quantity.key: quantity.per_input(columns) for quantity in QUANTITIES}
     groups.sort(key=lambda group: (-len(group[1]), group[0]))
-    return [_class(columns, known, number, group) for number, group in groups]
+    return [_class_summary(columns, known, number, group) for number, group in groups]
 
 
-def _class(columns: Columns, known: dict[str, Array], number: int, group: Array) -> dict[str, Any]:
-    medians = {key: spread(values[group]) for key, values in known.items()}
+def _class_summary(columns: Columns, known: dict[str, Array], number: int, group: Array) -> dict[str, Any]:
+    medians = {key: median_and_deciles(values[group]) for key, values in known.items()}
     return {
         "class": columns.labels[number],
         "index": number,

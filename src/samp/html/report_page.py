@@ -13,12 +13,21 @@ from PIL import Image
 from torch import Tensor
 
 from samp.batch.columns import Columns
-from samp.batch.results import Run
-from samp.batch.shards import listed
+from samp.batch.results import RunResults
+from samp.batch.shards import describe_shards
 from samp.batch.tables import Row
-from samp.html.embed import as_json, data_uri, policy
-from samp.html.report_facts import MOST_CLASSES, QUANTITIES, Quantity, classes, complete, ends, judged_by, spread
-from samp.html.report_pictures import pictures_of
+from samp.html.embed import as_json, content_security_policy, data_uri
+from samp.html.report_facts import (
+    MOST_CLASSES,
+    QUANTITIES,
+    Quantity,
+    class_summaries,
+    extreme_positions,
+    is_complete,
+    median_and_deciles,
+    ranking_quantity,
+)
+from samp.html.report_pictures import read_pictures
 from samp.html.report_svg import chart
 from samp.plots import sheet
 
@@ -26,23 +35,23 @@ TINY = 100  # pixels: smaller pictures are enlarged as squares rather than blurr
 MOST_FAILURES = 50
 
 
-def page(run: Run, pictures: bool = False) -> str:
+def run_page(run: RunResults, pictures: bool = False) -> str:
     """The page of a run; it needs no network, runs no script but its own, and all text in it is escaped."""
-    css, script = _source("compare_page.css") + _source("report_page.css"), _source("report_page.js")
+    css, script = _read_source("compare_page.css") + _read_source("report_page.css"), _read_source("report_page.js")
     columns = run.columns()
-    judge = judged_by(columns)
-    table = classes(columns)
-    return Template(_source("report_page.html")).substitute(
-        policy=policy(script, css),
-        title=escape(f"{columns.explained} inputs explained by {_short(run)}"),
+    judge = ranking_quantity(columns)
+    table = class_summaries(columns)
+    return Template(_read_source("report_page.html")).substitute(
+        policy=content_security_policy(script, css),
+        title=escape(f"{columns.explained_count} inputs explained by {_method_label(run)}"),
         css=css,
         script=script,
-        method=escape(_short(run)),
+        method=escape(_method_label(run)),
         lead=escape(_lead(run, columns)),
         notes="".join(f'<p class="note">{escape(note)}</p>' for note in _notes(run, columns)),
         charts="".join(_card(quantity, columns) for quantity in QUANTITIES),
         examples_title="Best and worst" if judge is QUANTITIES[0] else "Best and worst, by concentration",
-        judge=escape(_judge(columns, judge)),
+        judge=escape(_ranking_note(columns, judge)),
         examples=_examples(run, columns, judge, pictures),
         heads="".join(_head(words) for words in ("inputs", "agreed", *(q.heading for q in QUANTITIES))),
         classes="".join(_class_row(one) for one in table[:MOST_CLASSES]),
@@ -53,35 +62,35 @@ def page(run: Run, pictures: bool = False) -> str:
     )
 
 
-def _lead(run: Run, columns: Columns) -> str:
-    found = [f"{run.settings['model']} on {run.settings['inputs']:,} inputs: {columns.explained:,} explained"]
-    failed = len(columns) - columns.explained
+def _lead(run: RunResults, columns: Columns) -> str:
+    found = [f"{run.settings['model']} on {run.settings['inputs']:,} inputs: {columns.explained_count:,} explained"]
+    failed = len(columns) - columns.explained_count
     found += [f"{failed:,} failed"] if failed else []
     spent = columns["gradients"][columns["gradients"] > 0]
     found += [f"{np.median(spent):.0f} gradients each"] if len(spent) else []
-    found += [f"{np.nansum(columns['seconds']):,.0f} s of work in all"] if columns.explained else []
+    found += [f"{np.nansum(columns['seconds']):,.0f} s of work in all"] if columns.explained_count else []
     return ", ".join(found) + "."
 
 
-def _notes(run: Run, columns: Columns) -> Iterable[str]:
+def _notes(run: RunResults, columns: Columns) -> Iterable[str]:
     missing = run.settings["inputs"] - len(columns)
     if missing:
         yield f"{missing:,} inputs have no row yet: run the same command again to finish them."
-    if columns.explained and not len(QUANTITIES[0].values(columns)):
+    if columns.explained_count and not len(QUANTITIES[0].values(columns)):
         yield "This method's credit is not meant to sum to the score, so there is no completeness error."
     if run.damaged:
-        yield damage(run.damaged).capitalize()
+        yield damage_note(run.damaged).capitalize()
 
 
-def damage(shards: Sequence[int]) -> str:
+def damage_note(shards: Sequence[int]) -> str:
     """What is said of shards whose files are damaged.
 
-    >>> damage([0])
+    >>> damage_note([0])
     'shard 0 does not hold what its receipt says, and is left out: the same `samp run` command repairs it.'
     """
     many = len(shards) > 1
     said = "do not hold what their receipts say, and are" if many else "does not hold what its receipt says, and is"
-    return f"{listed(shards)} {said} left out: the same `samp run` command repairs {'them' if many else 'it'}."
+    return f"{describe_shards(shards)} {said} left out: the same `samp run` command repairs {'them' if many else 'it'}."
 
 
 # ---- distributions
@@ -89,7 +98,7 @@ def damage(shards: Sequence[int]) -> str:
 
 def _card(quantity: Quantity, columns: Columns) -> str:
     values = quantity.values(columns)
-    middle = spread(values)
+    middle = median_and_deciles(values)
     words = "not known" if middle is None else "median {}, from {} to {} for 8 of 10".format(*map(_number, middle))
     infinite = int(np.isinf(values).sum())
     words += f"; {infinite:,} without bound, as the score does not change" if infinite else ""
@@ -103,36 +112,36 @@ def _card(quantity: Quantity, columns: Columns) -> str:
 # ---- examples
 
 
-def _judge(columns: Columns, judge: Quantity) -> str:
+def _ranking_note(columns: Columns, ranking: Quantity) -> str:
     exact = "Credit sums to the score change up to rounding, so completeness has no best and worst. "
-    return f"{exact if complete(columns) else ''}{judge.heading}: {judge.meaning}"
+    return f"{exact if is_complete(columns) else ''}{ranking.heading}: {ranking.meaning}"
 
 
-def _examples(run: Run, columns: Columns, judge: Quantity, pictures: bool) -> str:
+def _examples(run: RunResults, columns: Columns, ranking: Quantity, pictures: bool) -> str:
     """Only these are read as rows, and of the maps only theirs."""
-    values = judge.of(columns)
-    least, most = ends(values)
+    values = ranking.per_input(columns)
+    least, most = extreme_positions(values)
     if not least:
         return '<p class="quiet">There are too few maps for this.</p>'
-    chosen = {position: run.row(*columns.where(position)) for position in (*least, *most)}
-    photos = pictures_of(run, [row["id"] for row in chosen.values()]) if pictures else {}
+    chosen = {position: run.row(*columns.locate(position)) for position in (*least, *most)}
+    photos = read_pictures(run, [row["id"] for row in chosen.values()]) if pictures else {}
     by_error = {"The best": least, "The worst": most}
     by_concentration = {"The most concentrated": most, "The most even": least}
     parts = []
-    for head, positions in (by_error if judge is QUANTITIES[0] else by_concentration).items():
-        told = {position: f"{judge.heading.lower()} {_number(float(values[position]))}" for position in positions}
-        figures = "".join(_figure(run.map(*columns.where(p)), chosen[p], words, photos) for p, words in told.items())
+    for head, positions in (by_error if ranking is QUANTITIES[0] else by_concentration).items():
+        told = {position: f"{ranking.heading.lower()} {_number(float(values[position]))}" for position in positions}
+        figures = "".join(_figure(run.map(*columns.locate(p)), chosen[p], words, photos) for p, words in told.items())
         parts.append(f"<h3>{head}</h3><div class='maps n6'>{figures}</div>")
     missing = pictures and not photos
     return "".join(parts) + ('<p class="note">The data set could not be read again: maps alone.</p>' if missing else "")
 
 
-def _figure(credit: Tensor, row: Row, judged: str, photos: dict[str, Image.Image]) -> str:
+def _figure(credit: Tensor, row: Row, value_words: str, photos: dict[str, Image.Image]) -> str:
     shade = sheet.brightness(credit if credit.ndim == 2 else credit.reshape(1, -1))
     grey = Image.fromarray((255 * shade).round().astype(np.uint8))
     photo = photos.get(row["id"])
     above = _image(photo.convert("RGB"), f"{row['id']}, as the model is shown it", "JPEG") if photo else ""
-    words = f"{row['label']}, score {_number(row['score'])}, {judged}"
+    words = f"{row['label']}, score {_number(row['score'])}, {value_words}"
     return (
         f"<figure>{above}{_image(grey, 'credit in ' + row['id'], 'PNG')}"
         f"<figcaption><b>{escape(row['id'])}</b> <span>{escape(words)}</span></figcaption></figure>"
@@ -167,11 +176,11 @@ def _table_note(count: int) -> str:
     )
 
 
-def _failures(run: Run, columns: Columns) -> str:
+def _failures(run: RunResults, columns: Columns) -> str:
     failed = np.flatnonzero(columns.failed).tolist()
     if not failed:
         return '<p class="quiet">Nothing failed.</p>'
-    rows = [run.row(*columns.where(position)) for position in failed[:MOST_FAILURES]]
+    rows = [run.row(*columns.locate(position)) for position in failed[:MOST_FAILURES]]
     shown = "".join(f"<li><b>{escape(row['id'])}</b>: {escape(row['error'])}</li>" for row in rows)
     more = len(failed) - MOST_FAILURES
     return f"<ul>{shown}</ul>" + (f'<p class="quiet">… and {more:,} more.</p>' if more > 0 else "")
@@ -180,13 +189,13 @@ def _failures(run: Run, columns: Columns) -> str:
 # ---- words
 
 
-def _facts(run: Run) -> Iterable[tuple[str, str]]:
+def _facts(run: RunResults) -> Iterable[tuple[str, str]]:
     settings = run.settings
     yield "Method", settings["method"]
     if "walk" in settings:  # not in runs of old
-        yield "Walk", "; ".join(f"{kind}: {_named(numbers)}" for kind, numbers in settings["walk"].items())
+        yield "Walk", "; ".join(f"{kind}: {_format_settings(numbers)}" for kind, numbers in settings["walk"].items())
     yield "Model", f"{settings['model']}, weights {settings['weights'][:12]}…"
-    yield "Fed", _named(settings["fed"])
+    yield "Fed", _format_settings(settings["fed"])
     yield "Class explained", settings["target"]
     yield "Data set", "{kind}, {place}".format(**run.about["source"])
     versions = ", ".join(f"{name} {version}" for name, version in settings["versions"].items())
@@ -194,18 +203,18 @@ def _facts(run: Run) -> Iterable[tuple[str, str]]:
     yield "Kept as", f"{settings['numbers']} and {settings['map_dtype']} maps, {settings['shard_size']} inputs a shard"
 
 
-def _data(run: Run, columns: Columns) -> dict[str, Any]:
+def _data(run: RunResults, columns: Columns) -> dict[str, Any]:
     """The numbers of the page for machines."""
-    found = {quantity.key: spread(quantity.values(columns)) for quantity in QUANTITIES}
-    counts = {"explained": columns.explained, "failed": len(columns) - columns.explained}
+    found = {quantity.key: median_and_deciles(quantity.values(columns)) for quantity in QUANTITIES}
+    counts = {"explained": columns.explained_count, "failed": len(columns) - columns.explained_count}
     return {"settings": run.settings, **counts, "median_10_90": found}
 
 
-def _short(run: Run) -> str:
+def _method_label(run: RunResults) -> str:
     return str(run.settings["method"].partition("(")[0]).replace("PlusPlus", "++")
 
 
-def _named(values: Mapping[str, Any]) -> str:
+def _format_settings(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {_brief(value)}" for name, value in values.items())
 
 
@@ -233,5 +242,5 @@ def _items(pairs: Iterable[tuple[str, str]]) -> str:
     return "\n".join(f"<div><dt>{escape(term)}</dt><dd>{escape(text)}</dd></div>" for term, text in pairs)
 
 
-def _source(name: str) -> str:
+def _read_source(name: str) -> str:
     return (files("samp") / "html" / name).read_text(encoding="utf-8")

@@ -10,16 +10,16 @@ from typing import Any
 from PIL import Image
 from torch import nn
 
-from samp.batch.results import Run
+from samp.batch.results import RunResults
 from samp.batch.sources import Source, source_of
 from samp.batch.tars import Tars, upright
-from samp.images import quietly
+from samp.images import ignore_pillow_warnings
 from samp.models import Classifier
 
 
-def pictures_of(run: Run, ids: Sequence[str]) -> dict[str, Image.Image]:
+def read_pictures(run: RunResults, ids: Sequence[str]) -> dict[str, Image.Image]:
     """What the model was shown of these inputs; those that cannot be read again are left out, with a warning."""
-    found = _found(run, ids)
+    found = _read_available(run, ids)
     if missing := len(set(ids) - set(found)):
         warnings.warn(
             f"{missing} of {len(set(ids))} photos cannot be read again: their maps are shown alone.",
@@ -28,15 +28,15 @@ def pictures_of(run: Run, ids: Sequence[str]) -> dict[str, Image.Image]:
     return found
 
 
-def _found(run: Run, ids: Sequence[str]) -> dict[str, Image.Image]:
+def _read_available(run: RunResults, ids: Sequence[str]) -> dict[str, Image.Image]:
     try:
-        source = _source(run.about["source"])
+        source = _reopen_source(run.about["source"])
         entries = {entry.id: entry for entry in source.entries()}
         feeding = _feeding(run)
     except (OSError, ValueError, ImportError, TypeError):
         return {}
     found = {}
-    with quietly():
+    with ignore_pillow_warnings():
         for name in ids:
             try:
                 read = source.read(entries[name])
@@ -47,7 +47,7 @@ def _found(run: Run, ids: Sequence[str]) -> dict[str, Image.Image]:
     return found
 
 
-def _source(said: dict[str, Any]) -> Source:
+def _reopen_source(said: dict[str, Any]) -> Source:
     if said["kind"] == "items":
         raise ValueError("a data set that was only in memory cannot be opened again.")
     if said["kind"] == "tars":
@@ -55,7 +55,7 @@ def _source(said: dict[str, Any]) -> Source:
     return source_of(said["place"])
 
 
-def _feeding(run: Run) -> Classifier:
+def _feeding(run: RunResults) -> Classifier:
     fed: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in run.settings["fed"].items()
     }

@@ -6,7 +6,7 @@ import math
 from html import escape
 
 from samp.batch.columns import Array
-from samp.html.report_facts import Bars, Quantity, bars
+from samp.html.report_facts import Histogram, Quantity, histogram
 from samp.html.svg import ticks
 
 WIDTH, HEIGHT = 440, 190
@@ -21,7 +21,7 @@ def chart(quantity: Quantity, values: Array) -> str:
     >>> chart(Quantity("score", "Score", "of the class"), np.empty(0))
     '<p class="quiet">No input has this.</p>'
     """
-    found = bars(values, quantity.logarithmic)
+    found = histogram(values, quantity.logarithmic)
     if found is None:
         return '<p class="quiet">No input has this.</p>'
     parts = [*_axes(found, quantity.logarithmic), *_bars(found, quantity.logarithmic)]
@@ -29,17 +29,17 @@ def chart(quantity: Quantity, values: Array) -> str:
     return f'<svg class="bars" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
 
 
-def _across(found: Bars, value: float) -> float:
+def _x_of(found: Histogram, value: float) -> float:
     low, high = found.edges[0], found.edges[-1]
     return LEFT + (value - low) / ((high - low) or 1.0) * (WIDTH - LEFT - RIGHT)
 
 
-def _bars(found: Bars, logarithmic: bool) -> list[str]:
+def _bars(found: Histogram, logarithmic: bool) -> list[str]:
     tallest = max(found.heights)
     drawn = []
     for low, high, count in zip(found.edges, found.edges[1:], found.heights, strict=False):
-        x, y = _across(found, low), HEIGHT - BOTTOM - count / tallest * FULL
-        width = max(_across(found, high) - x - 1, 1)
+        x, y = _x_of(found, low), HEIGHT - BOTTOM - count / tallest * FULL
+        width = max(_x_of(found, high) - x - 1, 1)
         ends = (10**low, 10**high) if logarithmic else (low, high)
         told = escape("{} from {} to {}".format(count, *(_words(end, ends[1] - ends[0]) for end in ends)))
         drawn.append(
@@ -49,12 +49,12 @@ def _bars(found: Bars, logarithmic: bool) -> list[str]:
     return drawn
 
 
-def _axes(found: Bars, logarithmic: bool) -> list[str]:
+def _axes(found: Histogram, logarithmic: bool) -> list[str]:
     tallest = max(found.heights)
     marks = [tick for tick in ticks(0, tallest) if tick == int(tick)]
     lines = [_line(HEIGHT - BOTTOM - tick / tallest * FULL, f"{tick:g}") for tick in marks]
     below = [
-        f'<text x="{_across(found, place):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{escape(words)}</text>'
+        f'<text x="{_x_of(found, place):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{escape(words)}</text>'
         for place, words in marks_across(found.edges[0], found.edges[-1], logarithmic)
     ]
     return lines + below
@@ -69,17 +69,17 @@ def marks_across(low: float, high: float, logarithmic: bool = False) -> list[tup
     [(-6.0, '1e−06'), (-5.0, '1e−05'), (-4.0, '0.0001'), (-3.0, '0.001')]
     """
     if not logarithmic:
-        return _round(low, high)
+        return _round_marks(low, high)
     for factors in ((1,), (1, 2, 5)):
         powers = range(math.floor(low), math.ceil(high) + 1)
         places = [(power + math.log10(factor), factor * 10.0**power) for power in powers for factor in factors]
         within = [(place, _words(value, value)) for place, value in places if low <= place <= high]
         if len(within) > 1:
             return within[:: -(-len(within) // 6)]
-    return [(math.log10(tick), words) for tick, words in _round(10**low, 10**high)]
+    return [(math.log10(tick), words) for tick, words in _round_marks(10**low, 10**high)]
 
 
-def _round(low: float, high: float) -> list[tuple[float, str]]:
+def _round_marks(low: float, high: float) -> list[tuple[float, str]]:
     """Some five round numbers, and their words."""
     unit = 10.0 ** math.floor(math.log10((high - low) or 1.0))  # `ticks` takes what is below 1e-12 for 0
     found = [tick * unit for tick in ticks(low / unit, high / unit)] if low < high else [low]

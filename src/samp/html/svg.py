@@ -27,10 +27,10 @@ def charts(compared: Compared, height: str) -> tuple[str, str]:
     return deletion, insertion
 
 
-def style(number: int) -> str:
+def css_classes(number: int) -> str:
     """The classes of the method with this number: its colour and its dashes.
 
-    >>> style(0), style(8)
+    >>> css_classes(0), css_classes(8)
     ('c0 d0', 'c1 d1')
     """
     return f"c{number % COLOURS} d{number // COLOURS % DASHES}"
@@ -70,20 +70,20 @@ def _chart(
     done, height = words
     low, high = limits
 
-    def across(share: float) -> float:
+    def x_of(share: float) -> float:
         return LEFT + share * (WIDTH - LEFT - RIGHT)
 
-    def down(score: float) -> float:
+    def y_of(score: float) -> float:
         return TOP + (high - score) / (high - low) * (HEIGHT - TOP - BOTTOM)
 
-    axes = [_tick(LEFT, down(tick), f"{tick:g}") for tick in ticks(low, high)]
+    axes = [_tick(LEFT, y_of(tick), f"{tick:g}") for tick in ticks(low, high)]
     axes += [
-        f'<text x="{across(share):.0f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{share:.0%}</text>'
+        f'<text x="{x_of(share):.0f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{share:.0%}</text>'
         for share in (0, 0.25, 0.5, 0.75, 1)
     ]
     axes.append(_label(f"share of pixels {done}"))
     lines = [
-        _curve(number, name, [(across(s), down(v)) for s, v in zip(shares.tolist(), curve.tolist(), strict=True)])
+        _curve(number, name, [(x_of(s), y_of(v)) for s, v in zip(shares.tolist(), curve.tolist(), strict=True)])
         for number, (name, curve) in enumerate(zip(names, curves, strict=True))
         if bool(curve.isfinite().all())
     ]
@@ -109,6 +109,6 @@ def _curve(number: int, name: str, points: Sequence[tuple[float, float]]) -> str
     """A line, and the same line broad and unseen, which is easier to point at."""
     path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
     return (
-        f'<g class="curve {style(number)}" data-method="{number}"><title>{escape(name)}</title>'
+        f'<g class="curve {css_classes(number)}" data-method="{number}"><title>{escape(name)}</title>'
         f'<path class="near" d="{path}"/><path class="line" d="{path}"/></g>'
     )

@@ -54,7 +54,7 @@ class _DropIn:
         """Whether `attribute` can return a delta: always."""
         return True
 
-    def _answer(
+    def _attribute(
         self,
         inputs: Inputs,
         settings: dict[str, Any],
@@ -82,12 +82,12 @@ class _DropIn:
             target=target,
             method=method,
             groups=feature_mask,
-            forward_args=_read(forward_args, inputs),
+            forward_args=_read_forward_args(forward_args, inputs),
             batch_size="auto" if batch_size is None else batch_size,
             progress=progress,
             seed=seed,
         )
-        attributions = _in_dtype_of(inputs, result.values)
+        attributions = _cast_like(inputs, result.values)
         return (attributions, -result.residual) if with_delta else attributions
 
 
@@ -149,7 +149,7 @@ class SAMP(_DropIn):
         published = {"eta": eta, "momentum": momentum}
         settings: dict[str, Any] = {"steps": n_steps, "credit": credit}
         settings |= {name: value for name, value in published.items() if value != "paper"}
-        return self._answer(
+        return self._attribute(
             inputs,
             settings,
             baselines=baselines,
@@ -220,7 +220,7 @@ class Coupled(_DropIn):
         - All else as in `SAMP.attribute`. With `baselines` given the walk goes one way, from them to the input; the
           strength of this method is to go both ways, so leave them out where black and blurred images serve.
         """
-        return self._answer(
+        return self._attribute(
             inputs,
             {
                 "quality": quality,
@@ -242,7 +242,7 @@ class Coupled(_DropIn):
         )
 
 
-def _read(forward_args: Any, inputs: Inputs) -> tuple[Any, ...]:
+def _read_forward_args(forward_args: Any, inputs: Inputs) -> tuple[Any, ...]:
     """Captum's reading: only a tuple is several arguments, a list is one; axis 0 of a tensor is the batch."""
     if forward_args is None:
         return ()
@@ -251,7 +251,7 @@ def _read(forward_args: Any, inputs: Inputs) -> tuple[Any, ...]:
     return per_sample_tensors(several, len(first)) if isinstance(first, Tensor) and first.ndim else several
 
 
-def _in_dtype_of(inputs: Any, values: Tensor | tuple[Tensor, ...]) -> Inputs:
+def _cast_like(inputs: Any, values: Tensor | tuple[Tensor, ...]) -> Inputs:
     """The credit in the dtype of its input; an array's is left as it is."""
     if isinstance(values, Tensor):
         return values.to(inputs.dtype) if isinstance(inputs, Tensor) else values

@@ -44,8 +44,8 @@ def explain(
     """
     result = explain_tensors(
         model,
-        _placed(model, inputs, device),
-        target=_tensor(targets) if isinstance(targets, np.ndarray | np.generic) else targets,
+        _to_model(model, inputs, device),
+        target=_to_tensor(targets) if isinstance(targets, np.ndarray | np.generic) else targets,
         method=method or "coupled",
         groups=groups,
         batch_size=batch_size,
@@ -55,15 +55,15 @@ def explain(
     return np.asarray(maps.cpu())
 
 
-def _placed(model: Any, inputs: NDArray[Any], device: torch.device | str | None) -> Tensor:
+def _to_model(model: Any, inputs: NDArray[Any], device: torch.device | str | None) -> Tensor:
     """The inputs on the model's device and in its dtype: Quantus perturbs in float64, whatever the model takes."""
-    x = _tensor(inputs)
+    x = _to_tensor(inputs)
     weights = [p for p in model.parameters() if p.is_floating_point()] if isinstance(model, nn.Module) else []
     if weights:
         return x.to(weights[0].device, weights[0].dtype)
     return x.to(device, x.dtype if x.is_floating_point() else torch.float32)
 
 
-def _tensor(array: Any) -> Tensor:
+def _to_tensor(array: Any) -> Tensor:
     """A copy, since torch takes neither read-only nor reversed arrays."""
     return torch.from_numpy(np.array(array, order="C"))

@@ -34,10 +34,10 @@ _LOCK = threading.RLock()  # held by whoever watches a first call, or must be al
 
 
 @contextmanager
-def isolate(model: Any, device: torch.device, seed: int, *, alone: bool = False) -> Iterator[Isolation]:
+def isolate(model: Any, device: torch.device, seed: int, *, exclusive: bool = False) -> Iterator[Isolation]:
     """Within it, what `observe` calls is seeded and leaves no trace; of a model in training mode it warns.
 
-    `alone` says beforehand that what is done here draws from the shared generators.
+    `exclusive` says beforehand that what is done here draws from the shared generators.
 
     >>> before = torch.get_rng_state()
     >>> with isolate(torch.nn.Identity(), torch.device("cpu"), seed=1):
@@ -51,8 +51,8 @@ def isolate(model: Any, device: torch.device, seed: int, *, alone: bool = False)
     isolation.warn_of_training()
     token = _CURRENT.set(isolation)
     try:
-        if alone:
-            isolation.be_alone()
+        if exclusive:
+            isolation.become_exclusive()
         yield isolation
     finally:
         _CURRENT.reset(token)
@@ -71,7 +71,7 @@ def observe(code: object, call: Callable[[], Result]) -> Result:
 def is_free(code: object) -> bool:
     """Whether `observe` calls this code once, and does nothing else."""
     isolation = _CURRENT.get()
-    return isolation is None or isolation.frees(code)
+    return isolation is None or isolation.is_free(code)
 
 
 class _Restart(BaseException):
@@ -84,7 +84,7 @@ class Isolation:
     def __init__(self, model: Any, device: torch.device, seed: int) -> None:
         self.modules, self.device, self.seed = find_modules(model), device, seed
         self.free: set[tuple[int, bool]] = set()
-        self.alone = False
+        self.exclusive = False
         self.restarts = False
         self.model_state: ModelState | None = None
         self.suspected: RandomState | None = None
@@ -102,13 +102,13 @@ class Isolation:
             except _Restart:
                 continue
 
-    def frees(self, code: object) -> bool:
-        return self.alone or (id(code), torch.is_grad_enabled()) in self.free
+    def is_free(self, code: object) -> bool:
+        return self.exclusive or (id(code), torch.is_grad_enabled()) in self.free
 
     def observe(self, code: object, call: Callable[[], Result]) -> Result:
-        while not self.frees(code):
+        while not self.is_free(code):
             with _LOCK:
-                found = self._watched(call)
+                found = self._call_watched(call)
                 if found:
                     self.free.add((id(code), torch.is_grad_enabled()))
                     return found[0]
@@ -116,7 +116,7 @@ class Isolation:
                 raise _Restart
         return call()
 
-    def _watched(self, call: Callable[[], Result]) -> tuple[Result] | None:
+    def _call_watched(self, call: Callable[[], Result]) -> tuple[Result] | None:
         """What a call returns, or None where it left a trace, which is taken back, or may have left one.
 
         Torch's generators may have been moved by another thread. So they are compared first, which costs nothing, and
@@ -129,27 +129,27 @@ class Isolation:
             with watch or nullcontext():
                 found = call()
         except BaseException:
-            if before.moved():
-                before.put_back()
+            if before.has_changed():
+                before.restore()
             raise
-        drew = before.others_moved() or (watch is not None and watch.drew)
-        if drew or state.changed():
-            before.put_back()
-            state.put_back()
-            self.be_alone()
+        drew = before.others_have_changed() or (watch is not None and watch.has_drawn)
+        if drew or state.has_changed():
+            before.restore()
+            state.restore()
+            self.become_exclusive()
             return None
-        if watch is None and before.torch_moved():
+        if watch is None and before.torch_has_changed():
             self.suspected = before
             return None
         return (found,)
 
-    def be_alone(self) -> None:
+    def become_exclusive(self) -> None:
         """Keep the lock until the end, and let the shared generators draw what the seed says."""
         self.until_end.enter_context(_LOCK)
         self._model_state()
-        self.until_end.callback(RandomState.now(self.device).put_back)
+        self.until_end.callback(RandomState.now(self.device).restore)
         seed_everything(self.device, self.seed)
-        self.alone = True
+        self.exclusive = True
 
     def _model_state(self) -> ModelState:
         """The model as it was found. Asked for under the lock: nobody is alone meanwhile, and might have changed it."""
@@ -163,9 +163,9 @@ class Isolation:
             state = self.model_state
             if state is None:
                 return
-            if state.changed():
+            if state.has_changed():
                 with _LOCK:
-                    state.put_back()
+                    state.restore()
             self._warn_of_writes(state)
 
     def warn_of_training(self) -> None:

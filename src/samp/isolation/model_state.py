@@ -18,7 +18,7 @@ _ATOMS = (int, float, str, bool, type(None))
 
 
 @dataclass(frozen=True, eq=False)
-class _Held:
+class _BufferSlot:
     """A buffer at its place in a module."""
 
     module: nn.Module
@@ -26,7 +26,7 @@ class _Held:
     buffer: Tensor
 
     @property
-    def replaced(self) -> bool:
+    def is_replaced(self) -> bool:
         return getattr(self.module, self.name, None) is not self.buffer
 
 
@@ -40,37 +40,37 @@ class ModelState:
     >>> norm = nn.BatchNorm1d(2)
     >>> before = ModelState([norm])
     >>> _ = norm(torch.rand(3, 2))
-    >>> before.changed()
+    >>> before.has_changed()
     True
-    >>> before.put_back()
-    >>> before.changed(), int(norm.num_batches_tracked)
+    >>> before.restore()
+    >>> before.has_changed(), int(norm.num_batches_tracked)
     (False, 0)
     """
 
     def __init__(self, modules: Sequence[nn.Module]) -> None:
         self._held = [
-            _Held(module, name, buffer)
+            _BufferSlot(module, name, buffer)
             for module in modules
             for name, buffer in module._buffers.items()
             if buffer is not None and _is_plain(buffer)
         ]
-        self._notes = {id(held.module): _notes(held.module) for held in self._held}
-        self._bytes = self._read()
+        self._notes = {id(held.module): _plain_attributes(held.module) for held in self._held}
+        self._bytes = self._read_bytes()
         self._parameters = [
-            (module, name, parameter, _writes(parameter))
+            (module, name, parameter, _write_count(parameter))
             for module in modules
             for name, parameter in module._parameters.items()
             if parameter is not None
         ]
 
-    def changed(self) -> bool:
+    def has_changed(self) -> bool:
         """Whether a buffer holds other numbers, or is another tensor."""
-        if any(held.replaced for held in self._held):
+        if any(held.is_replaced for held in self._held):
             return True
-        now = self._read()
+        now = self._read_bytes()
         return any(not torch.equal(before, now[device]) for device, before in self._bytes.items())
 
-    def put_back(self) -> None:
+    def restore(self) -> None:
         """Give every buffer that changed its numbers back, and its place where another tensor has taken it."""
         places: dict[torch.device, int] = defaultdict(int)
         for held in self._held:
@@ -82,7 +82,7 @@ class ModelState:
             if written:
                 with torch.no_grad():
                     held.buffer.copy_(before.view(held.buffer.dtype).view(held.buffer.shape))
-            if held.replaced:
+            if held.is_replaced:
                 setattr(held.module, held.name, held.buffer)
             elif not written:
                 continue
@@ -90,10 +90,10 @@ class ModelState:
 
     def written_parameters(self) -> list[str]:
         """The parameters that were written to, by class and name; a write through `.data` is not seen."""
-        written = [entry[:2] for entry in self._parameters if _writes(entry[2]) != entry[3]]
+        written = [entry[:2] for entry in self._parameters if _write_count(entry[2]) != entry[3]]
         return [f"{type(module).__name__}.{name}" for module, name in written]
 
-    def _read(self) -> dict[torch.device, Tensor]:
+    def _read_bytes(self) -> dict[torch.device, Tensor]:
         """The bytes of all buffers, one tensor per device: to compare these waits for a device once."""
         by_device: dict[torch.device, list[Tensor]] = defaultdict(list)
         for held in self._held:
@@ -111,12 +111,12 @@ def _is_plain(buffer: Tensor) -> bool:
     return not odd and buffer.layout is torch.strided
 
 
-def _notes(module: nn.Module) -> dict[str, Any]:
+def _plain_attributes(module: nn.Module) -> dict[str, Any]:
     if isinstance(module, torch.jit.ScriptModule):
         return {}
     return {name: value for name, value in vars(module).items() if name not in COMMON and type(value) in _ATOMS}
 
 
-def _writes(parameter: Tensor) -> int:
+def _write_count(parameter: Tensor) -> int:
     """How often it was written to, as far as torch counts."""
     return 0 if parameter.is_inference() else parameter._version

@@ -20,10 +20,10 @@ class RandomState:
 
     >>> before = RandomState.now(torch.device("cpu"))
     >>> _ = torch.rand(1)
-    >>> before.torch_moved()
+    >>> before.torch_has_changed()
     True
-    >>> before.put_back()
-    >>> before.moved()
+    >>> before.restore()
+    >>> before.has_changed()
     False
     """
 
@@ -39,21 +39,21 @@ class RandomState:
         states = [generator.get_state() for generator in generators]
         return cls(generators, states, np.random.get_state(legacy=False), random.getstate())
 
-    def moved(self) -> bool:
+    def has_changed(self) -> bool:
         """Whether somebody drew from any of them since."""
-        return self.torch_moved() or self.others_moved()
+        return self.torch_has_changed() or self.others_have_changed()
 
-    def torch_moved(self) -> bool:
+    def torch_has_changed(self) -> bool:
         """Whether somebody drew from torch's generators since."""
         pairs = zip(self.generators, self.torch_states, strict=True)
         return any(not torch.equal(generator.get_state(), state) for generator, state in pairs)
 
-    def others_moved(self) -> bool:
+    def others_have_changed(self) -> bool:
         """Whether somebody drew from NumPy's or Python's generator since."""
         drawn = pickle.dumps(np.random.get_state(legacy=False)) != pickle.dumps(self.numpy_state)
         return drawn or random.getstate() != self.python_state
 
-    def put_back(self) -> None:
+    def restore(self) -> None:
         """Make the shared states what they were."""
         for generator, state in zip(self.generators, self.torch_states, strict=True):
             generator.set_state(state)
@@ -70,7 +70,7 @@ def seed_everything(device: torch.device, seed: int) -> None:
     >>> seed_everything(torch.device("cpu"), 3)
     >>> first == (torch.rand(1), np.random.rand(), random.random())
     True
-    >>> before.put_back()
+    >>> before.restore()
     """
     for generator in shared_generators(device):
         generator.manual_seed(seed)
@@ -98,22 +98,22 @@ class DrawWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch le
 
     >>> with DrawWatch([torch.default_generator]) as watch:
     ...     _ = torch.rand(1, generator=torch.Generator())
-    >>> watch.drew
+    >>> watch.has_drawn
     False
     >>> with DrawWatch([torch.default_generator]) as watch:
     ...     _ = torch.nn.functional.dropout(torch.ones(3))
-    >>> watch.drew
+    >>> watch.has_drawn
     True
     """
 
     def __init__(self, generators: Sequence[torch.Generator]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # likewise
-        self.generators, self.drew = generators, False
+        self.generators, self.has_drawn = generators, False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         given = kwargs or {}
         if torch.Tag.nondeterministic_seeded in func.tags:
-            self.drew |= self._is_shared(given.get("generator"))
+            self.has_drawn |= self._is_shared(given.get("generator"))
         return func(*args, **given)
 
     def _is_shared(self, generator: torch.Generator | None) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from samp.methods.registry import named, names, table
+from samp.methods.registry import names, resolve_method, table
 
 if TYPE_CHECKING:
     from samp.methods._common import Method
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # Imported when first used: a method brings torch, and the list of methods must not.
 _HOME = {"IG": "ig", "SAMP": "samp", "Coupled": "coupled", "Method": "_common", "SAMPPlusPlus": "samp"}
 
-__all__ = ["IG", "SAMP", "Coupled", "Method", "SAMPPlusPlus", "named", "names", "table"]
+__all__ = ["IG", "SAMP", "Coupled", "Method", "SAMPPlusPlus", "names", "resolve_method", "table"]
 
 
 def __getattr__(name: str) -> Any:

@@ -95,12 +95,14 @@ class Lineage(TorchFunctionMode):
         if made.ndim != 4:
             return Tag(None, depth, weights)
         if name in ("permute", "transpose", "swapaxes"):
-            return Tag(_moved(name, args, tags[0].channels), depth, weights)
-        axes = {self._kept(name, one, tag.channels, made) for one, tag in zip(known, tags, strict=True)} - {None}
+            return Tag(_permuted_axis(name, args, tags[0].channels), depth, weights)
+        axes = {self._carried_axis(name, one, tag.channels, made) for one, tag in zip(known, tags, strict=True)} - {
+            None
+        }
         return Tag(axes.pop() if len(axes) == 1 else None, depth, weights)
 
     @staticmethod
-    def _kept(name: str, one: Tensor, axis: int | None, made: Tensor) -> int | None:
+    def _carried_axis(name: str, one: Tensor, axis: int | None, made: Tensor) -> int | None:
         """The axis of channels that an operand hands on: where neither it nor the samples are taken apart."""
         if axis is None or one.ndim != 4:
             return None
@@ -114,7 +116,7 @@ class Lineage(TorchFunctionMode):
         return axis if same else None
 
 
-def _moved(name: str, args: Any, axis: int | None) -> int | None:
+def _permuted_axis(name: str, args: Any, axis: int | None) -> int | None:
     """The place of an axis of four after a permutation."""
     numbers = [int(n) % 4 for n in tree_flatten(list(args[1:]))[0] if isinstance(n, int)]
     if axis is None or len(numbers) != (4 if name == "permute" else 2):

@@ -22,10 +22,10 @@ def check_counts(**counts: Any) -> None:
         check_whole(name, value, 1)
 
 
-def check_open_counts(**counts: Any) -> None:
+def check_optional_counts(**counts: Any) -> None:
     """The same, but None, a setting left open, passes.
 
-    >>> check_open_counts(patch=None)
+    >>> check_optional_counts(patch=None)
     """
     check_counts(**{name: value for name, value in counts.items() if value is not None})
 

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution, Direction, total
-from samp.engine.driver import Run
+from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 
 
 @dataclass(frozen=True)
-class About:
+class MethodInfo:
     """A method's row in the table of methods (`samp methods`): where it comes from and what it promises."""
 
     paper: str
@@ -27,16 +27,16 @@ class About:
 class Method(Protocol):
     """Explains a problem; its fields are its settings, its repr says how it was made."""
 
-    about: ClassVar[About]
+    about: ClassVar[MethodInfo]
 
-    def attribute(self, problem: Problem, run: Run) -> Attribution: ...
+    def attribute(self, problem: Problem, run: RunOptions) -> Attribution: ...
 
 
-def result(
+def make_attribution(
     problem: Problem,
     values: Tensor,
     method: object,
-    run: Run,
+    run: RunOptions,
     *,
     gradients: int = 0,
     forwards: int = 0,
@@ -47,9 +47,9 @@ def result(
     `gradients` and `forwards` are model evaluations spent on each sample. `change` is f(image) − f(baseline) (b) for
     methods whose credit should sum to it: it gives them a residual, under the direction "to_image".
 
-    >>> from samp.engine.problem import pose
-    >>> problem = pose(torch.nn.Linear(3, 1).eval(), torch.ones(2, 3), target=0)
-    >>> result(problem, torch.zeros(2, 3), "nothing", Run(), forwards=1).residual
+    >>> from samp.engine.problem import make_problem
+    >>> problem = make_problem(torch.nn.Linear(3, 1).eval(), torch.ones(2, 3), target=0)
+    >>> make_attribution(problem, torch.zeros(2, 3), "nothing", RunOptions(), forwards=1).residual
     tensor([nan, nan])
     """
     flat = values.reshape(problem.batch, -1).to(problem.x.dtype)
@@ -71,13 +71,13 @@ def result(
     )
 
 
-def over_channels(problem: Problem, maps: Tensor) -> Tensor:
+def spread_over_channels(problem: Problem, maps: Tensor) -> Tensor:
     """b c h w out of b h w: each channel gets an equal part, so that `map` is the map again."""
     (image,) = problem.inputs
     return (maps / image.shape[1])[:, None].expand(-1, image.shape[1], -1, -1)
 
 
-def only_images(problem: Problem, method: object) -> Tensor:
+def require_image(problem: Problem, method: object) -> Tensor:
     """The one b c h w input that image methods need, or a sentence."""
     if len(problem.inputs) != 1 or problem.inputs[0].ndim != 4:
         shapes = ", ".join(str(tuple(x.shape)) for x in problem.inputs)

@@ -27,7 +27,7 @@ LIKE_THE_IMAGE = 1.5  # height over width of a map may differ from the image's b
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class LayerCall:
     """Where features are taken: the `call`-th call of this module in a forward pass (modules may be reused)."""
 
     name: str
@@ -36,10 +36,10 @@ class Place:
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class ModuleOutput:
     """A 4-D output of more than one position, and how far the net had come by then."""
 
-    place: Place
+    place: LayerCall
     shape: tuple[int, ...]
     tag: Tag
     products: int
@@ -47,17 +47,17 @@ class Seen:
     convolved: bool
 
 
-def uncompiled(model: Any) -> Any:
+def unwrap_compiled(model: Any) -> Any:
     """The module that `torch.compile` was given, where this is what it made of one: hooks would compile it anew.
 
     >>> net = nn.ReLU()
-    >>> uncompiled(torch.compile(net)) is net, uncompiled(net) is net
+    >>> unwrap_compiled(torch.compile(net)) is net, unwrap_compiled(net) is net
     (True, True)
     """
     return getattr(model, "_orig_mod", model) if is_compiled(model) else model
 
 
-def find_place(problem: Problem, layer: str | None, method: str) -> Place:
+def find_layer_call(problem: Problem, layer: str | None, method: str) -> LayerCall:
     """The named layer, else the last module that gives a feature map; found by a forward pass of one sample.
 
     Raises ValueError where there is none, or none that shows what the net has recognised, as in a transformer.
@@ -73,13 +73,13 @@ def find_place(problem: Problem, layer: str | None, method: str) -> Place:
             f"{method} looks inside the model, but {type(model).__name__} is TorchScript, or holds some, which hides "
             f"its layers: use the nn.Module that it was made from, or {INSTEAD}."
         )
-    seen, lineage = _look(problem, chosen)
+    seen, lineage = _list_outputs(problem, chosen)
     if layer is not None:
-        return _named(layer, seen, problem)
-    return _last(seen, lineage, problem, method)
+        return _find_named(layer, seen, problem)
+    return _find_last(seen, lineage, problem, method)
 
 
-def _named(layer: str, seen: list[Seen], problem: Problem) -> Place:
+def _find_named(layer: str, seen: list[ModuleOutput], problem: Problem) -> LayerCall:
     if not seen:
         raise ValueError(f"layer {layer!r} gives no b k h w feature map: name a convolution or what follows one.")
     fitting = [one for one in seen if one.tag.channels == 1 or _looks_like_a_map(one, problem)]
@@ -93,8 +93,8 @@ def _named(layer: str, seen: list[Seen], problem: Problem) -> Place:
     return fitting[-1].place
 
 
-def _last(seen: list[Seen], lineage: Lineage, problem: Problem, method: str) -> Place:
-    def is_map(one: Seen) -> bool:
+def _find_last(seen: list[ModuleOutput], lineage: Lineage, problem: Problem, method: str) -> LayerCall:
+    def is_map(one: ModuleOutput) -> bool:
         if one.tag.channels is not None:
             return one.tag.channels == 1
         return one.products == lineage.products and _looks_like_a_map(one, problem)
@@ -118,7 +118,7 @@ def _last(seen: list[Seen], lineage: Lineage, problem: Problem, method: str) -> 
     return last.place
 
 
-def _looks_like_a_map(one: Seen, problem: Problem) -> bool:
+def _looks_like_a_map(one: ModuleOutput, problem: Problem) -> bool:
     """Whether an output of unknown origin has one row per sample, and height to width about as the image."""
     (image,) = problem.inputs
     samples, _, height, width = one.shape
@@ -127,24 +127,24 @@ def _looks_like_a_map(one: Seen, problem: Problem) -> bool:
     return samples == 1 and alike and one.tag.channels is None and not one.tag.weights
 
 
-def _look(problem: Problem, modules: Mapping[str, nn.Module]) -> tuple[list[Seen], Lineage]:
+def _list_outputs(problem: Problem, modules: Mapping[str, nn.Module]) -> tuple[list[ModuleOutput], Lineage]:
     """The 4-D outputs of these modules for the first sample, in order of their calls."""
-    seen: list[Seen] = []
+    seen: list[ModuleOutput] = []
     calls = dict.fromkeys(modules, 0)
     convolved = False
     x = problem.x[:1].clone()
     lineage = Lineage([x])
 
-    def hear(name: str, module: nn.Module, output: Any) -> None:
+    def on_output(name: str, module: nn.Module, output: Any) -> None:
         nonlocal convolved
         calls[name] += 1
         convolved = convolved or isinstance(module, CONVOLUTIONS)
         if isinstance(output, Tensor) and output.ndim == 4 and math.prod(output.shape[2:]) > 1:
-            place, counts = Place(name, module, calls[name]), (lineage.products, lineage.on_tokens)
-            seen.append(Seen(place, tuple(output.shape), lineage.tag(output), *counts, convolved))
+            place, counts = LayerCall(name, module, calls[name]), (lineage.products, lineage.on_tokens)
+            seen.append(ModuleOutput(place, tuple(output.shape), lineage.tag(output), *counts, convolved))
 
     hidden = isinstance(problem.model, nn.Module) and any(map(is_compiled, problem.model.modules()))
-    with torch.no_grad(), hooks_of_this_thread(modules, hear), nullcontext() if hidden else lineage:
+    with torch.no_grad(), hooks_of_this_thread(modules, on_output), nullcontext() if hidden else lineage:
         problem.output(x, torch.zeros(1, dtype=torch.long, device=x.device))
     return seen, lineage
 
@@ -154,9 +154,9 @@ _REGISTERING = threading.Lock()  # torch counts hooks without one, and two of on
 
 @contextmanager
 def hooks_of_this_thread(
-    modules: Mapping[str, nn.Module], hear: Callable[[str, nn.Module, Any], Any]
+    modules: Mapping[str, nn.Module], on_output: Callable[[str, nn.Module, Any], Any]
 ) -> Iterator[None]:
-    """While this lasts, `hear(name, module, output)` is called for each call of these modules in this thread.
+    """While this lasts, `on_output(name, module, output)` is called for each call of these modules in this thread.
 
     What it returns replaces the output, unless it is None. Other threads run the modules undisturbed.
 
@@ -170,7 +170,7 @@ def hooks_of_this_thread(
 
     def listener(name: str) -> Callable[..., Any]:
         def hook(module: nn.Module, inputs: Any, output: Any) -> Any:
-            return hear(name, module, output) if threading.get_ident() == thread else None
+            return on_output(name, module, output) if threading.get_ident() == thread else None
 
         return hook
 
@@ -185,14 +185,14 @@ def hooks_of_this_thread(
 
 
 @contextmanager
-def replaced_output(place: Place, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
+def replace_output(place: LayerCall, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
     """For one forward pass of this thread: the output of this call of the module goes through `change`."""
     calls = 0
 
-    def hear(name: str, module: nn.Module, output: Any) -> Any:
+    def on_output(name: str, module: nn.Module, output: Any) -> Any:
         nonlocal calls
         calls += 1
         return change(output) if calls == place.call else None
 
-    with hooks_of_this_thread({place.name: place.module}, hear):
+    with hooks_of_this_thread({place.name: place.module}, on_output):
         yield

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 from torch import Tensor
 
 from samp.attribution import DIRECTIONS, Attribution, Direction
-from samp.baselines import Blurred, Given, black, make, named
+from samp.baselines import Blurred, TensorBaseline, black, evaluate_baseline, resolve_baseline
 from samp.engine import credit as credits
 from samp.engine.credit import Credit
-from samp.engine.driver import Plan, Run, follow
+from samp.engine.driver import RunOptions, WalkPlan, run_walks
 from samp.engine.problem import Problem
 from samp.engine.step_rules import MaxL1, Unlimited
 from samp.engine.walk import Path, StepRule
@@ -20,7 +20,7 @@ from samp.lookup import look_up
 from samp.methods._checks import check_numbers
 
 
-class Walking(Protocol):
+class WalkingMethod(Protocol):
     """Settings of every method that walks between baselines and the image."""
 
     @property
@@ -29,7 +29,7 @@ class Walking(Protocol):
     def baseline(self) -> Any: ...
 
 
-class PathMethod(Walking, Protocol):
+class PathMethod(WalkingMethod, Protocol):
     """The settings that every path method has."""
 
     @property
@@ -38,32 +38,34 @@ class PathMethod(Walking, Protocol):
     def credit(self) -> str | Credit: ...
 
 
-def walk_along(path: Path, method: PathMethod, momentum: float, problem: Problem, run: Run) -> Attribution:
+def walk_along(path: Path, method: PathMethod, momentum: float, problem: Problem, run: RunOptions) -> Attribution:
     """Follow this path in every direction the method asks for; the result names the method with its baselines."""
-    baselines, label = placed(method, problem, run)
-    plan = Plan(
+    baselines, label = make_baselines(method, problem, run)
+    plan = WalkPlan(
         path=path,
         rule=step_rule(method.eta),
         momentum=momentum,
-        credit=credits.named(method.credit),
+        credit=credits.resolve_credit(method.credit),
         baselines=baselines,
         label=label,
     )
-    return follow(problem, plan, run)
+    return run_walks(problem, plan, run)
 
 
-def placed(method: Walking, problem: Problem, run: Run) -> tuple[dict[Direction, Tensor], str]:
+def make_baselines(method: WalkingMethod, problem: Problem, run: RunOptions) -> tuple[dict[Direction, Tensor], str]:
     """Where the baseline of each direction lies (b n), and the method's repr with its baselines named."""
     pair = baseline_pair(method.baseline, problem)
     chosen = directions(method.direction)
-    if any(isinstance(named(one), Blurred) for d in chosen for one in _each(pair[d])):
+    if any(isinstance(resolve_baseline(one), Blurred) for d in chosen for one in _as_list(pair[d])):
         problem.check_layout()  # a blur goes along axes 2 and 3
-    shown = [labelled(pair[d]) for d in chosen]
+    shown = [label_baseline(pair[d]) for d in chosen]
     named_method = replace(method, baseline=tuple(shown) if len(shown) > 1 else shown[0])  # type: ignore[type-var]  # every method is a dataclass
-    return {d: problem.flatten(make(pair[d], problem.inputs, run.seed)) for d in chosen}, repr(named_method)
+    return {d: problem.flatten(evaluate_baseline(pair[d], problem.inputs, run.seed)) for d in chosen}, repr(
+        named_method
+    )
 
 
-def _each(baseline: Any) -> list[Any]:
+def _as_list(baseline: Any) -> list[Any]:
     """The baselines of all inputs."""
     return list(baseline) if isinstance(baseline, list) else [baseline]
 
@@ -88,7 +90,7 @@ def check_path_settings(eta: float | None, credit: str | Credit, direction: str)
     if eta is not None and not 0 < eta < math.inf:
         raise ValueError(f"eta is a ratio above 0, or None for no constraint, not {eta}.")
     directions(direction)
-    credits.named(credit)
+    credits.resolve_credit(credit)
 
 
 def baseline_pair(baseline: Any, problem: Problem) -> dict[Direction, Any]:
@@ -105,13 +107,13 @@ def baseline_pair(baseline: Any, problem: Problem) -> dict[Direction, Any]:
     return dict(zip(DIRECTIONS, pair, strict=True))
 
 
-def wrapped(baseline: Any) -> Any:
-    """Tensors in a baseline as `Given`, which a dataclass can compare and show."""
+def wrap_tensors(baseline: Any) -> Any:
+    """Tensors in a baseline as `TensorBaseline`, which a dataclass can compare and show."""
     if isinstance(baseline, tuple | list):
-        return type(baseline)(wrapped(one) for one in baseline)
-    return Given(baseline) if isinstance(baseline, Tensor) else baseline
+        return type(baseline)(wrap_tensors(one) for one in baseline)
+    return TensorBaseline(baseline) if isinstance(baseline, Tensor) else baseline
 
 
-def labelled(baseline: Any) -> Any:
+def label_baseline(baseline: Any) -> Any:
     """The baseline as results name it: a tensor by its shape."""
-    return [named(one) for one in baseline] if isinstance(baseline, list) else named(baseline)
+    return [resolve_baseline(one) for one in baseline] if isinstance(baseline, list) else resolve_baseline(baseline)

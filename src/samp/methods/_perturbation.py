@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from samp.baselines import make
+from samp.baselines import evaluate_baseline
 from samp.engine.batching import Batches
-from samp.engine.driver import Run
+from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.extras import install_command
 from samp.groups import Grouping, Patches, Segments, bind
@@ -25,16 +25,16 @@ ByGroups = Callable[[Score, int, Tensor], Tensor]  # scores, perturbations at on
 ByPoints = Callable[[Score, int, Tensor, Tensor], Tensor]  # scores, perturbations at once, images, baselines
 
 
-class Asked:
+class CountedForward:
     """A problem as Captum is asked about it: scores of perturbed points of some samples, in batches, counted.
 
     Captum hands over rows in rounds of all its samples: row i is a point of sample i modulo their number.
     """
 
-    def __init__(self, problem: Problem, run: Run, baseline: Any, expected: int) -> None:
+    def __init__(self, problem: Problem, run: RunOptions, baseline: Any, expected: int) -> None:
         self.batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device)
-        self.problem = problem.settled(self.batches)
-        self.baseline = problem.flatten(make(baseline, problem.inputs, run.seed))
+        self.problem = problem.with_target(self.batches)
+        self.baseline = problem.flatten(evaluate_baseline(baseline, problem.inputs, run.seed))
         self.everyone = torch.arange(problem.batch, device=problem.x.device)
         self.rows = 0
         self.bar = open_bar(problem.batch * expected, "forward", run.progress)
@@ -44,7 +44,7 @@ class Asked:
         """Spent on each sample."""
         return self.rows // self.problem.batch
 
-    def rounds(self, samples: Tensor) -> int:
+    def rounds_per_batch(self, samples: Tensor) -> int:
         """How many perturbations of each of these samples make one batch."""
         return max(self.batches.size // len(samples), 1)
 
@@ -54,22 +54,22 @@ class Asked:
         def work(first: int, last: int) -> Tensor:
             whose = samples[torch.arange(first, last, device=samples.device) % len(samples)]
             x = points(slice(first, last), whose)
-            score = self.problem.watch(self.problem.score(self.problem.output(x, whose), whose), whose)
+            score = self.problem.count_failures(self.problem.score(self.problem.output(x, whose), whose), whose)
             return torch.where(score.isfinite(), score, 0).to(x.dtype)  # Captum's fits refuse what is not finite
 
         with torch.no_grad():
-            scores = torch.cat(list(self.batches.over(count, work)))
+            scores = torch.cat(list(self.batches.map_slices(count, work)))
         self.rows += count
         self.bar.update(count)
         return scores
 
-    def by_groups(self, groups: Grouping, explain: ByGroups, one_by_one: bool = False) -> Tensor:
+    def explain_groups(self, groups: Grouping, explain: ByGroups, one_by_one: bool = False) -> Tensor:
         """b n: each sample's values of its groups, from an explanation of switches (b g).
 
         They lie with the samples, so that the host never waits; one by one on the CPU, so that draws are the same.
         """
 
-        def some(samples: Tensor) -> Tensor:
+        def explain_some(samples: Tensor) -> Tensor:
             def score(switches: Tensor) -> Tensor:
                 def points(rows: slice, whose: Tensor) -> Tensor:
                     on = switches[rows].to(whose.device) > 0.5  # r g
@@ -79,29 +79,29 @@ class Asked:
 
             home = torch.device("cpu") if one_by_one else samples.device
             ones = torch.ones(len(samples), groups.count, dtype=self.problem.x.dtype, device=home)
-            return explain(score, self.rounds(samples), ones)
+            return explain(score, self.rounds_per_batch(samples), ones)
 
-        values = self._of_all(some, one_by_one).to(self.problem.x)  # b g
+        values = self._explain_all(explain_some, one_by_one).to(self.problem.x)  # b g
         return groups.spread(values / groups.pool(torch.ones_like(self.problem.x)).clamp(min=1))
 
-    def by_points(self, explain: ByPoints) -> Tensor:
+    def explain_points(self, explain: ByPoints) -> Tensor:
         """b *d: what an explanation of the samples themselves (b n) gives."""
 
-        def some(samples: Tensor) -> Tensor:
+        def explain_some(samples: Tensor) -> Tensor:
             def score(x: Tensor) -> Tensor:
                 return self.score(samples, len(x), lambda rows, _: x[rows])
 
-            return explain(score, self.rounds(samples), self.problem.x, self.baseline)
+            return explain(score, self.rounds_per_batch(samples), self.problem.x, self.baseline)
 
-        return self._of_all(some)
+        return self._explain_all(explain_some)
 
-    def change(self) -> Tensor:
+    def score_change(self) -> Tensor:
         """b: f(image) − f(baseline)."""
         ends = torch.cat([self.problem.x, self.baseline])
         image, baseline = self.score(self.everyone, len(ends), lambda rows, _: ends[rows]).chunk(2)
         return image - baseline
 
-    def _of_all(self, some: Callable[[Tensor], Tensor], one_by_one: bool = False) -> Tensor:
+    def _explain_all(self, some: Callable[[Tensor], Tensor], one_by_one: bool = False) -> Tensor:
         """The explanations of all samples, one by one or all at once."""
         with self.bar:
             parts = torch.split(self.everyone, 1 if one_by_one else self.problem.batch)
@@ -130,6 +130,6 @@ def patch_side(problem: Problem) -> int | None:
     return -(-max(problem.inputs[0].shape[2:]) // PATCHES_PER_SIDE)
 
 
-def in_patches(problem: Problem, patch: int | None) -> Grouping:
+def patch_groups(problem: Problem, patch: int | None) -> Grouping:
     """Patches of this side, or the problem's own groups."""
     return problem.features if patch is None else bind(Patches(patch), problem.inputs)

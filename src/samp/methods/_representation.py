@@ -15,27 +15,31 @@ from samp.engine.problem import Problem
 from samp.lookup import look_up
 
 
-def represented(problem: Problem, layer: str | nn.Module | None) -> tuple[Problem, str]:
+def problem_at_layer(problem: Problem, layer: str | nn.Module | None) -> tuple[Problem, str]:
     """The same samples, the model's output replaced by what it makes of them at a layer, and that layer in words.
 
     `layer` is a module of the model or its name, whose output is taken; the model itself, or "", means its output.
     `None` takes what enters the last linear layer, if the model is a module that ends in one, else its output. Raises
     ValueError for a layer that the model has not, or does not call.
 
-    >>> from samp.engine.problem import pose
+    >>> from samp.engine.problem import make_problem
     >>> net = nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 2)).eval()
-    >>> inner, words = represented(pose(net, torch.rand(4, 3)), None)
+    >>> inner, words = problem_at_layer(make_problem(net, torch.rand(4, 3)), None)
     >>> words, inner.output(inner.x, torch.arange(4)).shape
     ("input of '2'", torch.Size([4, 5]))
     """
     model = problem.model
     if layer is None:
         last = last_linear(problem)
-        return (problem, "output") if last is None else (_inside(problem, *last, "input"), f"input of {last[0]!r}")
+        return (
+            (problem, "output")
+            if last is None
+            else (_with_layer_model(problem, *last, "input"), f"input of {last[0]!r}")
+        )
     if layer is model or layer == "":
         return problem, "output"
     name, module = _find_module(model, layer)
-    return _inside(problem, name, module, "output"), name
+    return _with_layer_model(problem, name, module, "output"), name
 
 
 def last_linear(problem: Problem) -> tuple[str, nn.Linear] | None:
@@ -49,11 +53,11 @@ def last_linear(problem: Problem) -> tuple[str, nn.Linear] | None:
     thread = threading.get_ident()
 
     def listener(name: str, module: nn.Linear) -> Callable[..., None]:
-        def hear(_: nn.Module, inputs: Any, output: Any) -> None:
+        def hook(_: nn.Module, inputs: Any, output: Any) -> None:
             if threading.get_ident() == thread and isinstance(output, Tensor):
                 called.append((name, module, output.shape))
 
-        return hear
+        return hook
 
     first = torch.zeros(1, dtype=torch.long, device=problem.x.device)
     with ExitStack() as hooks, torch.no_grad():
@@ -78,13 +82,13 @@ def _find_module(model: Any, layer: str | nn.Module) -> tuple[str, nn.Module]:
     raise ValueError(f"layer is a {type(layer).__name__} that is no part of the model: pass one of its modules.")
 
 
-def _inside(problem: Problem, name: str, module: nn.Module, side: Literal["input", "output"]) -> Problem:
+def _with_layer_model(problem: Problem, name: str, module: nn.Module, side: Literal["input", "output"]) -> Problem:
     # without the fast copy: that is of the whole model, and has other modules
-    return replace(problem, model=Inside(problem.model, name, module, side), fast=None)
+    return replace(problem, model=LayerModel(problem.model, name, module, side), fast=None)
 
 
 @dataclass(frozen=True, eq=False)
-class Inside:
+class LayerModel:
     """A model that returns what enters or leaves one of its modules, at its last call.
 
     Others may use the model in other threads: what they do is not heard, and the module is left without hooks.
@@ -112,9 +116,9 @@ class Inside:
             self.model(*args)
         finally:
             handle.remove()
-        return self._checked(kept, len(args[0]))
+        return self._check_output(kept, len(args[0]))
 
-    def _checked(self, kept: list[Any], rows: int) -> Tensor:
+    def _check_output(self, kept: list[Any], rows: int) -> Tensor:
         if not kept:
             raise ValueError(f"the model does not call its layer {self.name!r}: pass another layer.")
         if not isinstance(kept[0], Tensor):

@@ -12,13 +12,13 @@ from torch import Tensor
 from samp.attribution import Attribution
 from samp.engine import credit as credits
 from samp.engine.credit import Credit
-from samp.engine.driver import Plan, Run, follow
-from samp.engine.paths import Curve
+from samp.engine.driver import RunOptions, WalkPlan, run_walks
+from samp.engine.paths import CurvePath
 from samp.engine.problem import Problem
 from samp.engine.step_rules import Unlimited
 from samp.engine.walk import Route
 from samp.methods._checks import check_counts, check_numbers
-from samp.methods._common import About, only_images
+from samp.methods._common import MethodInfo, require_image
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class BlurIG:
     max_sigma: float | None = None
     sqrt: bool = False
     credit: str | Credit = "trapezoid"
-    about: ClassVar[About] = About(
+    about: ClassVar[MethodInfo] = MethodInfo(
         paper="Xu et al., Attribution in Scale and Space, CVPR 2020",
         cost="steps + 1 gradients",
         complete="in the limit of many steps, to the fully blurred image",
@@ -56,11 +56,11 @@ class BlurIG:
         check_numbers(max_sigma=1 if self.max_sigma is None else self.max_sigma)
         if self.max_sigma is not None and not 0 < self.max_sigma < math.inf:
             raise ValueError(f"max_sigma is a width above 0, in pixels, not {self.max_sigma!r}.")
-        credits.named(self.credit)
+        credits.resolve_credit(self.credit)
 
-    def attribute(self, problem: Problem, run: Run) -> Attribution:
+    def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """Walk from the fully blurred image to the image of every sample."""
-        shape = only_images(problem, self).shape[1:]
+        shape = require_image(problem, self).shape[1:]
         widest = 50 * max(shape[1:]) / 224 if self.max_sigma is None else float(self.max_sigma)
 
         def at(images: Tensor, t: float) -> Tensor:
@@ -70,15 +70,15 @@ class BlurIG:
         def point(route: Route, t: float) -> Tensor:
             return at(route.end, t)
 
-        plan = Plan(
-            path=Curve(int(self.steps), point),
+        plan = WalkPlan(
+            path=CurvePath(int(self.steps), point),
             rule=Unlimited(),
             momentum=0.0,
-            credit=credits.named(self.credit),
+            credit=credits.resolve_credit(self.credit),
             baselines={"to_image": at(problem.x, 0.0)},
             label=repr(replace(self, max_sigma=widest)),
         )
-        return follow(problem, plan, run)
+        return run_walks(problem, plan, run)
 
 
 def gaussian_blur(images: Tensor, sigma: float) -> Tensor:
@@ -91,11 +91,11 @@ def gaussian_blur(images: Tensor, sigma: float) -> Tensor:
     >>> [round(gaussian_blur(dot, sigma).sum().item(), 3) for sigma in (0.0, 0.5, 50)]
     [1.0, 1.0, 0.002]
     """
-    down, across = (_smoothing(size, sigma).to(images.dtype).to(images.device) for size in images.shape[-2:])
+    down, across = (_smoothing_matrix(size, sigma).to(images.dtype).to(images.device) for size in images.shape[-2:])
     return down @ images @ across
 
 
-def _smoothing(size: int, sigma: float) -> Tensor:
+def _smoothing_matrix(size: int, sigma: float) -> Tensor:
     """size × size, symmetric: row i holds the weights that pixel i takes from each pixel."""
     reach = int(4 * sigma + 0.5)
     if reach == 0:

@@ -16,10 +16,10 @@ from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.engine.batching import Batches
-from samp.engine.driver import Run
+from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
-from samp.methods._common import About, only_images, over_channels, result
-from samp.methods._feature_maps import Place, find_place, replaced_output, uncompiled
+from samp.methods._common import MethodInfo, make_attribution, require_image, spread_over_channels
+from samp.methods._feature_maps import LayerCall, find_layer_call, replace_output, unwrap_compiled
 
 FAR = -10.0  # CAM's gradient is also taken at this multiple of the features: a bend in the head shows there
 
@@ -41,10 +41,10 @@ class CAM:
     (torch.Size([2, 8, 8]), "CAM(layer='1')")
     """
 
-    about: ClassVar[About] = About("Zhou et al., CVPR 2016", "1 gradient", "no")
+    about: ClassVar[MethodInfo] = MethodInfo("Zhou et al., CVPR 2016", "1 gradient", "no")
     layer: str | None = None
 
-    def attribute(self, problem: Problem, run: Run) -> Attribution:
+    def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """The channels of every sample, weighted by the classifier's own weights."""
         return _attribute(self, problem, run, _check_head)
 
@@ -70,11 +70,11 @@ class GradCAM:
     (torch.Size([2, 8, 8]), "GradCAM(layer='1', relu=True)")
     """
 
-    about: ClassVar[About] = About("Selvaraju et al., ICCV 2017", "1 gradient", "no")
+    about: ClassVar[MethodInfo] = MethodInfo("Selvaraju et al., ICCV 2017", "1 gradient", "no")
     layer: str | None = None
     relu: bool = True
 
-    def attribute(self, problem: Problem, run: Run) -> Attribution:
+    def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """The channels of every sample, weighted by their mean gradient."""
         return _attribute(self, problem, run)
 
@@ -99,7 +99,7 @@ class GradCAMPlusPlus(GradCAM):
     torch.Size([2, 8, 8])
     """
 
-    about: ClassVar[About] = About("Chattopadhay et al., WACV 2018", "1 gradient", "no")
+    about: ClassVar[MethodInfo] = MethodInfo("Chattopadhay et al., WACV 2018", "1 gradient", "no")
 
     def weights(self, features: Tensor, gradient: Tensor) -> Tensor:
         # numerator and denominator divided by g², so that small gradients do not underflow
@@ -112,12 +112,12 @@ METHODS: dict[str, CAM | GradCAM] = {"cam": CAM(), "gradcam": GradCAM(), "gradca
 
 
 def _attribute(
-    method: CAM | GradCAM, problem: Problem, run: Run, check: Callable[[Problem, Place], None] | None = None
+    method: CAM | GradCAM, problem: Problem, run: RunOptions, check: Callable[[Problem, LayerCall], None] | None = None
 ) -> Attribution:
-    image = only_images(problem, method)
+    image = require_image(problem, method)
     batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device)
-    problem = replace(problem.settled(batches), model=uncompiled(problem.model))
-    place = find_place(problem, method.layer, type(method).__name__)
+    problem = replace(problem.with_target(batches), model=unwrap_compiled(problem.model))
+    place = find_layer_call(problem, method.layer, type(method).__name__)
     if check:
         check(problem, place)
 
@@ -127,11 +127,15 @@ def _attribute(
         maps = (method.weights(features, gradient)[:, :, None, None] * features).sum(1, keepdim=True)  # b 1 h w
         return F.interpolate(method.finish(maps), image.shape[2:], mode="bilinear", align_corners=False)[:, 0]
 
-    maps = torch.cat(list(batches.over(problem.batch, work)))  # b h w
-    return result(problem, over_channels(problem, maps), replace(method, layer=place.name), run, gradients=1)
+    maps = torch.cat(list(batches.map_slices(problem.batch, work)))  # b h w
+    return make_attribution(
+        problem, spread_over_channels(problem, maps), replace(method, layer=place.name), run, gradients=1
+    )
 
 
-def features_and_gradient(problem: Problem, place: Place, samples: Tensor, scale: float = 1.0) -> tuple[Tensor, Tensor]:
+def features_and_gradient(
+    problem: Problem, place: LayerCall, samples: Tensor, scale: float = 1.0
+) -> tuple[Tensor, Tensor]:
     """The features A (b k h w) of these samples, times `scale`, and the score's gradient there.
 
     The net goes on with a copy, so that an in-place activation behind the layer does not change what is kept.
@@ -142,15 +146,15 @@ def features_and_gradient(problem: Problem, place: Place, samples: Tensor, scale
         kept.append((output.detach() * scale).requires_grad_())
         return kept[-1].clone()
 
-    with torch.inference_mode(False), torch.enable_grad(), replaced_output(place, keep):
-        score = problem.watch(problem.score(problem.output(problem.x[samples], samples), samples), samples)
+    with torch.inference_mode(False), torch.enable_grad(), replace_output(place, keep):
+        score = problem.count_failures(problem.score(problem.output(problem.x[samples], samples), samples), samples)
         (gradient,) = torch.autograd.grad(score.sum(), kept, allow_unused=True) if score.requires_grad else (None,)
     if gradient is None:
         raise ValueError(f"the score does not depend on the output of layer {place.name!r}: pass another layer.")
     return kept[0].detach().to(problem.x.dtype), gradient.to(problem.x.dtype)
 
 
-def _check_head(problem: Problem, place: Place) -> None:
+def _check_head(problem: Problem, place: LayerCall) -> None:
     """A sentence unless the score is linear in each channel's mean, or in its maximum, here and far away too.
 
     The gradient is then the same at all positions, or not zero at one alone, and its sum is the channel's weight.

@@ -20,18 +20,18 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.baselines import black, named
-from samp.engine.driver import Run
+from samp.baselines import black, resolve_baseline
+from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.extras import install_command
-from samp.methods._checks import check_counts, check_numbers, check_open_counts
-from samp.methods._common import About, only_images, over_channels, result
-from samp.methods._path_method import wrapped
-from samp.methods._perturbation import Asked, Score, in_patches, patch_side, superpixels
+from samp.methods._checks import check_counts, check_numbers, check_optional_counts
+from samp.methods._common import MethodInfo, make_attribution, require_image, spread_over_channels
+from samp.methods._path_method import wrap_tensors
+from samp.methods._perturbation import CountedForward, Score, patch_groups, patch_side, superpixels
 
 
-def _about(paper: str, cost: str, complete: str = "no") -> About:
-    return About(paper, cost, complete, implementation="Captum 0.9", licence="BSD-3-Clause")
+def _captum_info(paper: str, cost: str, complete: str = "no") -> MethodInfo:
+    return MethodInfo(paper, cost, complete, implementation="Captum 0.9", licence="BSD-3-Clause")
 
 
 @dataclass(frozen=True)
@@ -53,20 +53,20 @@ class Shapley:
     (True, 15)
     """
 
-    about: ClassVar[About] = _about("Castro et al., 2009", "25 forwards per group", "yes")
+    about: ClassVar[MethodInfo] = _captum_info("Castro et al., 2009", "25 forwards per group", "yes")
     samples: int = 25
     patch: int | None = None
     baseline: Any = black
 
     def __post_init__(self) -> None:
         check_counts(samples=self.samples)
-        check_open_counts(patch=self.patch)
-        object.__setattr__(self, "baseline", named(wrapped(self.baseline)))
+        check_optional_counts(patch=self.patch)
+        object.__setattr__(self, "baseline", resolve_baseline(wrap_tensors(self.baseline)))
 
-    def attribute(self, problem: Problem, run: Run) -> Attribution:
+    def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """Captum's ShapleyValueSampling of every sample."""
         method = replace(self, patch=self.patch or patch_side(problem))
-        groups = in_patches(problem, method.patch)
+        groups = patch_groups(problem, method.patch)
 
         def explain(score: Score, at_once: int, switches: Tensor) -> Tensor:
             peer = _captum().ShapleyValueSampling(score)
@@ -74,9 +74,9 @@ class Shapley:
             values: Tensor = peer.attribute(switches, n_samples=self.samples, perturbations_per_eval=at_once)
             return values
 
-        asked = Asked(problem, run, self.baseline, self.samples * groups.count + 3)
-        change, values = asked.change(), asked.by_groups(groups, explain)
-        return result(asked.problem, values, method, run, forwards=asked.forwards, change=change)
+        asked = CountedForward(problem, run, self.baseline, self.samples * groups.count + 3)
+        change, values = asked.score_change(), asked.explain_groups(groups, explain)
+        return make_attribution(asked.problem, values, method, run, forwards=asked.forwards, change=change)
 
 
 @dataclass(frozen=True)
@@ -92,26 +92,26 @@ class Ablation:
     True
     """
 
-    about: ClassVar[About] = _about("Zeiler & Fergus, ECCV 2014", "1 forward per group")
+    about: ClassVar[MethodInfo] = _captum_info("Zeiler & Fergus, ECCV 2014", "1 forward per group")
     patch: int | None = None
     baseline: Any = black
 
     def __post_init__(self) -> None:
-        check_open_counts(patch=self.patch)
-        object.__setattr__(self, "baseline", named(wrapped(self.baseline)))
+        check_optional_counts(patch=self.patch)
+        object.__setattr__(self, "baseline", resolve_baseline(wrap_tensors(self.baseline)))
 
-    def attribute(self, problem: Problem, run: Run) -> Attribution:
+    def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """Captum's FeatureAblation of every sample."""
         method = replace(self, patch=self.patch or patch_side(problem))
-        groups = in_patches(problem, method.patch)
+        groups = patch_groups(problem, method.patch)
 
         def explain(score: Score, at_once: int, switches: Tensor) -> Tensor:
             values: Tensor = _captum().FeatureAblation(score).attribute(switches, perturbations_per_eval=at_once)
             return values
 
-        asked = Asked(problem, run, self.baseline, groups.count + 1)
-        values = asked.by_groups(groups, explain)
-        return result(asked.problem, values, method, run, forwards=asked.forwards)
+        asked = CountedForward(problem, run, self.baseline, groups.count + 1)
+        values = asked.explain_groups(groups, explain)
+        return make_attribution(asked.problem, values, method, run, forwards=asked.forwards)
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class LIME:
     True
     """
 
-    about: ClassVar[About] = _about("Ribeiro et al., KDD 2016", "1,000 forwards")
+    about: ClassVar[MethodInfo] = _captum_info("Ribeiro et al., KDD 2016", "1,000 forwards")
     samples: int = 1000
     superpixels: int = 100
     alpha: float = 0.01
@@ -146,9 +146,9 @@ class LIME:
         check_numbers(alpha=self.alpha, kernel_width=self.kernel_width)
         if not 0 <= self.alpha < math.inf or not 0 < self.kernel_width < math.inf:
             raise ValueError("alpha is at least 0 and kernel_width above 0, both finite.")
-        object.__setattr__(self, "baseline", named(wrapped(self.baseline)))
+        object.__setattr__(self, "baseline", resolve_baseline(wrap_tensors(self.baseline)))
 
-    def attribute(self, problem: Problem, run: Run) -> Attribution:
+    def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """Captum's Lime of every sample."""
         groups = superpixels(problem.inputs[0], self.superpixels) if problem.paper_settings else problem.features
 
@@ -162,9 +162,9 @@ class LIME:
             values: Tensor = peer.attribute(switches, n_samples=self.samples, perturbations_per_eval=at_once)
             return values
 
-        asked = Asked(problem, run, self.baseline, self.samples)
-        values = asked.by_groups(groups, explain, one_by_one=True)  # Captum fits one sample at a time
-        done = result(asked.problem, values, self, run, forwards=asked.forwards)
+        asked = CountedForward(problem, run, self.baseline, self.samples)
+        values = asked.explain_groups(groups, explain, one_by_one=True)  # Captum fits one sample at a time
+        done = make_attribution(asked.problem, values, self, run, forwards=asked.forwards)
         return replace(done, details={**done.details, "explained in": groups.label})
 
     def _similarity(self, original: Tensor, perturbed: Tensor, switches: Tensor, **_: Any) -> float:
@@ -186,21 +186,21 @@ class Occlusion:
     'Occlusion(window=4, stride=1, baseline=Constant(value=0.0))'
     """
 
-    about: ClassVar[About] = _about("Zeiler & Fergus, ECCV 2014", "785 forwards at 224 pixels")
+    about: ClassVar[MethodInfo] = _captum_info("Zeiler & Fergus, ECCV 2014", "785 forwards at 224 pixels")
     window: int | None = None
     stride: int | None = None
     baseline: Any = black
 
     def __post_init__(self) -> None:
-        check_open_counts(window=self.window, stride=self.stride)
-        object.__setattr__(self, "baseline", named(wrapped(self.baseline)))
+        check_optional_counts(window=self.window, stride=self.stride)
+        object.__setattr__(self, "baseline", resolve_baseline(wrap_tensors(self.baseline)))
 
-    def attribute(self, problem: Problem, run: Run) -> Attribution:
+    def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """Captum's Occlusion of every sample."""
-        image = only_images(problem, self)
-        window, stride = self._settled(image)
+        image = require_image(problem, self)
+        window, stride = self._resolve_window(image)
         places = [-((window - side) // stride) + 1 for side in image.shape[2:]]  # rounded up
-        asked = Asked(problem, run, self.baseline, places[0] * places[1] + 1)
+        asked = CountedForward(problem, run, self.baseline, places[0] * places[1] + 1)
         settings = {
             "sliding_window_shapes": (image.shape[1], window, window),
             "strides": (image.shape[1], stride, stride),
@@ -212,11 +212,11 @@ class Occlusion:
             values: Tensor = peer.attribute(x, baselines=baseline, perturbations_per_eval=at_once, **settings)
             return values[:, 0]  # all channels are hidden together
 
-        values = over_channels(problem, asked.by_points(explain))
+        values = spread_over_channels(problem, asked.explain_points(explain))
         method = replace(self, window=window, stride=stride)
-        return result(asked.problem, values, method, run, forwards=asked.forwards)
+        return make_attribution(asked.problem, values, method, run, forwards=asked.forwards)
 
-    def _settled(self, image: Tensor) -> tuple[int, int]:
+    def _resolve_window(self, image: Tensor) -> tuple[int, int]:
         longest = max(image.shape[2:])
         window = min(self.window or max(round(longest * 15 / 224), 1), *image.shape[2:])
         stride = self.stride or min(max(round(longest * 8 / 224), 1), window)

@@ -11,21 +11,21 @@ import numpy as np
 from torch import Tensor
 
 from samp.attribution import Attribution, Direction
-from samp.engine.driver import Run, follow
-from samp.engine.joint_walk import CoupledPlan
-from samp.engine.paths import Salient
+from samp.engine.driver import RunOptions, run_walks
+from samp.engine.joint_walk import JointWalkPlan
+from samp.engine.paths import SalientPath
 from samp.engine.problem import Problem
 from samp.engine.step_rules import MaxL1, Unlimited
 from samp.lookup import look_up
-from samp.methods._checks import check_open_counts
-from samp.methods._common import About
-from samp.methods._path_method import directions, placed, wrapped
+from samp.methods._checks import check_optional_counts
+from samp.methods._common import MethodInfo
+from samp.methods._path_method import directions, make_baselines, wrap_tensors
 
 Quality = Literal["draft", "standard", "fine"]
 
 
 @dataclass(frozen=True)
-class Settings:
+class WalkSettings:
     """How to walk; the fields of `Coupled` that a quality decides."""
 
     steps: int
@@ -35,15 +35,15 @@ class Settings:
     weight: float
 
 
-QUALITIES: dict[str, Settings] = {
-    "draft": Settings(steps=7, eta=1.0, momentum=0.3, growth=0.8, weight=0.5),
-    "standard": Settings(steps=15, eta=1.0, momentum=0.5, growth=0.7, weight=0.5),
-    "fine": Settings(steps=28, eta=0.02, momentum=0.7, growth=0.5, weight=0.5),
+QUALITIES: dict[str, WalkSettings] = {
+    "draft": WalkSettings(steps=7, eta=1.0, momentum=0.3, growth=0.8, weight=0.5),
+    "standard": WalkSettings(steps=15, eta=1.0, momentum=0.5, growth=0.7, weight=0.5),
+    "fine": WalkSettings(steps=28, eta=0.02, momentum=0.7, growth=0.5, weight=0.5),
 }
-SMALL: dict[str, Settings] = {
-    "draft": Settings(steps=14, eta=1.0, momentum=0.5, growth=0.0, weight=1.0),
-    "standard": Settings(steps=28, eta=0.05, momentum=0.7, growth=0.5, weight=1.1),
-    "fine": Settings(steps=28, eta=0.02, momentum=0.8, growth=0.0, weight=1.0),
+SMALL_QUALITIES: dict[str, WalkSettings] = {
+    "draft": WalkSettings(steps=14, eta=1.0, momentum=0.5, growth=0.0, weight=1.0),
+    "standard": WalkSettings(steps=28, eta=0.05, momentum=0.7, growth=0.5, weight=1.1),
+    "fine": WalkSettings(steps=28, eta=0.02, momentum=0.8, growth=0.0, weight=1.0),
 }
 """Where the paper has other settings, too: images of up to 32 pixels a side."""
 
@@ -76,7 +76,7 @@ class Coupled:
     (True, True)
     """
 
-    about: ClassVar[About] = About(
+    about: ClassVar[MethodInfo] = MethodInfo(
         paper="ours; path after Zhang et al., ICLR 2024, Eq. 8 to 10",
         cost="up to 2·(⌈groups/s⌉ + 2·⌈1/η⌉ + 1) gradients",
         complete="exactly",
@@ -95,11 +95,11 @@ class Coupled:
 
     def __post_init__(self) -> None:
         look_up(self.quality, QUALITIES, "quality")
-        check_open_counts(pixels_per_step=self.pixels_per_step, steps=self.steps)
+        check_optional_counts(pixels_per_step=self.pixels_per_step, steps=self.steps)
         if self.pixels_per_step and self.steps:
             raise ValueError("give pixels_per_step or steps, not both: each follows from the other.")
         for name in ("eta", "momentum", "growth", "weight"):
-            object.__setattr__(self, name, _number(name, getattr(self, name)))
+            object.__setattr__(self, name, _as_number(name, getattr(self, name)))
         if self.eta is not None and not 0 < self.eta < math.inf:
             raise ValueError(f"eta is a ratio above 0, 1 for no constraint, or None for the quality's, not {self.eta}.")
         if self.momentum is not None and not 0 <= self.momentum < 1:
@@ -109,38 +109,38 @@ class Coupled:
         if self.weight is not None and not 0 < self.weight < math.inf:
             raise ValueError(f"weight is a number above 0, or None for the quality's, not {self.weight}.")
         directions(self.direction)
-        object.__setattr__(self, "baseline", wrapped(self.baseline))
+        object.__setattr__(self, "baseline", wrap_tensors(self.baseline))
 
-    def attribute(self, problem: Problem, run: Run) -> Attribution:
+    def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """Walk every sample in all directions at once."""
-        settings = self.settings(problem)
+        settings = self.settings_for(problem)
         path = self._path(problem, settings)
         own = {**asdict(settings), "pixels_per_step": path.size, "steps": None if path.size else path.steps}
-        baselines, label = placed(replace(self, **own), problem, run)
+        baselines, label = make_baselines(replace(self, **own), problem, run)
         rule = MaxL1(settings.eta, settings.growth) if settings.eta < 1 else Unlimited()
-        return follow(problem, CoupledPlan(path, rule, settings.momentum, baselines, label, settings.weight), run)
+        return run_walks(problem, JointWalkPlan(path, rule, settings.momentum, baselines, label, settings.weight), run)
 
-    def settings(self, problem: Problem) -> Settings:
+    def settings_for(self, problem: Problem) -> WalkSettings:
         """The settings that this problem is explained with."""
-        return self.settled(small=problem.paper_settings and max(problem.inputs[0].shape[2:]) <= 32)
+        return self.resolve_settings(small=problem.paper_settings and max(problem.inputs[0].shape[2:]) <= 32)
 
-    def settled(self, *, small: bool) -> Settings:
+    def resolve_settings(self, *, small: bool) -> WalkSettings:
         """The settings of the quality, for small images or others, with those that were given in their place."""
-        own = {field.name: getattr(self, field.name) for field in fields(Settings)}
+        own = {field.name: getattr(self, field.name) for field in fields(WalkSettings)}
         given = {name: value for name, value in own.items() if value is not None}
-        return replace((SMALL if small else QUALITIES)[self.quality], **given)
+        return replace((SMALL_QUALITIES if small else QUALITIES)[self.quality], **given)
 
-    def _path(self, problem: Problem, settings: Settings) -> Salient:
+    def _path(self, problem: Problem, settings: WalkSettings) -> SalientPath:
         """One s for all samples where their groups are the same, else a share of each one's own."""
         share = int(self.pixels_per_step) if self.pixels_per_step else problem.features.share(settings.steps)
         if isinstance(share, int) or len(share) == 1:
-            return Salient(int(share), whole_way=True, growth=settings.growth)
-        return Salient(steps=int(settings.steps), whole_way=True, growth=settings.growth)
+            return SalientPath(int(share), full_distance=True, growth=settings.growth)
+        return SalientPath(steps=int(settings.steps), full_distance=True, growth=settings.growth)
 
 
-def _number(name: str, value: Any) -> float | None:
+def _as_number(name: str, value: Any) -> float | None:
     """A setting as a number of Python's, whatever kind it was given as."""
-    plain = value.item() if isinstance(value, Tensor | np.ndarray) and _single(value) else value
+    plain = value.item() if isinstance(value, Tensor | np.ndarray) and _is_single(value) else value
     if not isinstance(plain, Real | None):
         raise TypeError(f"{name} is a number, or None for the quality's, not {value!r}.")
     if isinstance(plain, int) and abs(plain) >= 2**53:
@@ -148,7 +148,7 @@ def _number(name: str, value: Any) -> float | None:
     return plain if isinstance(plain, int | float | None) else float(plain)
 
 
-def _single(value: Any) -> bool:
+def _is_single(value: Any) -> bool:
     return not getattr(value, "is_nested", False) and math.prod(value.shape) == 1
 
 

@@ -8,10 +8,10 @@ from typing import ClassVar
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.engine.driver import Run
+from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
-from samp.methods._common import About
-from samp.methods.propagation.passes import Rows, explained
+from samp.methods._common import MethodInfo
+from samp.methods.propagation.passes import Rows, attribute_in_batches
 
 
 @dataclass(frozen=True)
@@ -30,17 +30,17 @@ class Gradient:
     [[2.0, 4.0]]
     """
 
-    about: ClassVar[About] = About("Simonyan et al. 2014, arXiv:1312.6034", "1 gradient", "no")
+    about: ClassVar[MethodInfo] = MethodInfo("Simonyan et al. 2014, arXiv:1312.6034", "1 gradient", "no")
     magnitude: bool = False
 
-    def attribute(self, problem: Problem, run: Run) -> Attribution:
+    def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """Take one gradient for every sample."""
 
         def work(settled: Problem, samples: Tensor) -> tuple[Rows, None]:
             gradient = settled.gradient(settled.x[samples], samples)
             return {"values": gradient.abs() if self.magnitude else gradient}, None
 
-        return explained(problem, run, self, work)
+        return attribute_in_batches(problem, run, self, work)
 
 
 METHODS = {"gradient": Gradient(), "saliency": Gradient(magnitude=True)}

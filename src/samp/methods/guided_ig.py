@@ -12,12 +12,12 @@ from torch import Tensor
 from samp.attribution import Attribution, Direction
 from samp.baselines import black
 from samp.engine.credit import Credit
-from samp.engine.driver import Run
+from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.engine.walk import Route, Step
 from samp.methods._checks import check_counts, check_numbers
-from samp.methods._common import About
-from samp.methods._path_method import check_path_settings, walk_along, wrapped
+from samp.methods._common import MethodInfo
+from samp.methods._path_method import check_path_settings, walk_along, wrap_tensors
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class GuidedIG:
     credit: str | Credit = "left"
     direction: Literal["both"] | Direction = "to_image"
     baseline: Any = black
-    about: ClassVar[About] = About(
+    about: ClassVar[MethodInfo] = MethodInfo(
         paper="Kapishnikov et al., Guided Integrated Gradients, CVPR 2021",
         cost="steps + 1 gradients",
         complete="in the limit of many steps",
@@ -61,16 +61,16 @@ class GuidedIG:
         if not 0 <= self.max_dist <= 1:
             raise ValueError(f"max_dist is a share of a feature's way from 0 to 1, not {self.max_dist!r}.")
         check_path_settings(self.eta, self.credit, self.direction)
-        object.__setattr__(self, "baseline", wrapped(self.baseline))
+        object.__setattr__(self, "baseline", wrap_tensors(self.baseline))
 
-    def attribute(self, problem: Problem, run: Run) -> Attribution:
+    def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """Walk the guided path of every sample."""
-        path = Guided(int(self.steps), float(self.fraction), float(self.max_dist))
+        path = GuidedPath(int(self.steps), float(self.fraction), float(self.max_dist))
         return walk_along(path, self, 0.0, problem, run)
 
 
 @dataclass(frozen=True)
-class Guided:
+class GuidedPath:
     """From wherever a row stands to the next of `steps` L1 distances from its end, by its flattest elements first."""
 
     may_pause: ClassVar[bool] = False
@@ -82,7 +82,7 @@ class Guided:
         """The authors' inner loop on all rows at once; a row that is as near to its end as it should be rests."""
         ends = route.start.abs().sum(1, keepdim=True) + route.end.abs().sum(1, keepdim=True)
         rounding = torch.finfo(step.x.dtype).eps * ends  # r 1, of an L1 distance
-        number = self._passed(step, route, rounding) + 1  # r 1
+        number = self._steps_done(step, route, rounding) + 1  # r 1
         last = number >= self.steps
         alpha = (number / self.steps).clamp(max=1)
         lowest = torch.lerp(route.start, route.end, (alpha - self.max_dist).clamp(min=0))  # r n
@@ -94,7 +94,7 @@ class Guided:
         resting = last
         while True:
             surplus = (route.end - x).abs().sum(1, keepdim=True) - wanted
-            chosen = self._flattest(flatness, x != highest)
+            chosen = self._flattest_mask(flatness, x != highest)
             room = ((highest - x).abs() * chosen).sum(1, keepdim=True)
             resting = resting | (surplus <= 4 * rounding) | (room == 0)
             if resting.all():
@@ -103,13 +103,13 @@ class Guided:
             x = torch.where(chosen, torch.lerp(x, highest, share), x)
             resting = resting | (share < 1)
 
-    def _passed(self, step: Step, route: Route, rounding: Tensor) -> Tensor:
+    def _steps_done(self, step: Step, route: Route, rounding: Tensor) -> Tensor:
         """r 1: how many of the `steps` parts lie behind, a part counting as done give or take rounding."""
         to_go = (route.end - step.x).abs().sum(1, keepdim=True) / route.length
         slack = (0.01 + rounding / route.length * self.steps).clamp(max=0.5)
         return ((1 - to_go) * self.steps + slack).floor()
 
-    def _flattest(self, flatness: Tensor, free: Tensor) -> Tensor:
+    def _flattest_mask(self, flatness: Tensor, free: Tensor) -> Tensor:
         """r n: the free elements up to the lower `fraction`-quantile of all, those not free counting as steepest."""
         flatness = flatness.masked_fill(~free, math.inf)
         place = int(self.fraction * (flatness.shape[1] - 1)) + 1

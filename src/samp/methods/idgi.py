@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from samp.engine.credit import Credit
-from samp.methods._common import About
+from samp.methods._common import MethodInfo
 from samp.methods.ig import IG
 
 
@@ -23,7 +23,7 @@ class IDGI(IG):
     True
     """
 
-    about: ClassVar[About] = About(
+    about: ClassVar[MethodInfo] = MethodInfo(
         paper="Yang et al., IDGI, CVPR 2023",
         cost="steps + 1 gradients a direction",
         complete="exactly, but for steps that start without any gradient",

@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Literal
 from samp.attribution import Attribution, Direction
 from samp.baselines import Blurred, black
 from samp.engine.credit import Credit
-from samp.engine.driver import Run
-from samp.engine.paths import Straight
+from samp.engine.driver import RunOptions
+from samp.engine.paths import StraightPath
 from samp.engine.problem import Problem
 from samp.methods._checks import check_counts
-from samp.methods._common import About
-from samp.methods._path_method import check_path_settings, walk_along, wrapped
+from samp.methods._common import MethodInfo
+from samp.methods._path_method import check_path_settings, walk_along, wrap_tensors
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class IG:
     [[0.0, 0.0, 0.0]]
     """
 
-    about: ClassVar[About] = About(
+    about: ClassVar[MethodInfo] = MethodInfo(
         paper="Sundararajan et al., ICML 2017",
         cost="steps + 1 gradients a direction",
         complete="in the limit of many steps; with ReLUs, to an error of order 1/steps",
@@ -46,11 +46,11 @@ class IG:
     def __post_init__(self) -> None:
         check_counts(steps=self.steps)
         check_path_settings(self.eta, self.credit, self.direction)
-        object.__setattr__(self, "baseline", wrapped(self.baseline))
+        object.__setattr__(self, "baseline", wrap_tensors(self.baseline))
 
-    def attribute(self, problem: Problem, run: Run) -> Attribution:
+    def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """Walk the straight line of every sample."""
-        return walk_along(Straight(int(self.steps)), self, 0.0, problem, run)
+        return walk_along(StraightPath(int(self.steps)), self, 0.0, problem, run)
 
 
 METHODS = {

@@ -11,20 +11,20 @@ import torch
 from torch import Tensor, nn
 
 from samp.attribution import Attribution
-from samp.baselines import Given, black, make
+from samp.baselines import TensorBaseline, black, evaluate_baseline
 from samp.engine import credit as credits
 from samp.engine.batching import Batches
 from samp.engine.credit import Credit
-from samp.engine.driver import Plan, Run, follow
+from samp.engine.driver import RunOptions, WalkPlan, run_walks
 from samp.engine.problem import Problem
 from samp.engine.step_rules import Unlimited
 from samp.engine.walk import Route, Step
 from samp.errors import NonFiniteError
 from samp.methods._checks import check_counts, check_numbers
-from samp.methods._common import About
-from samp.methods._path_method import labelled, wrapped
-from samp.methods._representation import represented
-from samp.targets import Function
+from samp.methods._common import MethodInfo
+from samp.methods._path_method import label_baseline, wrap_tensors
+from samp.methods._representation import problem_at_layer
+from samp.targets import TargetFunction
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class IG2:
     layer: str | nn.Module | None = None
     bounds: Any = None
     credit: str | Credit = "left"
-    about: ClassVar[About] = About(
+    about: ClassVar[MethodInfo] = MethodInfo(
         paper="Zhuo and Ge, IG2: Integrated Gradient on Iterative Gradient Path, TPAMI 2024 (our reference and bounds)",
         cost="3 · steps gradients for each reference",
         complete="in the limit of many small steps, to the counterfactual",
@@ -80,21 +80,21 @@ class IG2:
             raise TypeError(f"layer is a module, its name, or None, not {type(self.layer).__name__}.")
         if self.bounds is not None and not (isinstance(self.bounds, tuple | list) and len(self.bounds) == 2):
             raise ValueError(f"bounds is a pair of a lowest and a highest value, not {self.bounds!r}.")
-        credits.named(self.credit)
-        object.__setattr__(self, "reference", wrapped(self.reference))
-        object.__setattr__(self, "bounds", self.bounds and wrapped(tuple(self.bounds)))
+        credits.resolve_credit(self.credit)
+        object.__setattr__(self, "reference", wrap_tensors(self.reference))
+        object.__setattr__(self, "bounds", self.bounds and wrap_tensors(tuple(self.bounds)))
 
-    def attribute(self, problem: Problem, run: Run) -> Attribution:
+    def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """Descend to the counterfactuals of every sample, walk the same ways again for the credit, and average."""
         batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device)
-        problem = problem.settled(batches)
-        inner, layer = represented(problem, self.layer)
+        problem = problem.with_target(batches)
+        inner, layer = problem_at_layer(problem, self.layer)
         low, high = self._range(problem, run.seed)
         found: list[Attribution] = []
         failure: NonFiniteError | None = None
         for reference in self._references():
-            towards = _distance(inner, _made(reference, problem, run.seed), batches)
-            descent = Descent(int(self.steps), float(self.step), low, high, towards)
+            towards = _distance_problem(inner, _make_reference(reference, problem, run.seed), batches)
+            descent = DescentPath(int(self.steps), float(self.step), low, high, towards)
             try:
                 found.append(self._walk(problem, descent, self._label(layer), run))
             except NonFiniteError as error:
@@ -112,19 +112,19 @@ class IG2:
         """The lowest and the highest value that the descent may reach, b 1 or b n; raises if they are no range."""
         if self.bounds is None:
             return problem.x.aminmax(dim=1, keepdim=True)
-        low, high = (problem.flatten(make(one, problem.inputs, seed)) for one in self.bounds)
+        low, high = (problem.flatten(evaluate_baseline(one, problem.inputs, seed)) for one in self.bounds)
         if not bool((low < high).all()):
             raise ValueError(f"bounds are a lowest and a highest value, and {self.bounds!r} does not rise.")
         return low, high
 
     def _label(self, layer: str) -> str:
         """The method as results name it: references and bounds by their kind, and the layer that was taken."""
-        shown = tuple(map(labelled, self._references()))
+        shown = tuple(map(label_baseline, self._references()))
         reference = shown if isinstance(self.reference, tuple) else shown[0]
-        bounds = self.bounds and tuple(map(labelled, self.bounds))
+        bounds = self.bounds and tuple(map(label_baseline, self.bounds))
         return repr(replace(self, reference=reference, layer=layer, bounds=bounds))
 
-    def _walk(self, problem: Problem, descent: Descent, label: str, run: Run) -> Attribution:
+    def _walk(self, problem: Problem, descent: DescentPath, label: str, run: RunOptions) -> Attribution:
         """Find the end of the descent, then walk it."""
         everyone = torch.arange(problem.batch, device=problem.x.device)
         batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device)
@@ -132,21 +132,21 @@ class IG2:
         def counterfactuals(first: int, last: int) -> Tensor:
             return descent.end(problem.x[first:last], everyone[first:last])
 
-        plan = Plan(
+        plan = WalkPlan(
             path=descent,
             rule=Unlimited(),
             momentum=0.0,
-            credit=credits.named(self.credit),
-            baselines={"to_baseline": torch.cat(list(batches.over(problem.batch, counterfactuals)))},
+            credit=credits.resolve_credit(self.credit),
+            baselines={"to_baseline": torch.cat(list(batches.map_slices(problem.batch, counterfactuals)))},
             label=label,
         )
-        result = follow(problem, plan, run)
+        result = run_walks(problem, plan, run)
         again = result.steps["to_baseline"].clamp(max=self.steps - 1)  # the last move needs no slope: its end is known
         return replace(result, gradients=result.gradients + self.steps + again)
 
 
 @dataclass(frozen=True, eq=False)
-class Descent:
+class DescentPath:
     """`steps` moves of one length down the score of `towards`, within the range from `low` to `high`."""
 
     may_pause: ClassVar[bool] = False
@@ -187,19 +187,19 @@ class Descent:
         return self.steps
 
 
-def _made(reference: Any, problem: Problem, seed: int) -> Tensor:
+def _make_reference(reference: Any, problem: Problem, seed: int) -> Tensor:
     """b n: the reference of every sample."""
-    if isinstance(reference, Given) and problem.one_input:
+    if isinstance(reference, TensorBaseline) and problem.one_input:
         given, wanted = tuple(reference.tensor.shape), tuple(problem.inputs[0].shape)
         if given[1:] == wanted[1:] and given[0] not in (1, wanted[0]):
             raise ValueError(
                 f"reference has {given[0]} entries for {wanted[0]} samples: give one for all or one for each; for "
                 "several references of every sample, pass reference=tuple(images.split(1))."
             )
-    return problem.flatten(make(reference, problem.inputs, seed))
+    return problem.flatten(evaluate_baseline(reference, problem.inputs, seed))
 
 
-def _distance(problem: Problem, reference: Tensor, batches: Batches) -> Problem:
+def _distance_problem(problem: Problem, reference: Tensor, batches: Batches) -> Problem:
     """The same model and samples, scored by the mean squared difference of the output to that of the reference."""
     everyone = torch.arange(problem.batch, device=problem.x.device)
 
@@ -213,12 +213,12 @@ def _distance(problem: Problem, reference: Tensor, batches: Batches) -> Problem:
         return made.reshape(last - first, -1)
 
     with torch.no_grad():
-        outputs = torch.cat(list(batches.over(problem.batch, output)))
+        outputs = torch.cat(list(batches.map_slices(problem.batch, output)))
 
     def distance(here: Tensor, samples: Tensor) -> Tensor:
         return (here.reshape(len(samples), -1) - outputs[samples]).square().mean(1)
 
-    return replace(problem, objective=Function(distance, takes_samples=True))
+    return replace(problem, objective=TargetFunction(distance, takes_samples=True))
 
 
 def _average(walks: Sequence[Attribution]) -> Attribution:

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.engine.batching import Batches
-from samp.engine.driver import Run
+from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
-from samp.methods._common import About, result
+from samp.methods._common import MethodInfo, make_attribution
 
 
 @dataclass(frozen=True)
@@ -32,31 +32,31 @@ class RandomMap:
     (True, False)
     """
 
-    about: ClassVar[About] = About("(none)", "nothing", "no")
+    about: ClassVar[MethodInfo] = MethodInfo("(none)", "nothing", "no")
 
-    def attribute(self, problem: Problem, run: Run) -> Attribution:
+    def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """Draw a number for every group of every sample."""
         batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device)
         known = problem.objective is not None
-        problem = problem.settled(batches)
+        problem = problem.with_target(batches)
         if known:
-            _ask(problem, batches)
+            _score_once(problem, batches)
         groups = problem.features
         drawn = torch.stack([_draw(x, groups.count, run.seed) for x in problem.x.cpu()]).to(problem.x)  # b g
         sizes = groups.pool(torch.ones_like(problem.x)).clamp(min=1)  # b g
-        return result(problem, groups.spread(drawn / sizes), self, run)
+        return make_attribution(problem, groups.spread(drawn / sizes), self, run)
 
 
-def _ask(problem: Problem, batches: Batches) -> None:
+def _score_once(problem: Problem, batches: Batches) -> None:
     """Score every sample once: a target or a model that no other method would take is not to get a map either."""
     everyone = torch.arange(problem.batch, device=problem.x.device)
 
     def work(first: int, last: int) -> Tensor:
         samples = everyone[first:last]
-        return problem.watch(problem.score(problem.output(problem.x[samples], samples), samples), samples)
+        return problem.count_failures(problem.score(problem.output(problem.x[samples], samples), samples), samples)
 
     with torch.no_grad():
-        list(batches.over(problem.batch, work))
+        list(batches.map_slices(problem.batch, work))
 
 
 def _draw(x: Tensor, count: int, seed: int) -> Tensor:

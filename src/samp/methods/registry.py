@@ -123,10 +123,10 @@ def names() -> list[str]:
     return list(METHODS)
 
 
-def named(method: str | Method) -> Method:
+def resolve_method(method: str | Method) -> Method:
     """The method of this name, or the method itself; "Grad-CAM" or "integrated_gradients" are understood too.
 
-    >>> named("samp")
+    >>> resolve_method("samp")
     SAMP(pixels_per_step=None, eta=None, momentum=0.0, credit='momentum', direction='both', baseline=None, steps=None)
     """
     if isinstance(method, str):
@@ -147,7 +147,7 @@ def table() -> str:
     head = "| name | method and its settings | source | model calls per sample | sums to the score change | made by |"
     rows = [head, "|---|---|---|---|---|---|"]
     for name in METHODS:
-        method = named(name)
+        method = resolve_method(name)
         about = method.about
         by = f"{about.implementation} ({about.licence})"
         rows.append(f"| `{name}` | `{method!r}` | {about.paper} | {about.cost} | {about.complete} | {by} |")
@@ -178,10 +178,10 @@ def simplify(name: str) -> str:
     return name.lower().translate({ord(mark): None for mark in "-_ "})
 
 
-def other_names() -> str:
+def format_aliases() -> str:
     """Return the other names of methods, each with the one it stands for, as a line for people.
 
-    >>> other_names().split(", ")[1]
+    >>> format_aliases().split(", ")[1]
     'integratedgradients (ig)'
     """
     return ", ".join(f"{other} ({known})" for other, known in ALIASES.items())

@@ -12,15 +12,15 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.baselines import black, make, named
+from samp.baselines import black, evaluate_baseline, resolve_baseline
 from samp.engine.batching import Batches
-from samp.engine.driver import Run
+from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.methods._checks import check_counts, check_numbers
-from samp.methods._common import About, only_images, over_channels, result
-from samp.methods._path_method import wrapped
+from samp.methods._common import MethodInfo, make_attribution, require_image, spread_over_channels
+from samp.methods._path_method import wrap_tensors
 from samp.progress import open_bar
-from samp.targets import Index
+from samp.targets import TargetIndex
 
 PIXELS_AT_ONCE = 2**24  # of masks that are held together: 334 masks at 224 pixels
 
@@ -46,7 +46,7 @@ class RISE:
     (torch.Size([2, 8, 8]), 20, "RISE(masks=20, cells=3, p=0.5, score='probability', baseline=Constant(value=0.0))")
     """
 
-    about: ClassVar[About] = About("Petsiuk et al., BMVC 2018", "4,000 forwards", "no")
+    about: ClassVar[MethodInfo] = MethodInfo("Petsiuk et al., BMVC 2018", "4,000 forwards", "no")
     masks: int = 4000
     cells: int = 7
     p: float = 0.5
@@ -60,21 +60,21 @@ class RISE:
             raise ValueError(f"p is a probability above 0, not {self.p}.")
         if self.score not in ("probability", "logit"):
             raise ValueError(f"score is 'probability' or 'logit', not {self.score!r}.")
-        object.__setattr__(self, "baseline", named(wrapped(self.baseline)))
+        object.__setattr__(self, "baseline", resolve_baseline(wrap_tensors(self.baseline)))
 
-    def attribute(self, problem: Problem, run: Run) -> Attribution:
+    def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """Score every sample under every mask and add the masks up."""
-        image = only_images(problem, self)
+        image = require_image(problem, self)
         batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device)
-        problem = problem.settled(batches)
-        baseline = problem.flatten(make(self.baseline, problem.inputs, run.seed))
+        problem = problem.with_target(batches)
+        baseline = problem.flatten(evaluate_baseline(self.baseline, problem.inputs, run.seed))
         total = problem.x.new_zeros(problem.batch, math.prod(image.shape[2:]))  # b hw
         with torch.no_grad(), open_bar(problem.batch * self.masks, "mask", run.progress) as bar:
             for masks in draw_masks(self, image.shape[2], image.shape[3], run.seed, problem.x):
                 total += self._scores(problem, baseline, masks, batches) @ masks.flatten(1)
                 bar.update(problem.batch * len(masks))
         maps = (total / (self.masks * self.p)).view(-1, *image.shape[2:])
-        return result(problem, over_channels(problem, maps), self, run, forwards=self.masks)
+        return make_attribution(problem, spread_over_channels(problem, maps), self, run, forwards=self.masks)
 
     def _scores(self, problem: Problem, baseline: Tensor, masks: Tensor, batches: Batches) -> Tensor:
         """b × masks: every sample's score under every mask, in batches of rows (sample, mask)."""
@@ -86,19 +86,19 @@ class RISE:
             mask = masks[rows % len(masks)].flatten(1).repeat(1, channels)  # r n
             return self._score(problem, torch.lerp(baseline[samples], problem.x[samples], mask), samples)
 
-        return torch.cat(list(batches.over(problem.batch * len(masks), work))).view(problem.batch, len(masks))
+        return torch.cat(list(batches.map_slices(problem.batch * len(masks), work))).view(problem.batch, len(masks))
 
     def _score(self, problem: Problem, x: Tensor, samples: Tensor) -> Tensor:
         output = problem.output(x, samples)
         if self.score == "probability":
             many = isinstance(output, Tensor) and output.ndim > 1 and output.shape[1] > 1
-            if not many or not isinstance(problem.objective, Index):
+            if not many or not isinstance(problem.objective, TargetIndex):
                 raise ValueError(
                     "RISE weighs masks by the soft-max probability of a class, but this target is no class of several: "
                     "pass method=RISE(score='logit') to take the score as it is."
                 )
             output = output.to(x.dtype).softmax(1)
-        return problem.watch(problem.score(output, samples), samples).to(x.dtype)
+        return problem.count_failures(problem.score(output, samples), samples).to(x.dtype)
 
 
 METHODS = {"rise": RISE()}

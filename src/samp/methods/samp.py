@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Literal
 
 from samp.attribution import Attribution, Direction
 from samp.engine.credit import Credit
-from samp.engine.driver import Run
-from samp.engine.paths import Salient
+from samp.engine.driver import RunOptions
+from samp.engine.paths import SalientPath
 from samp.engine.problem import Problem
-from samp.methods._checks import check_numbers, check_open_counts
-from samp.methods._common import About
-from samp.methods._path_method import check_path_settings, walk_along, wrapped
+from samp.methods._checks import check_numbers, check_optional_counts
+from samp.methods._common import MethodInfo
+from samp.methods._path_method import check_path_settings, walk_along, wrap_tensors
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class SAMP:
     (torch.Size([2, 8, 8]), [16, 16])
     """
 
-    about: ClassVar[About] = About(
+    about: ClassVar[MethodInfo] = MethodInfo(
         paper="Zhang et al., ICLR 2024, Eq. 8",
         cost="2·(⌈groups/s⌉ + 1) gradients",
         complete="no; the residual is reported (`shared` credits: exactly)",
@@ -52,30 +52,30 @@ class SAMP:
     steps: int | None = None
 
     def __post_init__(self) -> None:
-        check_open_counts(pixels_per_step=self.pixels_per_step, steps=self.steps)
+        check_optional_counts(pixels_per_step=self.pixels_per_step, steps=self.steps)
         if self.pixels_per_step and self.steps:
             raise ValueError("give pixels_per_step or steps, not both: each follows from the other.")
         check_numbers(momentum=self.momentum)
         if not 0 <= self.momentum < 1:
             raise ValueError(f"momentum λ lies from 0 to below 1, not {self.momentum}.")
         check_path_settings(self.eta, self.credit, self.direction)
-        object.__setattr__(self, "baseline", wrapped(self.baseline))
+        object.__setattr__(self, "baseline", wrap_tensors(self.baseline))
 
-    def attribute(self, problem: Problem, run: Run) -> Attribution:
+    def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """Walk the salient path of every sample."""
         path = self._path(problem)
         settled = replace(self, pixels_per_step=path.size, steps=None if path.size else path.steps)
         return walk_along(path, settled, self.momentum, problem, run)
 
-    def _path(self, problem: Problem) -> Salient:
+    def _path(self, problem: Problem) -> SalientPath:
         """The path with s as asked for, else the paper's; one s for all samples where their groups are the same."""
         if self.pixels_per_step:
-            return Salient(int(self.pixels_per_step))
+            return SalientPath(int(self.pixels_per_step))
         if self.steps is None and problem.paper_settings and max(problem.inputs[0].shape[2:]) <= 32:
-            return Salient(10)
+            return SalientPath(10)
         steps = self.steps or 14
         share = problem.features.share(steps)
-        return Salient(int(share)) if isinstance(share, int) or len(share) == 1 else Salient(steps=steps)
+        return SalientPath(int(share)) if isinstance(share, int) or len(share) == 1 else SalientPath(steps=steps)
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class SAMPPlusPlus(SAMP):
     ['to_baseline', 'to_image']
     """
 
-    about: ClassVar[About] = About(
+    about: ClassVar[MethodInfo] = MethodInfo(
         paper="Zhang et al., ICLR 2024, Algorithm 1",
         cost="up to 2·(⌈groups/s⌉ + ⌈1/η⌉ + 1) gradients",
         complete="no; the residual is reported (`shared` credits: exactly)",

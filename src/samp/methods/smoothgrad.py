@@ -12,10 +12,10 @@ from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.engine.batching import Batches
-from samp.engine.driver import Run
+from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.methods._checks import check_counts, check_numbers
-from samp.methods._common import About, result
+from samp.methods._common import MethodInfo, make_attribution
 from samp.progress import open_bar
 
 NOISES_AT_ONCE = 16  # held together
@@ -36,7 +36,7 @@ class SmoothGrad:
     (True, 4)
     """
 
-    about: ClassVar[About] = About("Smilkov et al., 2017", "50 gradients", "no")
+    about: ClassVar[MethodInfo] = MethodInfo("Smilkov et al., 2017", "50 gradients", "no")
     samples: int = 50
     noise: float = 0.15
     magnitude: bool = False
@@ -47,10 +47,10 @@ class SmoothGrad:
         if not 0 <= self.noise < math.inf:
             raise ValueError(f"noise is a part of the input's range, at least 0, not {self.noise}.")
 
-    def attribute(self, problem: Problem, run: Run) -> Attribution:
+    def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """Average the gradients of every sample's noisy copies."""
         batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device)
-        problem = problem.settled(batches)
+        problem = problem.with_target(batches)
         sigma = float(self.noise) * (problem.x.amax(1, keepdim=True) - problem.x.amin(1, keepdim=True))  # b 1
         total = torch.zeros_like(problem.x)
         with open_bar(problem.batch * self.samples, "gradient", run.progress) as bar:
@@ -61,7 +61,7 @@ class SmoothGrad:
                     done += len(gradient)
                     bar.update(len(gradient))
         values = total / self.samples
-        return result(problem, values.abs() if self.magnitude else values, self, run, gradients=self.samples)
+        return make_attribution(problem, values.abs() if self.magnitude else values, self, run, gradients=self.samples)
 
     def _draws(self, like: Tensor, seed: int) -> Iterator[Tensor]:
         """Standard normal noise in blocks of k n, drawn on the CPU: the same for every device."""
@@ -80,7 +80,7 @@ def _gradients(problem: Problem, noise: Tensor, sigma: Tensor, batches: Batches)
         x = problem.x[samples] + sigma[samples] * noise[rows % len(noise)]
         return problem.gradient(x, samples)
 
-    return batches.over(problem.batch * len(noise), work)
+    return batches.map_slices(problem.batch * len(noise), work)
 
 
 def _add(total: Tensor, gradient: Tensor, first: int, per_sample: int) -> None:

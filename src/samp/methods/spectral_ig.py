@@ -9,17 +9,17 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.baselines import black, make
+from samp.baselines import black, evaluate_baseline
 from samp.engine import credit as credits
 from samp.engine.credit import Credit
-from samp.engine.driver import Plan, Run, follow
-from samp.engine.paths import Curve
+from samp.engine.driver import RunOptions, WalkPlan, run_walks
+from samp.engine.paths import CurvePath
 from samp.engine.problem import Problem
 from samp.engine.step_rules import Unlimited
 from samp.engine.walk import Route
 from samp.methods._checks import check_counts, check_numbers
-from samp.methods._common import About, only_images
-from samp.methods._path_method import labelled, wrapped
+from samp.methods._common import MethodInfo, require_image
+from samp.methods._path_method import label_baseline, wrap_tensors
 
 NARROWEST = 1e-8  # of a window: narrower ones open at once, as in the authors' code
 
@@ -50,7 +50,7 @@ class SpectralIG:
     width: float = 0.4
     credit: str | Credit = "left"
     baseline: Any = black
-    about: ClassVar[About] = About(
+    about: ClassVar[MethodInfo] = MethodInfo(
         paper="Spectral Integrated Gradients, KDD 2026",
         cost="steps + 1 gradients, one SVD per channel",
         complete="in the limit of many steps",
@@ -63,13 +63,13 @@ class SpectralIG:
             raise ValueError(f"width is a share of the path from 0 to 1, not {self.width!r}.")
         if isinstance(self.baseline, tuple):
             raise ValueError("SpectralIG walks to the image only: give one baseline, not a tuple of two.")
-        credits.named(self.credit)
-        object.__setattr__(self, "baseline", wrapped(self.baseline))
+        credits.resolve_credit(self.credit)
+        object.__setattr__(self, "baseline", wrap_tensors(self.baseline))
 
-    def attribute(self, problem: Problem, run: Run) -> Attribution:
+    def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """Walk the spectral path of every sample; the decompositions of all are made beforehand and kept."""
-        shape = only_images(problem, self).shape
-        start = problem.flatten(make(self.baseline, problem.inputs, run.seed))
+        shape = require_image(problem, self).shape
+        start = problem.flatten(evaluate_baseline(self.baseline, problem.inputs, run.seed))
         left, values, right = torch.linalg.svd((problem.x - start).view(shape), full_matrices=False)
         width = max(float(self.width), NARROWEST)
         opens = window_starts(values, width)
@@ -80,15 +80,15 @@ class SpectralIG:
             moved: Tensor = (left[some] * entered[some][..., None, :]) @ right[some]
             return route.start + moved.flatten(1)
 
-        plan = Plan(
-            path=Curve(int(self.steps), point),
+        plan = WalkPlan(
+            path=CurvePath(int(self.steps), point),
             rule=Unlimited(),
             momentum=0.0,
-            credit=credits.named(self.credit),
+            credit=credits.resolve_credit(self.credit),
             baselines={"to_image": start},
-            label=repr(replace(self, baseline=labelled(self.baseline))),
+            label=repr(replace(self, baseline=label_baseline(self.baseline))),
         )
-        return follow(problem, plan, run)
+        return run_walks(problem, plan, run)
 
 
 def window_starts(values: Tensor, width: float) -> Tensor:

@@ -16,12 +16,12 @@ from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.engine.batching import Batches
-from samp.engine.driver import Run
+from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.extras import install_command
 from samp.methods._checks import check_counts, check_numbers
-from samp.methods._common import About, only_images, over_channels, result
-from samp.methods._path_method import wrapped
+from samp.methods._common import MethodInfo, make_attribution, require_image, spread_over_channels
+from samp.methods._path_method import wrap_tensors
 from samp.methods.ig import IG
 from samp.progress import open_bar
 
@@ -50,7 +50,7 @@ class XRAI:
     torch.Size([1, 16, 16])
     """
 
-    about: ClassVar[About] = About(
+    about: ClassVar[MethodInfo] = MethodInfo(
         "Kapishnikov et al., ICCV 2019", "202 gradients", "no", "ours, over scikit-image", "BSD-3-Clause"
     )
     steps: int = 100
@@ -77,13 +77,13 @@ class XRAI:
         for scale in self.scales:
             check_numbers(scale=scale)
         given = self.baselines if isinstance(self.baselines, tuple | None) else (self.baselines,)
-        object.__setattr__(self, "baselines", wrapped(given))
+        object.__setattr__(self, "baselines", wrap_tensors(given))
 
-    def attribute(self, problem: Problem, run: Run) -> Attribution:
+    def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """IG of every sample, then its regions on the CPU."""
-        image = only_images(problem, self)
-        _needs_skimage()
-        problem = problem.settled(Batches(run.batch_size, problem.x.shape[1], problem.x.device))
+        image = require_image(problem, self)
+        _require_skimage()
+        problem = problem.with_target(Batches(run.batch_size, problem.x.shape[1], problem.x.device))
         pixels = problem.unflatten(problem.x)[0].movedim(1, -1).cpu().double().numpy()  # b h w c
         runs = [
             IG(self.steps, baseline=baseline).attribute(problem, replace(run, tape_bytes=0))
@@ -94,10 +94,12 @@ class XRAI:
         maps = []
         with open_bar(len(pixels), "image", run.progress) as bar:
             for attribution, one in zip(density, pixels, strict=True):
-                maps.append(grow(attribution, segments(self, one), self))
+                maps.append(grow_regions(attribution, segments(self, one), self))
                 bar.update()
         stacked = torch.from_numpy(np.stack(maps)).to(problem.x)
-        return result(problem, over_channels(problem, stacked), self, run, gradients=len(runs) * (self.steps + 1))
+        return make_attribution(
+            problem, spread_over_channels(problem, stacked), self, run, gradients=len(runs) * (self.steps + 1)
+        )
 
     def _baselines(self, image: Tensor) -> tuple[Any, ...]:
         if self.baselines is not None:
@@ -109,7 +111,7 @@ class XRAI:
 METHODS = {"xrai": XRAI()}
 
 
-def grow(attribution: Floats, masks: Masks, method: XRAI) -> Floats:
+def grow_regions(attribution: Floats, masks: Masks, method: XRAI) -> Floats:
     """h w: the density of each pixel's region when it was added.
 
     Sums and counts of what each mask would add are kept up to date by what was covered last, so that all steps together
@@ -134,12 +136,12 @@ def segments(method: XRAI, image: Floats) -> Masks:
     """k h w: the dilated segments of all scales of one h w c image; of equal ones the first."""
     found: dict[bytes, Masks] = {}
     for labels in _labels(method, image):
-        for mask in _dilated(labels, method.dilation):
+        for mask in _dilate(labels, method.dilation):
             found.setdefault(np.packbits(mask).tobytes(), mask)
     return np.stack(list(found.values()))
 
 
-def _dilated(labels: NDArray[np.int64], radius: int) -> Iterator[Masks]:
+def _dilate(labels: NDArray[np.int64], radius: int) -> Iterator[Masks]:
     """h w for each segment, grown by a disk; only the part of the image that it can reach is looked at."""
     morphology, boxes = import_module("skimage.morphology"), import_module("scipy.ndimage").find_objects(labels + 1)
     for label, box in enumerate(boxes):
@@ -164,7 +166,7 @@ def _labels(method: XRAI, image: Floats) -> Iterator[NDArray[np.int64]]:
         yield back.astype(np.int64)
 
 
-def _needs_skimage() -> None:
+def _require_skimage() -> None:
     try:
         import_module("skimage")
     except ImportError as error:

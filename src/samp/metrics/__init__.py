@@ -21,7 +21,7 @@ from samp.metrics.intervals import Bootstrap
 from samp.metrics.moments import Correlation, Moments
 from samp.metrics.mu_fidelity import MuFidelity, grid, mu_fidelity
 from samp.metrics.pointing_game import PointingGame, is_difficult, pointing_game
-from samp.metrics.pointing_game import joined as joined_games
+from samp.metrics.pointing_game import joined_games as joined_games
 from samp.metrics.protocols import PROTOCOLS, ChannelMeans, Protocol, RISEBlur
 from samp.metrics.remaining_mean import RemainingMean
 from samp.metrics.segmentation import Localisation, OfMaximum, Otsu, Segmentation, TopPixels, localisation, segmentation

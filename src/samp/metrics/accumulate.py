@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from samp.lookup import look_up
-from samp.metrics.moments import Described, Moments
+from samp.metrics.moments import Moments, StreamStatistics
 from samp.metrics.pointing_game import PointingGame
 
 
@@ -58,13 +58,13 @@ class Running:
 
     def update(self, *given: Any, **settings: Any) -> None:
         """Measure a batch; if that fails, nothing of it is taken in."""
-        scores = self._chosen(per_sample(self.measure(*self.fixed, *given, **{**self.settings, **settings})))
-        self._take({name: _moments(values) for name, values in scores.items()})
+        scores = self._select_scores(per_sample(self.measure(*self.fixed, *given, **{**self.settings, **settings})))
+        self._merge_all({name: _moments(values) for name, values in scores.items()})
         if self.keep:
             for name, values in scores.items():
                 self.kept.setdefault(name, []).append(values.detach().cpu())
 
-    def compute(self) -> dict[str, Described]:
+    def compute(self) -> dict[str, StreamStatistics]:
         """Count, mean, standard deviation and range of each score; NaN and Inf are left out and counted."""
         return {name: moments.compute() for name, moments in self.moments.items()}
 
@@ -78,7 +78,7 @@ class Running:
         """Take in what another one, of another worker, has seen; kept scores stand in the order of the merges."""
         if not isinstance(other, Running) or self._kind() != other._kind():
             raise TypeError("merge joins running metrics of one and the same function and settings.")
-        self._take(other.moments)
+        self._merge_all(other.moments)
         for name, parts in other.kept.items():
             self.kept.setdefault(name, []).extend(parts)
 
@@ -104,12 +104,12 @@ class Running:
         """What must be the same for two to be merged; the model is not looked at, since each worker has its own."""
         return self.measure, self.keep, self.only, self.settings
 
-    def _chosen(self, scores: dict[str, Tensor]) -> dict[str, Tensor]:
+    def _select_scores(self, scores: dict[str, Tensor]) -> dict[str, Tensor]:
         if self.only is None:
             return scores
         return {name: look_up(name, scores, "score") for name in self.only}
 
-    def _take(self, parts: Mapping[str, Moments]) -> None:
+    def _merge_all(self, parts: Mapping[str, Moments]) -> None:
         """Join all or, where one does not fit, none."""
         joined = {}
         for name, part in parts.items():
@@ -175,10 +175,10 @@ class RunningGame:
         """
         difficult = {} if self.unknown else self.difficult
         return {
-            "all": _over_classes(self.all),
-            "overall": _over_samples(self.all),
-            "difficult": _over_classes(difficult),
-            "difficult overall": _over_samples(difficult),
+            "all": _mean_over_classes(self.all),
+            "overall": _mean_over_samples(self.all),
+            "difficult": _mean_over_classes(difficult),
+            "difficult overall": _mean_over_samples(difficult),
         }
 
     def _check_tolerance(self, tolerance: float | None) -> None:
@@ -197,7 +197,7 @@ def per_sample(result: Any) -> dict[str, Tensor]:
         return {"score": result}
     if isinstance(result, Mapping):
         parts = {name: per_sample(part) for name, part in result.items()}
-        return {_joined(name, inner): t for name, part in parts.items() for inner, t in part.items()}
+        return {_score_name(name, inner): t for name, part in parts.items() for inner, t in part.items()}
     if isinstance(result, PointingGame):
         raise TypeError("a pointing game is counted by class: use RunningGame.")
     names = getattr(result, "PER_SAMPLE", [field.name for field in fields(result)] if is_dataclass(result) else ())
@@ -207,7 +207,7 @@ def per_sample(result: Any) -> dict[str, Tensor]:
     return found
 
 
-def _joined(name: str, inner: str) -> str:
+def _score_name(name: str, inner: str) -> str:
     return name if inner == "score" else f"{name} {inner}"
 
 
@@ -230,11 +230,11 @@ def _count(tallies: dict[Hashable, Tally], game: PointingGame) -> None:
             tally.hits, tally.played = tally.hits + hit, tally.played + 1
 
 
-def _over_classes(tallies: Mapping[Hashable, Tally]) -> float:
+def _mean_over_classes(tallies: Mapping[Hashable, Tally]) -> float:
     shares = [tally.hits / tally.played for tally in tallies.values()]
     return sum(shares) / len(shares) if shares else float("nan")
 
 
-def _over_samples(tallies: Mapping[Hashable, Tally]) -> float:
+def _mean_over_samples(tallies: Mapping[Hashable, Tally]) -> float:
     played = sum(tally.played for tally in tallies.values())
     return sum(tally.hits for tally in tallies.values()) / played if played else float("nan")

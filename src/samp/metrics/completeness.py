@@ -15,7 +15,7 @@ from torch import Tensor
 
 from samp.attribution import Attribution, Direction, total
 from samp.metrics.concentration import features
-from samp.metrics.maps import Maps, numbers
+from samp.metrics.maps import Maps, as_float_tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ def completeness(maps: Maps, change: Tensor) -> Completeness:
     tensor([0.0000, 0.0400], dtype=torch.float64)
     """
     credit = total(features(maps))  # b
-    changes = numbers(change).to(credit)
+    changes = as_float_tensor(change).to(credit)
     if changes.shape != credit.shape:
         raise ValueError(
             f"there are {len(credit)} maps but changes of shape {tuple(changes.shape)}: give f(image) − f(baseline) of "
@@ -64,15 +64,15 @@ def completeness_of(result: Attribution) -> dict[Direction | Literal["both"], Co
             "completeness(maps, change) with f(image) − f(baseline) of each sample."
         )
     found: dict[Direction | Literal["both"], Completeness] = {}
-    change = torch.zeros_like(_wide(result.residual))
+    change = torch.zeros_like(_widen(result.residual))
     for direction, residual in result.residual_by_direction.items():
-        found[direction] = _errors(_wide(residual), _wide(result.score_change[direction]))
+        found[direction] = _errors(_widen(residual), _widen(result.score_change[direction]))
         change = change + result.score_change[direction]
-    found["both"] = _errors(_wide(result.residual), change)
+    found["both"] = _errors(_widen(result.residual), change)
     return found
 
 
-def _wide(values: Tensor) -> Tensor:
+def _widen(values: Tensor) -> Tensor:
     return values if values.device.type == "mps" else values.double()  # Apple's GPUs have no float64
 
 

@@ -26,7 +26,7 @@ from torch import Tensor
 from samp.attribution import Attribution
 from samp.layout import check_map_layout
 from samp.metrics.checks import check_share
-from samp.metrics.maps import Maps, finite, numbers
+from samp.metrics.maps import Maps, as_float_tensor, check_finite
 
 TOP = 0.1
 
@@ -51,7 +51,7 @@ def concentration(maps: Maps) -> Concentration:
     >>> concentration(torch.eye(10)).top_share[0]
     tensor(1., dtype=torch.float64)
     """
-    return Concentration(*_each(maps, _all).unbind(1))
+    return Concentration(*_measure_each(maps, _all_measures).unbind(1))
 
 
 def variance(maps: Maps) -> Tensor:
@@ -63,7 +63,7 @@ def variance(maps: Maps) -> Tensor:
     >>> variance(torch.tensor([[0.7, 0.2, 0.1], [0.4, 0.3, 0.3]]))  # Def. 1's own example
     tensor([0.0689, 0.0022], dtype=torch.float64)
     """
-    return _each(maps, _variance)
+    return _measure_each(maps, _variance)
 
 
 def gini(maps: Maps) -> Tensor:
@@ -75,7 +75,7 @@ def gini(maps: Maps) -> Tensor:
     >>> gini(torch.tensor([[0.0, 0.0, 0.0, -2.0], [1.0, -1.0, 1.0, 1.0]]))
     tensor([0.7500, 0.0000], dtype=torch.float64)
     """
-    return _each(maps, lambda values: _gini(_ranked(values)))
+    return _measure_each(maps, lambda values: _gini(_scale_and_sort(values)))
 
 
 def top_share(maps: Maps, share: float = TOP) -> Tensor:
@@ -87,7 +87,7 @@ def top_share(maps: Maps, share: float = TOP) -> Tensor:
     tensor([0.8000], dtype=torch.float64)
     """
     part = check_share(share)
-    return _each(maps, lambda values: _top_share(_ranked(values), part))
+    return _measure_each(maps, lambda values: _top_share(_scale_and_sort(values), part))
 
 
 def features(maps: Maps) -> Tensor:
@@ -96,15 +96,15 @@ def features(maps: Maps) -> Tensor:
     >>> features(torch.ones(2, 3, 4, 4)).shape, features(torch.ones(2, 5)).shape
     (torch.Size([2, 16]), torch.Size([2, 5]))
     """
-    values = numbers(maps.group_values if isinstance(maps, Attribution) else maps)
+    values = as_float_tensor(maps.group_values if isinstance(maps, Attribution) else maps)
     check_map_layout(values.shape)
     values = values.sum(1) if values.ndim == 4 else values
     if values.ndim < 2 or not values.numel():
         raise ValueError(f"maps have shape b h w, b c h w or b d, not {tuple(values.shape)}: add the batch axis.")
-    return finite(values.flatten(1))
+    return check_finite(values.flatten(1))
 
 
-def _each(maps: Maps, measure: Callable[[Tensor], Tensor]) -> Tensor:
+def _measure_each(maps: Maps, measure: Callable[[Tensor], Tensor]) -> Tensor:
     """b, or b k: what b d → b, or b k, says of the features that each sample has."""
     values = features(maps)
     counts = _counts(maps, values)
@@ -121,14 +121,14 @@ def _counts(maps: Maps, values: Tensor) -> list[int]:
     return counts * len(values) if len(counts) == 1 else counts
 
 
-def _all(values: Tensor) -> Tensor:
+def _all_measures(values: Tensor) -> Tensor:
     """b 3: all three measures, with one sort, which is most of the work."""
-    sizes = _ranked(values)
+    sizes = _scale_and_sort(values)
     return torch.stack([_variance(values), _gini(sizes), _top_share(sizes, TOP)], 1)
 
 
 def _variance(values: Tensor) -> Tensor:
-    return _wide(values).var(1, correction=0)
+    return _widen(values).var(1, correction=0)
 
 
 def _gini(sizes: Tensor) -> Tensor:
@@ -144,19 +144,19 @@ def _top_share(sizes: Tensor, share: float) -> Tensor:
     return torch.where(whole > 0, sizes[:, -count:].sum(1) / whole, count / sizes.shape[1])
 
 
-def _ranked(values: Tensor) -> Tensor:
+def _scale_and_sort(values: Tensor) -> Tensor:
     """b d: |a| from small to large, the largest at 1, so that no sum overflows or vanishes."""
-    sizes = _wide(_sorted(values.abs()))
+    sizes = _widen(_sort_rows(values.abs()))
     largest = sizes[:, -1:]
     return sizes / largest.where(largest > 0, 1)
 
 
-def _sorted(sizes: Tensor) -> Tensor:
+def _sort_rows(sizes: Tensor) -> Tensor:
     """b d, the smallest first. On a CPU NumPy is faster: torch would find out where each was, too."""
     if sizes.device.type == "cpu" and sizes.dtype in (torch.float32, torch.float64):
         return torch.from_numpy(np.sort(sizes.detach().numpy(), 1))
     return sizes.sort(1).values
 
 
-def _wide(values: Tensor) -> Tensor:
+def _widen(values: Tensor) -> Tensor:
     return values if values.device.type == "mps" else values.double()

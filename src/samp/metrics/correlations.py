@@ -9,7 +9,7 @@ from torch import Tensor
 
 from samp.lookup import look_up
 
-Correlation = Callable[[Tensor, Tensor], Tensor]
+CorrelationFunction = Callable[[Tensor, Tensor], Tensor]
 
 
 def pearson(a: Tensor, b: Tensor) -> Tensor:
@@ -20,7 +20,7 @@ def pearson(a: Tensor, b: Tensor) -> Tensor:
     [-1.0, nan]
     """
     undefined = _constant(a) | _constant(b)
-    return _cosine(_centred(a), _centred(b)).masked_fill(undefined, torch.nan)
+    return _cosine(_centre(a), _centre(b)).masked_fill(undefined, torch.nan)
 
 
 def spearman(a: Tensor, b: Tensor) -> Tensor:
@@ -30,7 +30,7 @@ def spearman(a: Tensor, b: Tensor) -> Tensor:
     1.0
     """
     undefined = _constant(a) | _constant(b)
-    ranks = [_centred(mean_ranks(x)) for x in (a, b)]
+    ranks = [_centre(mean_ranks(x)) for x in (a, b)]
     return _cosine(*ranks).masked_fill(undefined, torch.nan)
 
 
@@ -46,13 +46,13 @@ def mean_ranks(x: Tensor) -> Tensor:
     return (below + up_to + 1) / 2
 
 
-CORRELATIONS: dict[str, Correlation] = {"pearson": pearson, "spearman": spearman}
+CORRELATIONS: dict[str, CorrelationFunction] = {"pearson": pearson, "spearman": spearman}
 
 
-def named(correlation: str | Correlation) -> Correlation:
+def get_correlation(correlation: str | CorrelationFunction) -> CorrelationFunction:
     """The correlation of this name; a callable (a, b) → one number per row is one already.
 
-    >>> named("pearson") is pearson
+    >>> get_correlation("pearson") is pearson
     True
     """
     return correlation if callable(correlation) else look_up(correlation, CORRELATIONS, "correlation")
@@ -66,7 +66,7 @@ def _constant(x: Tensor) -> Tensor:
     return spread <= 4 * torch.finfo(x.dtype).eps * x.abs().amax(-1)
 
 
-def _centred(x: Tensor) -> Tensor:
+def _centre(x: Tensor) -> Tensor:
     """Deviations from the mean, brought to at most 1 so that their squares neither vanish nor overflow."""
     wide = x.to(torch.float32 if x.device.type == "mps" else torch.float64)  # Apple's GPUs have no float64
     wide = wide / _or_one(wide.abs().amax(-1, keepdim=True))

@@ -12,8 +12,8 @@ from torch import Tensor
 from samp.engine.batching import BatchSize
 from samp.engine.inputs import Inputs, as_tensors
 from samp.metrics import protocols
-from samp.metrics.maps import Maps, explained, group_values, ranks
-from samp.metrics.masked_forward import Judge, Settings, judging
+from samp.metrics.maps import Maps, group_values, ranks, resolve_target
+from samp.metrics.masked_forward import MaskedScorer, ScoringOptions, open_scorer
 from samp.metrics.protocols import Protocol
 from samp.metrics.subsets import own_counts
 from samp.targets import Target
@@ -88,34 +88,34 @@ def deletion_insertion(
     ([[1.0, 0.5, 0.25, 0.0]], 0.4375)
     """
     model, inputs = as_tensors(model, inputs)
-    chosen = _chosen(protocol, inputs)
-    settings = Settings(forward_args, batch_size, progress, seed)
-    with judging(model, inputs, explained(maps, target), chosen.unit, chosen.score, settings) as judge:
-        values = group_values(judge.problem, maps)
-        places = ranks(judge.problem, values.abs() if chosen.absolute else values)  # b g
-        return _judged(judge, chosen, places)
+    chosen = _resolve_protocol(protocol, inputs)
+    settings = ScoringOptions(forward_args, batch_size, progress, seed)
+    with open_scorer(model, inputs, resolve_target(maps, target), chosen.unit, chosen.score, settings) as scorer:
+        values = group_values(scorer.problem, maps)
+        places = ranks(scorer.problem, values.abs() if chosen.absolute else values)  # b g
+        return _measure_curves(scorer, chosen, places)
 
 
-def _chosen(given: GivenProtocol, inputs: Any) -> Protocol:
+def _resolve_protocol(given: GivenProtocol, inputs: Any) -> Protocol:
     tensors = inputs if isinstance(inputs, tuple | list) else [inputs]
-    return protocols.protocol(given, [getattr(tensor, "shape", ()) for tensor in tensors])
+    return protocols.get_protocol(given, [getattr(tensor, "shape", ()) for tensor in tensors])
 
 
-def _judged(judge: Judge, chosen: Protocol, places: Tensor) -> Curves:
+def _measure_curves(scorer: MaskedScorer, chosen: Protocol, places: Tensor) -> Curves:
     """Both curves: deletion hides the first n features, insertion all but the first n."""
-    shown, asked = _counts(judge, chosen)
+    shown, asked = _counts(scorer, chosen)
 
-    def deleted(samples: Tensor, numbers: Tensor) -> Tensor:
+    def is_deleted(samples: Tensor, numbers: Tensor) -> Tensor:
         return places[samples] < asked[samples, numbers][:, None]
 
-    def not_inserted(samples: Tensor, numbers: Tensor) -> Tensor:
+    def is_not_inserted(samples: Tensor, numbers: Tensor) -> Tensor:
         return places[samples] >= asked[samples, numbers][:, None]
 
-    judge.expect(2 * asked.shape[1])
-    down = judge.scores(judge.hiding(chosen.fill), asked.shape[1], deleted)
-    up = judge.scores(judge.hiding(chosen.start), asked.shape[1], not_inserted)
-    deletion = _normalised(down, down[:, :1], down[:, -1:], chosen)
-    insertion = _normalised(up, up[:, -1:], up[:, :1], chosen)
+    scorer.expect(2 * asked.shape[1])
+    down = scorer.scores(scorer.make_masker(chosen.fill), asked.shape[1], is_deleted)
+    up = scorer.scores(scorer.make_masker(chosen.start), asked.shape[1], is_not_inserted)
+    deletion = _normalise(down, down[:, :1], down[:, -1:], chosen)
+    insertion = _normalise(up, up[:, -1:], up[:, :1], chosen)
     failed = deletion.isnan() | insertion.isnan()
     if asked.shape[1] > len(shown):  # the ends were asked for to normalise by, not to be shown
         deletion, insertion = deletion[:, 1:-1], insertion[:, 1:-1]
@@ -127,16 +127,16 @@ def _judged(judge: Judge, chosen: Protocol, places: Tensor) -> Curves:
         shares=shown,
         unnormalised=int(failed.any(1).sum()),
         protocol=chosen,
-        details={**judge.problem.describe(), "forwards": judge.forwards, "seed": judge.seed},
+        details={**scorer.problem.describe(), "forwards": scorer.forwards, "seed": scorer.seed},
     )
 
 
-def _counts(judge: Judge, chosen: Protocol) -> tuple[Tensor, Tensor]:
+def _counts(scorer: MaskedScorer, chosen: Protocol) -> tuple[Tensor, Tensor]:
     """The shares of features to show (k), and how many of each sample's own features that is at each point (b k).
 
     Numbers that a mask does not use are no features, so that neither numbering nor neighbours matter.
     """
-    own = own_counts(judge.problem).cpu()
+    own = own_counts(scorer.problem).cpu()
     least, most = int(own.min()), int(own.max())
     if least < most and not isinstance(chosen.step, tuple):
         raise ValueError(
@@ -147,10 +147,10 @@ def _counts(judge: Judge, chosen: Protocol) -> tuple[Tensor, Tensor]:
     shares = torch.tensor(chosen.step) if isinstance(chosen.step, tuple) else counts[0] / most
     if chosen.normalise and isinstance(chosen.step, tuple):
         counts = torch.cat([torch.zeros_like(own)[:, None], counts, own[:, None]], 1)
-    return shares, counts.int().to(judge.problem.x.device)
+    return shares, counts.int().to(scorer.problem.x.device)
 
 
-def _normalised(curve: Tensor, image: Tensor, filled: Tensor, chosen: Protocol) -> Tensor:
+def _normalise(curve: Tensor, image: Tensor, filled: Tensor, chosen: Protocol) -> Tensor:
     """b k: the curve on the protocol's scale, NaN where its divisor (of the ends' scores, b 1) is not above 0."""
     if chosen.normalise is None:
         return curve

@@ -62,7 +62,7 @@ class NoisyLinear:
         """r c h w: the images with their missing pixels (r h w, bool) filled."""
         _check(images, missing)
         batches = Batches("auto", max(images[:1].numel(), 1), images.device)
-        parts = list(batches.over(len(images), lambda i, j: self._smooth(images[i:j], missing[i:j])))
+        parts = list(batches.map_slices(len(images), lambda i, j: self._smooth(images[i:j], missing[i:j])))
         if not parts:
             return images.clone()
         noisy = torch.cat([part[0] for part in parts]) + self._noise(images)

@@ -15,24 +15,24 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from samp.baselines import black, make
+from samp.baselines import black, evaluate_baseline
 from samp.checks import check_flag
 from samp.engine.batching import BatchSize
 from samp.engine.inputs import Inputs
 from samp.extras import install_command
 from samp.groups import Elements, Groups
-from samp.methods._path_method import wrapped
+from samp.methods._path_method import wrap_tensors
 from samp.metrics.checks import check_count, check_share, is_number
-from samp.metrics.maps import Maps, explained, group_values
-from samp.metrics.masked_forward import Judge, Settings, depends_on_the_rest, judging
-from samp.metrics.provenance import told
-from samp.metrics.score_spaces import Space
-from samp.metrics.subsets import Subsets, shares_of
+from samp.metrics.maps import Maps, group_values, resolve_target
+from samp.metrics.masked_forward import MaskedScorer, ScoringOptions, depends_on_visible, open_scorer
+from samp.metrics.provenance import describe_scoring
+from samp.metrics.score_spaces import ScoreSpace
+from samp.metrics.subsets import Subsets, sizes_for_share
 from samp.targets import Target
 
 
 @dataclass(frozen=True, eq=False)
-class Drawing:
+class PreparedPerturbation:
     """A perturbation made ready for a judge, in features: of the grouping (b g), or single elements (b n)."""
 
     start: Tensor
@@ -50,7 +50,7 @@ class Perturbation(Protocol):
         """What a feature is, where the caller gave this."""
         ...
 
-    def drawing(self, judge: Judge) -> Drawing:
+    def prepare(self, scorer: MaskedScorer) -> PreparedPerturbation:
         """This perturbation of the judge's samples."""
         ...
 
@@ -73,29 +73,29 @@ class Hidden:
 
     def __post_init__(self) -> None:
         check_share(self.share)
-        object.__setattr__(self, "fill", wrapped(self.fill))
+        object.__setattr__(self, "fill", wrap_tensors(self.fill))
 
     def groups(self, given: Groups | None) -> Groups | None:
         """Any."""
         return given
 
-    def drawing(self, judge: Judge) -> Drawing:
+    def prepare(self, scorer: MaskedScorer) -> PreparedPerturbation:
         """Features as switches: 1 for the sample's own elements, 0 for the fill's."""
-        problem, hide = judge.problem, judge.hiding(self.fill)
-        sizes = shares_of(problem, self.share)[:, None]
+        problem, hide = scorer.problem, scorer.make_masker(self.fill)
+        sizes = sizes_for_share(problem, self.share)[:, None]
         everyone = torch.arange(problem.batch, device=problem.x.device)
 
         def draw(numbers: range) -> tuple[Tensor, Tensor]:
-            some = Subsets.draw(problem, sizes, numbers, judge.seed)
+            some = Subsets.draw(problem, sizes, numbers, scorer.seed)
             rows = (
                 everyone.repeat_interleave(len(numbers)),
                 torch.arange(len(numbers)).to(everyone).repeat(len(everyone)),
             )
-            chosen = some.chosen(*rows).view(problem.batch, len(numbers), -1).to(problem.x)
+            chosen = some.membership(*rows).view(problem.batch, len(numbers), -1).to(problem.x)
             return chosen, 1 - chosen
 
         start = torch.ones(problem.batch, problem.features.count).to(problem.x)
-        return Drawing(start, draw, lambda switches, samples: hide(switches < 0.5, samples))
+        return PreparedPerturbation(start, draw, lambda switches, samples: hide(switches < 0.5, samples))
 
 
 @dataclass(frozen=True)
@@ -118,12 +118,12 @@ class Noise:
     def __post_init__(self) -> None:
         if not is_number(self.sigma) or self.sigma <= 0:
             raise ValueError(f"sigma is a standard deviation above 0, not {self.sigma!r}.")
-        if depends_on_the_rest(self.fill):
+        if depends_on_visible(self.fill):
             raise ValueError(
                 f"the fill of Noise is a baseline to take the difference to, such as 0.0, and {self.fill!r} is none: "
                 "it is made of what is not hidden. Take Hidden(fill=…)."
             )
-        object.__setattr__(self, "fill", wrapped(self.fill))
+        object.__setattr__(self, "fill", wrap_tensors(self.fill))
 
     def groups(self, given: Groups | None) -> Groups | None:
         """Noise is drawn for single elements."""
@@ -131,20 +131,20 @@ class Noise:
             raise ValueError("Noise perturbs single elements: leave groups out, or take Hidden().")
         return Elements()
 
-    def drawing(self, judge: Judge) -> Drawing:
+    def prepare(self, scorer: MaskedScorer) -> PreparedPerturbation:
         """Elements as they are, less noise that is the same for every sample."""
-        x = judge.problem.x
+        x = scorer.problem.x
         unit = torch.ones_like(x)
         if self.fill is not None:
-            difference = x - judge.problem.flatten(make(self.fill, judge.problem.inputs, judge.seed))
+            difference = x - scorer.problem.flatten(evaluate_baseline(self.fill, scorer.problem.inputs, scorer.seed))
             unit = torch.where(difference == 0, 0, 1 / difference)
 
         def draw(numbers: range) -> tuple[Tensor, Tensor]:
-            rows = [np.random.default_rng([judge.seed % 2**64, i]).standard_normal(x.shape[1]) for i in numbers]
+            rows = [np.random.default_rng([scorer.seed % 2**64, i]).standard_normal(x.shape[1]) for i in numbers]
             noise = torch.from_numpy(np.stack(rows) * self.sigma).to(x)  # k n
             return noise * unit[:, None], x[:, None] - noise
 
-        return Drawing(x, draw, lambda points, samples: points)
+        return PreparedPerturbation(x, draw, lambda points, samples: points)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -179,7 +179,7 @@ def infidelity(
     perturbations: int = 100,
     normalise: bool = False,
     groups: Groups | None = None,
-    score: str | Space = "logit",
+    score: str | ScoreSpace = "logit",
     forward_args: Any = (),
     batch_size: BatchSize = "auto",
     progress: bool = False,
@@ -204,40 +204,42 @@ def infidelity(
     number = check_count("perturbations", perturbations, 1)
     check_flag("normalise", normalise)
     chosen = Hidden() if perturbation is None else perturbation
-    if not callable(getattr(chosen, "drawing", None)) or isinstance(chosen, type):
+    if not callable(getattr(chosen, "prepare", None)) or isinstance(chosen, type):
         raise TypeError(f"a perturbation is an object such as Hidden() or Noise(), not {chosen!r}.")
-    settings = Settings(forward_args, batch_size, progress, seed)
-    with judging(model, inputs, explained(maps, target), chosen.groups(groups), score, settings) as judge:
-        values = group_values(judge.problem, maps)
-        error = _by_captum(judge, chosen.drawing(judge), values, number, normalise)
+    settings = ScoringOptions(forward_args, batch_size, progress, seed)
+    with open_scorer(model, inputs, resolve_target(maps, target), chosen.groups(groups), score, settings) as scorer:
+        values = group_values(scorer.problem, maps)
+        error = _captum_infidelity(scorer, chosen.prepare(scorer), values, number, normalise)
         made = {"perturbation": repr(chosen), "perturbations": number, "normalise": normalise}
-        return Infidelity(error, told(judge, score, **made))
+        return Infidelity(error, describe_scoring(scorer, score, **made))
 
 
-def _by_captum(judge: Judge, drawing: Drawing, values: Tensor, number: int, normalise: bool) -> Tensor:
+def _captum_infidelity(
+    scorer: MaskedScorer, prepared: PreparedPerturbation, values: Tensor, number: int, normalise: bool
+) -> Tensor:
     """b: Captum's infidelity of these values (b g); it asks for as many perturbations at a time as make a batch."""
-    batch, x = judge.problem.batch, judge.problem.x
+    batch, x = scorer.problem.batch, scorer.problem.x
     wide = torch.float32 if x.device.type == "mps" else torch.float64  # Apple's GPUs have no float64
-    judge.expect(number + 1)
-    own = judge.scores(lambda _, samples: x[samples], 1, lambda samples, _: samples).flatten().to(wide)
+    scorer.expect(number + 1)
+    own = scorer.scores(lambda _, samples: x[samples], 1, lambda samples, _: samples).flatten().to(wide)
     numbers = iter(range(number))
 
     def perturb(rows: Tensor) -> tuple[Tensor, Tensor]:
         first, *others = islice(numbers, len(rows) // batch)
-        weights, left = drawing.draw(range(first, first + len(others) + 1))
+        weights, left = prepared.draw(range(first, first + len(others) + 1))
         return weights.flatten(0, 1), left.flatten(0, 1)
 
     def forward(rows: Tensor) -> Tensor:
-        if rows is drawing.start:  # asked for with every batch, answered once
+        if rows is prepared.start:  # asked for with every batch, answered once
             return own
         left = rows.view(batch, -1, rows.shape[1])
-        return judge.scores(drawing.points, left.shape[1], lambda samples, numbers: left[samples, numbers]).flatten()
+        return scorer.scores(prepared.points, left.shape[1], lambda samples, numbers: left[samples, numbers]).flatten()
 
-    at_once = min(max(judge.batches.size // batch, 1), number) * batch
-    error: Tensor = _captum().infidelity(
+    at_once = min(max(scorer.batches.size // batch, 1), number) * batch
+    error: Tensor = _import_captum().infidelity(
         forward,
         perturb,
-        drawing.start,
+        prepared.start,
         values.to(wide),
         n_perturb_samples=number,
         max_examples_per_batch=at_once,
@@ -246,7 +248,7 @@ def _by_captum(judge: Judge, drawing: Drawing, values: Tensor, number: int, norm
     return error
 
 
-def _captum() -> Any:
+def _import_captum() -> Any:
     try:
         return import_module("captum.metrics")
     except ImportError as error:

@@ -24,23 +24,23 @@ def group_values(problem: Problem, maps: Maps) -> Tensor:
     Maps have the shape of the inputs (a tuple for a tuple), or b h w for b c h w images (each channel then holds an
     equal part), or b g: one value per feature. They may lie on any device; a list for one input holds one map a sample.
 
-    >>> from samp.engine.problem import pose
-    >>> problem = pose(torch.nn.Flatten(), torch.rand(2, 3, 4, 4), target=0)
+    >>> from samp.engine.problem import make_problem
+    >>> problem = make_problem(torch.nn.Flatten(), torch.rand(2, 3, 4, 4), target=0)
     >>> group_values(problem, torch.ones(2, 3, 4, 4))[0, 0], group_values(problem, np.ones((2, 4, 4)))[0, 0]
     (tensor(3.), tensor(1., dtype=torch.float64))
     """
     given = maps.values if isinstance(maps, Attribution) else maps
     several = isinstance(given, tuple) or (isinstance(given, list) and not problem.one_input)
-    parts = [numbers(part) for part in (given if several else [given])]
+    parts = [as_float_tensor(part) for part in (given if several else [given])]
     by_group = len(parts) == 1 and parts[0].shape == (problem.batch, problem.features.count)
     if by_group and parts[0].shape != problem.inputs[0].shape:  # n groups of n elements are ambiguous
         values = parts[0].to(problem.x.device)
     else:
         values = problem.features.pool(_elements(problem, parts))
-    return finite(values)
+    return check_finite(values)
 
 
-def explained(maps: Maps, target: Target) -> Target:
+def resolve_target(maps: Maps, target: Target) -> Target:
     """The target as given; where it is left out and the maps are an attribution, the classes which that explains."""
     known = maps.details.get("target") if target is None and isinstance(maps, Attribution) else None
     if known is None:
@@ -53,8 +53,9 @@ def explained(maps: Maps, target: Target) -> Target:
 def ranks(problem: Problem, values: Tensor) -> Tensor:
     """b g: each feature's place in descending order of its value, from 0; ties by index, and what is empty last.
 
-    >>> from samp.engine.problem import pose
-    >>> ranks(pose(torch.nn.Flatten(), torch.rand(1, 4), target=0), torch.tensor([[1.0, 3.0, 1.0, 2.0]])).tolist()
+    >>> from samp.engine.problem import make_problem
+    >>> problem = make_problem(torch.nn.Flatten(), torch.rand(1, 4), target=0)
+    >>> ranks(problem, torch.tensor([[1.0, 3.0, 1.0, 2.0]])).tolist()
     [[2, 0, 3, 1]]
     """
     if isinstance(problem.features, Segments):
@@ -64,15 +65,15 @@ def ranks(problem: Problem, values: Tensor) -> Tensor:
     return torch.empty_like(places, memory_format=torch.contiguous_format).scatter_(1, order, places)
 
 
-def numbers(given: object) -> Tensor:
+def as_float_tensor(given: object) -> Tensor:
     """A tensor, an array, or a list of such, as a tensor of float32 or wider that no gradient is asked of.
 
-    >>> numbers(torch.ones(1, dtype=torch.float16)), numbers(np.ones(1))
+    >>> as_float_tensor(torch.ones(1, dtype=torch.float16)), as_float_tensor(np.ones(1))
     (tensor([1.]), tensor([1.], dtype=torch.float64))
     """
     try:
         stacked = isinstance(given, list) and len(given) > 0 and not isinstance(given[0], float | int)
-        tensor = torch.stack([numbers(one) for one in given]) if stacked else _tensor(given)  # type: ignore[attr-defined]  # a list
+        tensor = torch.stack([as_float_tensor(one) for one in given]) if stacked else _as_tensor(given)  # type: ignore[attr-defined]  # a list
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(f"a map is a tensor, an array or an Attribution, not {type(given).__name__}.") from error
     check_dense(tensor, "a map")
@@ -81,17 +82,17 @@ def numbers(given: object) -> Tensor:
     return tensor.detach().to(torch.promote_types(tensor.dtype, torch.float32))
 
 
-def _tensor(given: object) -> Tensor:
+def _as_tensor(given: object) -> Tensor:
     """Arrays are copied: torch takes none that is flipped or of foreign byte order, and warns of read-only ones."""
     if isinstance(given, np.ndarray) and given.dtype.kind in "biuf":
         given = np.array(given, dtype=given.dtype.newbyteorder("="), order="C")
     return torch.as_tensor(given)
 
 
-def finite(maps: Tensor) -> Tensor:
+def check_finite(maps: Tensor) -> Tensor:
     """The maps (b …) as they are, or a sentence if some value is NaN or infinite.
 
-    >>> finite(torch.tensor([[1.0], [torch.nan]]))
+    >>> check_finite(torch.tensor([[1.0], [torch.nan]]))
     Traceback (most recent call last):
     ValueError: the map of sample 1 holds NaN or Inf: see where they come from, or replace them with torch.nan_to_num.
     """
@@ -108,11 +109,11 @@ def _elements(problem: Problem, parts: Sequence[Tensor]) -> Tensor:
     """b n: the maps laid out as the inputs are."""
     if len(parts) != len(problem.inputs):
         raise ValueError(f"there are maps for {len(parts)} inputs, but the model takes {len(problem.inputs)}.")
-    fitted = [_fitted(part, x) for part, x in zip(parts, problem.inputs, strict=True)]
+    fitted = [_reshape_to_input(part, x) for part, x in zip(parts, problem.inputs, strict=True)]
     return torch.cat([part.to(problem.x.device).reshape(problem.batch, -1) for part in fitted], 1)
 
 
-def _fitted(part: Tensor, x: Tensor) -> Tensor:
+def _reshape_to_input(part: Tensor, x: Tensor) -> Tensor:
     """The map in the shape of its input."""
     if part.shape == x.shape:
         return part

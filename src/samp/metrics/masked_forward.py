@@ -10,14 +10,14 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from samp.baselines import Blurred, make
+from samp.baselines import Blurred, evaluate_baseline
 from samp.checks import check_flag, check_seed
 from samp.engine.batching import Batches, BatchSize, check_batch_size
 from samp.engine.inputs import Inputs
-from samp.engine.problem import Problem, pose
+from samp.engine.problem import Problem, make_problem
 from samp.groups import Channels, Groups
 from samp.isolation import isolate
-from samp.metrics.score_spaces import Space, named
+from samp.metrics.score_spaces import ScoreSpace, get_score_space
 from samp.progress import open_bar
 from samp.targets import Target
 
@@ -44,17 +44,17 @@ class ImageFill:
     """Marks a fill that tells the channels of an image from its pixels, as `ChannelMeans` does."""
 
 
-def depends_on_the_rest(fill: Any) -> bool:
+def depends_on_visible(fill: Any) -> bool:
     """Whether a fill is made of what is left to see, and so is no baseline.
 
-    >>> depends_on_the_rest(0.0)
+    >>> depends_on_visible(0.0)
     False
     """
     return isinstance(fill, Imputer | ElementFill)
 
 
 @dataclass(frozen=True)
-class Settings:
+class ScoringOptions:
     """What a metric hands on to the model, and how it goes about it; the batch size never changes its result."""
 
     forward_args: Any = ()
@@ -68,18 +68,19 @@ class Settings:
         object.__setattr__(self, "seed", check_seed(self.seed))
 
 
-class Judge:
+class MaskedScorer:
     """Scores a problem's samples with features hidden.
 
     >>> net = torch.nn.Linear(3, 2).eval()
-    >>> with judging(net, torch.rand(2, 3), 0, None, "logit", Settings()) as judge:
-    ...     judge.scores(judge.hiding(0.0), 4, lambda samples, numbers: torch.zeros(len(samples), 3).bool()).shape
+    >>> with open_scorer(net, torch.rand(2, 3), 0, None, "logit", ScoringOptions()) as scorer:
+    ...     nothing = lambda samples, numbers: torch.zeros(len(samples), 3).bool()
+    ...     scorer.scores(scorer.make_masker(0.0), 4, nothing).shape
     torch.Size([2, 4])
     """
 
-    def __init__(self, problem: Problem, space: Space, settings: Settings) -> None:
+    def __init__(self, problem: Problem, space: ScoreSpace, settings: ScoringOptions) -> None:
         self.batches = Batches(settings.batch_size, problem.x.shape[1], problem.x.device)
-        self.problem = problem.settled(self.batches)
+        self.problem = problem.with_target(self.batches)
         self.space, self.seed, self.forwards = space, settings.seed, 0
         self.bar = open_bar(0, "forward", settings.progress)
 
@@ -87,25 +88,25 @@ class Judge:
         """Tell the bar how many points of each sample will be scored in all, so that it need not start anew."""
         self.bar.total = self.problem.batch * points
 
-    def hiding(self, fill: Any) -> Hide:
+    def make_masker(self, fill: Any) -> Masker:
         """The way from (which groups are missing: r g, samples: r) to points (r n) that show this fill there."""
         problem = self.problem
         if isinstance(fill, Imputer | ImageFill | Blurred):
             problem.check_layout()
         if isinstance(fill, Imputer):
-            return _imputing(problem, fill)
+            return _image_masker(problem, fill)
         if isinstance(fill, ElementFill):
-            return _filling(problem, fill)
-        filled = problem.flatten(make(fill, problem.inputs, self.seed))  # b n
-        room = Room(problem.x)
+            return _element_masker(problem, fill)
+        filled = problem.flatten(evaluate_baseline(fill, problem.inputs, self.seed))  # b n
+        room = RowBuffers(problem.x)
 
         def hide(missing: Tensor, samples: Tensor) -> Tensor:
-            shown, hidden = room.take(problem.x, samples, 0), room.take(filled, samples, 1)
+            shown, hidden = room.gather(problem.x, samples, 0), room.gather(filled, samples, 1)
             return problem.features.select(samples).where(missing, hidden, shown, out=room.rows(len(samples), 2))
 
         return hide
 
-    def scores(self, hide: Hide, points: int, missing: Missing) -> Tensor:
+    def scores(self, hide: Masker, points: int, missing: MissingMask) -> Tensor:
         """b × points: each sample's scores, where `missing(samples, numbers)` says which groups its points hide.
 
         Rows of all samples and points stand in one list, cut into batches; the host waits for none of them.
@@ -122,35 +123,35 @@ class Judge:
         count = self.problem.batch * points
         self.bar.total = max(self.bar.total or 0, self.bar.n + count)
         with torch.no_grad():
-            scores = torch.cat(list(self.batches.over(count, work)))
+            scores = torch.cat(list(self.batches.map_slices(count, work)))
         self.forwards += points
-        return _finite(scores.view(self.problem.batch, points))
+        return _check_finite(scores.view(self.problem.batch, points))
 
     def _score(self, x: Tensor, samples: Tensor) -> Tensor:
         output = self.problem.output(x, samples, give_away=True)  # points are made for one call each
         return self.problem.score(self.space(output), samples).to(x.dtype, copy=True)  # it may be a part of the points
 
 
-class Room:
+class RowBuffers:
     """Memory for points that is used again by every batch: fresh memory would cost more than what is written to it."""
 
     def __init__(self, like: Tensor) -> None:
-        self.like, self.kept = like, dict[int, Tensor]()
+        self.like, self.buffers = like, dict[int, Tensor]()
 
     def rows(self, count: int, which: int) -> Tensor:
         """count n, of whatever was there before."""
-        if which not in self.kept or len(self.kept[which]) < count:
-            self.kept[which] = self.like.new_empty(count, self.like.shape[1])
-        return self.kept[which][:count]
+        if which not in self.buffers or len(self.buffers[which]) < count:
+            self.buffers[which] = self.like.new_empty(count, self.like.shape[1])
+        return self.buffers[which][:count]
 
-    def take(self, x: Tensor, samples: Tensor, which: int) -> Tensor:
+    def gather(self, x: Tensor, samples: Tensor, which: int) -> Tensor:
         """These rows of x; on a CPU, where looking costs nothing, those of a single sample are not written out."""
         if samples.device.type == "cpu" and bool((samples == samples[0]).all()):
             return x[int(samples[0])].expand(len(samples), -1)
         return torch.index_select(x, 0, samples, out=self.rows(len(samples), which))
 
 
-def _finite(scores: Tensor) -> Tensor:
+def _check_finite(scores: Tensor) -> Tensor:
     """The scores (b × points) as they are; raises ValueError if a sample has one that is NaN or Inf."""
     failed = (~scores.isfinite()).any(1)
     if bool(failed.any()):
@@ -161,36 +162,36 @@ def _finite(scores: Tensor) -> Tensor:
     return scores
 
 
-Hide = Callable[[Tensor, Tensor], Tensor]
-Missing = Callable[[Tensor, Tensor], Tensor]
+Masker = Callable[[Tensor, Tensor], Tensor]
+MissingMask = Callable[[Tensor, Tensor], Tensor]
 
 
 @contextmanager
-def judging(
+def open_scorer(
     model: Callable[..., Any],
     inputs: Inputs,
     target: Target,
     groups: Groups | None,
-    score: str | Space,
-    settings: Settings,
-) -> Iterator[Judge]:
+    score: str | ScoreSpace,
+    settings: ScoringOptions,
+) -> Iterator[MaskedScorer]:
     """A judge of these samples; the model and the caller's random state are left as they were found."""
     with torch.inference_mode(False):
-        problem = pose(model, inputs, target, groups, settings.forward_args)
+        problem = make_problem(model, inputs, target, groups, settings.forward_args)
         with isolate(problem.model, problem.x.device, settings.seed):
-            judge = Judge(problem, named(score), settings)
-            with judge.bar:
-                yield judge
+            scorer = MaskedScorer(problem, get_score_space(score), settings)
+            with scorer.bar:
+                yield scorer
 
 
-def _filling(problem: Problem, fill: ElementFill) -> Hide:
+def _element_masker(problem: Problem, fill: ElementFill) -> Masker:
     def hide(missing: Tensor, samples: Tensor) -> Tensor:
         return fill.fill_elements(problem.x[samples], problem.features.select(samples).spread(missing))
 
     return hide
 
 
-def _imputing(problem: Problem, fill: Imputer) -> Hide:
+def _image_masker(problem: Problem, fill: Imputer) -> Masker:
     if len(problem.inputs) != 1 or problem.inputs[0].ndim != 4:
         raise ValueError(f"{fill!r} fills one b c h w image input: pass a baseline for anything else.")
     shape = problem.inputs[0].shape[1:]

@@ -10,15 +10,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from samp.annotations.boxes import Annotation, Box, Size, as_mask, clipped, tight
+from samp.annotations.boxes import Annotation, Box, Size, as_mask, clip_edges, tight_box
 from samp.attribution import Attribution
 from samp.dense import check_dense
 from samp.layout import check_map_layout
-from samp.metrics.maps import Maps, finite, numbers
+from samp.metrics.maps import Maps, as_float_tensor, check_finite
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Where = Tensor | Array | Annotation | Sequence[Box]
-Truth = Tensor | Array | Sequence[Where]
+ObjectLocation = Tensor | Array | Annotation | Sequence[Box]
+Truth = Tensor | Array | Sequence[ObjectLocation]
 Labels = Sequence[Hashable] | Tensor | None
 
 
@@ -28,20 +28,20 @@ def pixel_maps(given: Maps) -> Tensor:
     >>> pixel_maps(torch.ones(2, 3, 4, 5)).shape, pixel_maps(np.ones((2, 4, 5))).dtype
     (torch.Size([2, 4, 5]), torch.float64)
     """
-    maps = numbers(given.map if isinstance(given, Attribution) else given)
+    maps = as_float_tensor(given.map if isinstance(given, Attribution) else given)
     check_map_layout(maps.shape)
     maps = maps.sum(1) if maps.ndim == 4 else maps
     if maps.ndim != 3 or not maps.numel():
         raise ValueError(f"maps have shape b h w or b c h w, not {tuple(maps.shape)}: give a single map a batch axis.")
-    return finite(maps)
+    return check_finite(maps)
 
 
 @dataclass(frozen=True, eq=False)
-class Aim:
+class GroundTruth:
     """What one map should point out: the object of its class, as the pixels it covers and as boxes.
 
     >>> dogs = (Box("dog", 0, 0, 1, 1),)
-    >>> Aim("dog", as_mask(dogs, (1, 2)), dogs, Annotation(dogs, (1, 2))).mask
+    >>> GroundTruth("dog", as_mask(dogs, (1, 2)), dogs, Annotation(dogs, (1, 2))).mask
     tensor([[ True, False]])
     """
 
@@ -52,13 +52,13 @@ class Aim:
     """The whole photo's, where the truth was given so."""
 
 
-def aims(truth: Truth, maps: Tensor, labels: Labels = None) -> list[Aim]:
+def ground_truths(truth: Truth, maps: Tensor, labels: Labels = None) -> list[GroundTruth]:
     """The aim of each sample of these maps (b h w), or a sentence on why the truth does not fit them.
 
     The truth has one entry per sample: a boolean mask h w, boxes (all of them count), or an `Annotation` (its boxes of
     the sample's label count). Without labels, an annotation must be of one class.
 
-    >>> found = aims([torch.tensor([[True, False]]), [Box("dog", 1, 0, 2, 1)]], torch.rand(2, 1, 2))
+    >>> found = ground_truths([torch.tensor([[True, False]]), [Box("dog", 1, 0, 2, 1)]], torch.rand(2, 1, 2))
     >>> [(aim.mask.tolist(), aim.boxes[0].left) for aim in found]
     [([[True, False]], 0), ([[False, True]], 1)]
     """
@@ -72,22 +72,24 @@ def aims(truth: Truth, maps: Tensor, labels: Labels = None) -> list[Aim]:
         check_dense(truth, "the truth")
     if len(truth) != len(maps):
         raise ValueError(f"there are {len(maps)} maps but the truth of {len(truth)} samples: give one for each.")
-    names = _names(labels, len(maps))
+    names = _check_labels(labels, len(maps))
     size = (maps.shape[1], maps.shape[2])
-    return [_aim(entry, name, size, sample) for sample, (entry, name) in enumerate(zip(truth, names, strict=True))]
+    return [
+        _ground_truth(entry, name, size, sample) for sample, (entry, name) in enumerate(zip(truth, names, strict=True))
+    ]
 
 
-def masks_of(found: Sequence[Aim], maps: Tensor) -> Tensor:
+def masks_of(found: Sequence[GroundTruth], maps: Tensor) -> Tensor:
     """b h w: the masks of the aims, on the device of the maps.
 
     >>> maps = torch.rand(2, 1, 2)
-    >>> masks_of(aims(torch.ones(2, 1, 2).bool(), maps), maps).shape
+    >>> masks_of(ground_truths(torch.ones(2, 1, 2).bool(), maps), maps).shape
     torch.Size([2, 1, 2])
     """
     return torch.stack([aim.mask for aim in found]).to(maps.device)
 
 
-def _names(labels: Labels, batch: int) -> list[Hashable]:
+def _check_labels(labels: Labels, batch: int) -> list[Hashable]:
     if labels is None:
         return [None] * batch
     if isinstance(labels, Tensor):
@@ -100,25 +102,25 @@ def _names(labels: Labels, batch: int) -> list[Hashable]:
     return list(names)
 
 
-def _aim(entry: object, label: Hashable, size: Size, sample: int) -> Aim:
+def _ground_truth(entry: object, label: Hashable, size: Size, sample: int) -> GroundTruth:
     if isinstance(entry, Annotation):
         _check_size(entry.size, size, f"the annotation of sample {sample}")
-        boxes = _labelled(entry, label)
+        boxes = _boxes_of_label(entry, label)
         name = boxes[0].label if label is None and boxes else label
-        return Aim(name, as_mask(boxes, size), _inside(boxes, size), entry)
+        return GroundTruth(name, as_mask(boxes, size), _clip_boxes(boxes, size), entry)
     if isinstance(entry, Tensor | np.ndarray):
-        mask = _boolean(entry, size, sample)
-        around = tight(mask)
-        return Aim(label, mask, (around,) if around else (), None)
+        mask = _check_mask(entry, size, sample)
+        around = tight_box(mask)
+        return GroundTruth(label, mask, (around,) if around else (), None)
     if isinstance(entry, list | tuple) and all(isinstance(box, Box) for box in entry):
-        return Aim(label, as_mask(entry, size), _inside(entry, size), None)
+        return GroundTruth(label, as_mask(entry, size), _clip_boxes(entry, size), None)
     raise TypeError(
         f"the truth of sample {sample} is {type(entry).__name__}: give a boolean mask, a list of boxes, or an "
         "Annotation."
     )
 
 
-def _labelled(annotation: Annotation, label: Hashable) -> tuple[Box, ...]:
+def _boxes_of_label(annotation: Annotation, label: Hashable) -> tuple[Box, ...]:
     if label is None and len(annotation.labels) > 1:
         raise ValueError(
             f"the annotation holds {', '.join(annotation.labels)}: say which of them each map explains by labels."
@@ -126,15 +128,15 @@ def _labelled(annotation: Annotation, label: Hashable) -> tuple[Box, ...]:
     return annotation.boxes if label is None else annotation.of(str(label))
 
 
-def _inside(boxes: Sequence[Box], size: Size) -> tuple[Box, ...]:
+def _clip_boxes(boxes: Sequence[Box], size: Size) -> tuple[Box, ...]:
     """The parts of the boxes that lie in the picture, which alone a map could show; one wholly outside is none."""
-    parts = [(box, clipped(box.edges, size)) for box in boxes]
+    parts = [(box, clip_edges(box.edges, size)) for box in boxes]
     return tuple(
         box if box.edges == part else Box(box.label, *part, difficult=box.difficult) for box, part in parts if part
     )
 
 
-def _boolean(entry: Tensor | Array, size: Size, sample: int) -> Tensor:
+def _check_mask(entry: Tensor | Array, size: Size, sample: int) -> Tensor:
     if entry.dtype not in (torch.bool, np.bool_):
         raise TypeError(f"the mask of sample {sample} has dtype {entry.dtype}: make it boolean, as with mask > 0.")
     _check_size(tuple(entry.shape), size, f"the mask of sample {sample}")

@@ -18,10 +18,10 @@ FIELDS = ("count", "left_out", "origin", "offset", "m2", "minimum", "maximum")
 
 
 @dataclass(frozen=True, eq=False)
-class Described:
+class StreamStatistics:
     """What a stream came to; each a number, or k of them for b × k values.
 
-    >>> Described.__dataclass_fields__.keys() >= {"count", "left_out", "mean", "sd"}
+    >>> StreamStatistics.__dataclass_fields__.keys() >= {"count", "left_out", "mean", "sd"}
     True
     """
 
@@ -71,7 +71,7 @@ class Moments:
 
     def update(self, values: Any) -> None:
         """Take in b or b × k values."""
-        self.merge(_of(_checked(values)))
+        self.merge(_batch_moments(_check_values(values)))
 
     def merge(self, other: Moments) -> None:
         """Take in what another one, of another worker, has seen."""
@@ -80,7 +80,7 @@ class Moments:
         _check_shapes(self, other)
         count = self.count + other.count
         share = _share(other.count, count)
-        between = other._from(self)
+        between = other._mean_gap(self)
         self.m2 = self.m2 + other.m2 + between**2 * self.count * share
         # a side without values has no origin of its own
         self.offset = torch.where(self.count > 0, self.offset + between * share, other.offset)
@@ -89,10 +89,10 @@ class Moments:
         self.maximum = torch.maximum(self.maximum, other.maximum)
         self.count, self.left_out = count, self.left_out + other.left_out
 
-    def compute(self) -> Described:
+    def compute(self) -> StreamStatistics:
         """The moments of all values so far."""
         some, sd = self.count > 0, (self.m2 / (self.count - 1).clamp(min=1)).sqrt()
-        return Described(
+        return StreamStatistics(
             count=self.count.clone(),
             left_out=self.left_out.clone(),
             mean=torch.where(some, self.origin + self.offset, torch.nan),
@@ -112,7 +112,7 @@ class Moments:
         for name in FIELDS:
             setattr(self, name, state[name].detach().cpu().to(getattr(self, name).dtype, copy=True))
 
-    def _from(self, other: Moments) -> Tensor:
+    def _mean_gap(self, other: Moments) -> Tensor:
         """How far this mean lies above the other's; 0 where one of them has none."""
         between = (self.origin - other.origin) + (self.offset - other.offset)
         return torch.where((self.count > 0) & (other.count > 0), between, 0)
@@ -143,14 +143,14 @@ class Correlation:
 
     def update(self, x: Any, y: Any) -> None:
         """Take in b or b × k pairs."""
-        x, y = _checked(x), _checked(y)
+        x, y = _check_values(x), _check_values(y)
         if x.shape != y.shape:
             raise ValueError(f"pairs need two of a shape, not {tuple(x.shape)} and {tuple(y.shape)}.")
         unknown = x.isnan() | y.isnan()
         x, y = x.masked_fill(unknown, torch.nan), y.masked_fill(unknown, torch.nan)
         batch = Correlation()
-        batch.x, batch.y = _of(x), _of(y)
-        batch.product = (_centred(x, batch.x) * _centred(y, batch.y)).sum(0)
+        batch.x, batch.y = _batch_moments(x), _batch_moments(y)
+        batch.product = (_centre(x, batch.x) * _centre(y, batch.y)).sum(0)
         self.merge(batch)
 
     def merge(self, other: Correlation) -> None:
@@ -159,7 +159,7 @@ class Correlation:
             raise TypeError(f"Correlation merges with Correlation, not with {type(other).__name__}.")
         _check_shapes(self.x, other.x)
         weight = self.x.count * _share(other.x.count, self.x.count + other.x.count)
-        between = other.x._from(self.x) * other.y._from(self.y)
+        between = other.x._mean_gap(self.x) * other.y._mean_gap(self.y)
         self.product = self.product + other.product + between * weight
         self.x.merge(other.x)
         self.y.merge(other.y)
@@ -193,7 +193,7 @@ class Correlation:
         self.product = state["product"].detach().cpu().to(torch.float64, copy=True)
 
 
-def _of(values: Tensor) -> Moments:
+def _batch_moments(values: Tensor) -> Moments:
     """The moments of one batch, in two passes: the mean first, then the squares about it."""
     moments, known = Moments(), ~values.isnan()
     moments.count, moments.left_out = known.sum(0), (~known).sum(0)
@@ -203,7 +203,7 @@ def _of(values: Tensor) -> Moments:
     first = values.gather(0, known.int().argmax(0, keepdim=True))[0]
     moments.origin = first.nan_to_num(0)
     moments.offset = torch.where(known, values - moments.origin, 0).sum(0) / moments.count.clamp(min=1)  # k
-    moments.m2 = (_centred(values, moments) ** 2).sum(0)
+    moments.m2 = (_centre(values, moments) ** 2).sum(0)
     moments.minimum = torch.where(known, values, torch.inf).amin(0)
     moments.maximum = torch.where(known, values, -torch.inf).amax(0)
     return moments
@@ -214,12 +214,12 @@ def _share(part: Tensor, whole: Tensor) -> Tensor:
     return part.double() / whole.clamp(min=1)
 
 
-def _centred(values: Tensor, moments: Moments) -> Tensor:
+def _centre(values: Tensor, moments: Moments) -> Tensor:
     """What each value has above the mean of these moments; 0 for NaN."""
     return ((values - moments.origin) - moments.offset).nan_to_num(0)
 
 
-def _checked(given: Any) -> Tensor:
+def _check_values(given: Any) -> Tensor:
     here = given.detach().cpu() if isinstance(given, Tensor) else given  # first, since not every device has float64
     values = torch.as_tensor(here, dtype=torch.float64)
     if values.ndim not in (1, 2):
@@ -231,11 +231,11 @@ def _checked(given: Any) -> Tensor:
 
 def _check_shapes(mine: Moments, other: Moments) -> None:
     """A value's shape is settled by the first batch; one that has seen nothing fits any."""
-    if mine.count.shape == other.count.shape or any(_fresh(moments) for moments in (mine, other)):
+    if mine.count.shape == other.count.shape or any(_is_empty(moments) for moments in (mine, other)):
         return
     shapes = [tuple(moments.count.shape) or "one number" for moments in (mine, other)]
     raise ValueError(f"until now a value was {shapes[0]}, but this one is {shapes[1]}: reset() first.")
 
 
-def _fresh(moments: Moments) -> bool:
+def _is_empty(moments: Moments) -> bool:
     return moments.count.ndim == 0 and int(moments.count + moments.left_out) == 0

@@ -17,11 +17,11 @@ from samp.groups import Groups
 from samp.layout import looks_channels_last
 from samp.metrics import correlations
 from samp.metrics.checks import check_count, check_share
-from samp.metrics.maps import Maps, explained, group_values
-from samp.metrics.masked_forward import Settings, judging
-from samp.metrics.provenance import shown, told
-from samp.metrics.score_spaces import Space
-from samp.metrics.subsets import losses, shares_of, sizes_of
+from samp.metrics.maps import Maps, group_values, resolve_target
+from samp.metrics.masked_forward import ScoringOptions, open_scorer
+from samp.metrics.provenance import describe_fill, describe_scoring
+from samp.metrics.score_spaces import ScoreSpace
+from samp.metrics.subsets import credit_and_scores, sizes_for_share, sizes_of
 from samp.targets import Target
 
 CELLS = 9
@@ -33,7 +33,7 @@ class MuFidelity:
 
     >>> net = torch.nn.Linear(4, 1).eval()
     >>> result = mu_fidelity(net, torch.rand(2, 4), torch.zeros(2, 4))
-    >>> result.correlation.tolist(), result.undefined  # a constant map correlates with nothing
+    >>> result.correlation.tolist(), result.undefined_count  # a constant map correlates with nothing
     ([nan, nan], 2)
     """
 
@@ -52,13 +52,15 @@ class MuFidelity:
         return float(self.correlation.nanmean())
 
     @property
-    def undefined(self) -> int:
+    def undefined_count(self) -> int:
         """How many samples are NaN and left out of means."""
         return int(self.correlation.isnan().sum())
 
     def __repr__(self) -> str:
         how = f"{self.details.get('correlation')}, {self.details.get('subsets')} subsets"
-        return f"MuFidelity({self.mean:.4f} over {len(self.correlation)} samples, {self.undefined} undefined; {how})"
+        return (
+            f"MuFidelity({self.mean:.4f} over {len(self.correlation)} samples, {self.undefined_count} undefined; {how})"
+        )
 
 
 def mu_fidelity(
@@ -70,10 +72,10 @@ def mu_fidelity(
     share: float = 0.2,
     size: int | None = None,
     subsets: int = 200,
-    correlation: str | correlations.Correlation = "spearman",
+    correlation: str | correlations.CorrelationFunction = "spearman",
     fill: Any = black,
     groups: Groups | None = None,
-    score: str | Space = "logit",
+    score: str | ScoreSpace = "logit",
     forward_args: Any = (),
     batch_size: BatchSize = "auto",
     progress: bool = False,
@@ -101,18 +103,18 @@ def mu_fidelity(
     True
     """
     count, part = check_count("subsets", subsets, 2), check_share(share)
-    correlate = correlations.named(correlation)
-    settings = Settings(forward_args, batch_size, progress, seed)
+    correlate = correlations.get_correlation(correlation)
+    settings = ScoringOptions(forward_args, batch_size, progress, seed)
     model, inputs = as_tensors(model, inputs)
     cells = _cells(inputs) if groups is None else groups
-    with judging(model, inputs, explained(maps, target), cells, score, settings) as judge:
-        values = group_values(judge.problem, maps)
-        sizes = _sizes(judge.problem, part, size)  # b 1
-        credit, scores = losses(judge, judge.hiding(fill), values, sizes, count)
+    with open_scorer(model, inputs, resolve_target(maps, target), cells, score, settings) as scorer:
+        values = group_values(scorer.problem, maps)
+        sizes = _sizes(scorer.problem, part, size)  # b 1
+        credit, scores = credit_and_scores(scorer, scorer.make_masker(fill), values, sizes, count)
         name = correlation if isinstance(correlation, str) else repr(correlation)
-        details = told(judge, score, fill=shown(fill), subsets=count, correlation=name)
+        details = describe_scoring(scorer, score, fill=describe_fill(fill), subsets=count, correlation=name)
         if groups is None and cells is not None:
-            details["groups"] = f"grid of {judge.problem.features.count} cells"
+            details["groups"] = f"grid of {scorer.problem.features.count} cells"
         # f(x) itself shifts nothing
         return MuFidelity(correlate(credit[:, 0], -scores[:, 0]), sizes[:, 0].cpu(), details)
 
@@ -140,4 +142,4 @@ def _cells(inputs: Any) -> Tensor | None:
 
 
 def _sizes(problem: Problem, share: float, size: int | None) -> Tensor:
-    return shares_of(problem, share)[:, None] if size is None else sizes_of(problem, [size])
+    return sizes_for_share(problem, share)[:, None] if size is None else sizes_of(problem, [size])

@@ -22,7 +22,7 @@ from samp.annotations.boxes import Annotation
 from samp.dense import check_dense
 from samp.metrics.checks import is_number
 from samp.metrics.maps import Maps
-from samp.metrics.masks import Aim, Labels, Truth, aims, masks_of, pixel_maps
+from samp.metrics.masks import GroundTruth, Labels, Truth, ground_truths, masks_of, pixel_maps
 
 TOLERANCE = 15.0  # pixels, as published
 SMALL = 0.25  # of the photo: what objects of the "difficult" subset stay below
@@ -43,8 +43,8 @@ class PointingGame:
     hits: Tensor
     """b: whether it hit."""
     played: Tensor
-    """b: False where there is nothing to point at: no object of the class, or only VOC-difficult ones. `unplayed`
-    counts them by class."""
+    """b: False where there is nothing to point at: no object of the class, or only VOC-difficult ones;
+    `unplayed_counts` counts them by class."""
     labels: tuple[Hashable, ...]
     difficult: Tensor | None = None
     """b: which samples are in the difficult subset; None if that is not known."""
@@ -72,7 +72,7 @@ class PointingGame:
         return int((self.hits & self.played).sum()) / count if count else math.nan
 
     @property
-    def unplayed(self) -> dict[Hashable, int]:
+    def unplayed_counts(self) -> dict[Hashable, int]:
         """How many samples of each class were not played, of the classes with any.
 
         A photo's cut may lose its object, so that is no error. But a label that the annotations write otherwise, as
@@ -92,7 +92,7 @@ class PointingGame:
 
     def __repr__(self) -> str:
         hits, played = int((self.hits & self.played).sum()), int(self.played.sum())
-        names = [str(label) for label in self.unplayed]
+        names = [str(label) for label in self.unplayed_counts]
         which = f" ({', '.join(names[:NAMED])}{', …' if len(names) > NAMED else ''})" if names else ""
         return (
             f"PointingGame({hits} of {played} hit, mean of {len(self.per_class)} classes {self.accuracy:.3f}, "
@@ -112,7 +112,7 @@ def pointing_game(
 
     - `truth`: for each sample a boolean mask, the object's boxes, or the photo's `Annotation`.
     - `labels`: the class that each map explains; without them all samples are of one class. A sample whose annotation
-      has no box of its label is not played (`PointingGame.unplayed` says which classes that befell).
+      has no box of its label is not played (`PointingGame.unplayed_counts` says which classes that befell).
     - `difficult`: which samples are in the difficult subset. Annotations say it themselves (see `is_difficult`).
 
     >>> from samp.annotations.boxes import Box
@@ -125,7 +125,7 @@ def pointing_game(
     if not is_number(tolerance) or tolerance < 0:
         raise ValueError(f"the tolerance is a number of pixels of at least 0, not {tolerance!r}.")
     heat = pixel_maps(maps)
-    found = aims(truth, heat, labels)
+    found = ground_truths(truth, heat, labels)
     masks = masks_of(found, heat)
     highest = heat.flatten(1).argmax(1)  # the first of equal ones
     points = torch.stack([highest // heat.shape[2], highest % heat.shape[2]], 1)  # b 2
@@ -134,7 +134,7 @@ def pointing_game(
         hits=(_near(points, masks, tolerance) & masks).flatten(1).any(1).cpu(),
         played=torch.tensor([_playable(aim) for aim in found]),
         labels=tuple("object" if aim.label is None else aim.label for aim in found),
-        difficult=_flags(found) if difficult is None else _given(difficult, len(heat)),
+        difficult=_difficult_flags(found) if difficult is None else _as_flags(difficult, len(heat)),
         tolerance=tolerance,
     )
 
@@ -154,11 +154,12 @@ def is_difficult(annotation: Annotation, label: str) -> bool:
     return 0 < area < SMALL * math.prod(annotation.size) and len(annotation.labels) > 1
 
 
-def joined(games: Iterable[PointingGame]) -> PointingGame:
+def joined_games(games: Iterable[PointingGame]) -> PointingGame:
     """Several games as one: photos differ in size, so a data set is played photo by photo.
 
     >>> box = torch.tensor([[[True, False]]])
-    >>> joined([pointing_game(torch.ones(1, 1, 2), box), pointing_game(torch.eye(2)[None, 1:], box, tolerance=15)])
+    >>> games = [pointing_game(torch.ones(1, 1, 2), box), pointing_game(torch.eye(2)[None, 1:], box, tolerance=15)]
+    >>> joined_games(games)
     PointingGame(2 of 2 hit, mean of 1 classes 1.000, tolerance 15 pixels, 0 not played)
     """
     parts = list(games)
@@ -182,17 +183,17 @@ def _near(points: Tensor, masks: Tensor, tolerance: float) -> Tensor:
     return down[:, :, None] + across[:, None] <= float(tolerance) ** 2
 
 
-def _playable(aim: Aim) -> bool:
+def _playable(aim: GroundTruth) -> bool:
     only_difficult = aim.annotation is not None and all(box.difficult for box in aim.boxes)
     return bool(aim.mask.any()) and not only_difficult
 
 
-def _flags(found: Sequence[Aim]) -> Tensor | None:
+def _difficult_flags(found: Sequence[GroundTruth]) -> Tensor | None:
     flags = [is_difficult(aim.annotation, str(aim.label)) for aim in found if aim.annotation is not None]
     return torch.tensor(flags) if len(flags) == len(found) else None
 
 
-def _given(difficult: Sequence[bool] | Tensor, batch: int) -> Tensor:
+def _as_flags(difficult: Sequence[bool] | Tensor, batch: int) -> Tensor:
     try:
         flags = torch.as_tensor(difficult)
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:

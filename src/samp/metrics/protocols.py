@@ -21,15 +21,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from samp.baselines import Blurred, Given, black
+from samp.baselines import Blurred, TensorBaseline, black
 from samp.checks import check_flag, is_one_of
 from samp.groups import Elements, Groups
 from samp.lookup import look_up
-from samp.methods._path_method import labelled, wrapped
-from samp.metrics.masked_forward import ImageFill, depends_on_the_rest
+from samp.methods._path_method import label_baseline, wrap_tensors
+from samp.metrics.masked_forward import ImageFill, depends_on_visible
 from samp.metrics.remaining_mean import RemainingMean
-from samp.metrics.score_spaces import Space
-from samp.metrics.score_spaces import named as space_named
+from samp.metrics.score_spaces import ScoreSpace
+from samp.metrics.score_spaces import get_score_space as space_named
 
 AUC = Literal["mean", "trapezoid"] | Callable[[Tensor], Tensor]
 
@@ -61,7 +61,7 @@ class Protocol:
     fill: Any = black
     start: Any = black
     unit: Groups | None = None
-    score: str | Space = "logit"
+    score: str | ScoreSpace = "logit"
     normalise: Literal["image", "change"] | None = None
     auc: AUC = "mean"
     absolute: bool = False
@@ -71,7 +71,7 @@ class Protocol:
         _check_step(self.step)
         space_named(self.score)
         for name in ("fill", "start"):
-            object.__setattr__(self, name, _fill(getattr(self, name)))
+            object.__setattr__(self, name, _as_fill(getattr(self, name)))
         check_flag("absolute", self.absolute)
         if self.normalise is not None and not is_one_of(self.normalise, ("image", "change")):
             raise ValueError(f"normalise is 'image', 'change' or None, not {self.normalise!r}.")
@@ -107,39 +107,46 @@ class Protocol:
     def label(self) -> str:
         """The name, with what was changed of a published one: `rise with score='logit'`."""
         published = PROTOCOLS.get(self.name, Protocol())
-        changed = [f"{key}={shown}" for key, shown in self._shown().items() if shown != published._shown()[key]]
+        changed = [
+            f"{key}={shown}"
+            for key, shown in self._describe_fields().items()
+            if shown != published._describe_fields()[key]
+        ]
         return self.name + (f" with {', '.join(changed)}" if changed else "")
 
-    def _shown(self) -> dict[str, str]:
+    def _describe_fields(self) -> dict[str, str]:
         """Each field but the name in words; tensors by what decides whether two are the same."""
         values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "name"}
-        return {name: _in_words(value) for name, value in values.items()}
+        return {name: _describe_value(value) for name, value in values.items()}
 
     def __repr__(self) -> str:
         return f"Protocol({self.label})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Protocol) and (self.name, self._shown()) == (other.name, other._shown())
+        return isinstance(other, Protocol) and (self.name, self._describe_fields()) == (
+            other.name,
+            other._describe_fields(),
+        )
 
     def __hash__(self) -> int:
-        return hash((self.name, *self._shown().values()))
+        return hash((self.name, *self._describe_fields().values()))
 
 
-def _fill(given: Any) -> Any:
+def _as_fill(given: Any) -> Any:
     """A fill made of what is left to see as it is, anything else as a baseline."""
     if isinstance(given, type):
         raise TypeError(f"a fill is an object, and {given.__name__} is a class: pass {given.__name__}().")
-    return given if depends_on_the_rest(given) else labelled(wrapped(given))
+    return given if depends_on_visible(given) else label_baseline(wrap_tensors(given))
 
 
-def _in_words(value: Any) -> str:
+def _describe_value(value: Any) -> str:
     """A field's value; a tensor, also inside a baseline, by its shape and a sum of its bytes."""
-    tensor = value.tensor if isinstance(value, Given) else value
+    tensor = value.tensor if isinstance(value, TensorBaseline) else value
     if isinstance(tensor, Tensor):
         content = hashlib.sha256(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes()).hexdigest()[:8]
         return f"tensor of shape {tuple(tensor.shape)}, {tensor.dtype}, sha256 {content}"
     if isinstance(value, list):
-        return repr([_in_words(one) for one in value])
+        return repr([_describe_value(one) for one in value])
     return repr(value)
 
 
@@ -188,18 +195,18 @@ class RISEBlur(ImageFill):
         if x.ndim != 4:
             raise ValueError(f"only b c h w images can be blurred, but the input has shape {tuple(x.shape)}.")
         wide = x.to(torch.promote_types(x.dtype, torch.float32))
-        return self._along(self._along(wide, 2), 3).to(x.dtype)
+        return self._blur_axis(self._blur_axis(wide, 2), 3).to(x.dtype)
 
-    def _along(self, x: Tensor, axis: int) -> Tensor:
+    def _blur_axis(self, x: Tensor, axis: int) -> Tensor:
         """A weighted sum of shifted images, added in a fixed order: the same bits for a sample alone and in a batch."""
         reach, size = self.kernel // 2, x.shape[axis]
         padded = F.pad(x, (0, 0, reach, reach) if axis == 2 else (reach, reach))
         blurred = torch.zeros_like(x)
-        for shift, weight in enumerate(self._line().tolist()):
+        for shift, weight in enumerate(self._kernel_weights().tolist()):
             blurred.add_(padded.narrow(axis, shift, size), alpha=weight)
         return blurred
 
-    def _line(self) -> Tensor:
+    def _kernel_weights(self) -> Tensor:
         """The kernel along one axis: a Gaussian cut at 4 σ, folded back into the window as often as it takes."""
         reach = int(4 * self.sigma + 0.5)
         places = torch.arange(-reach, reach + 1)
@@ -209,12 +216,12 @@ class RISEBlur(ImageFill):
         return torch.zeros(self.kernel, dtype=torch.float64).index_add_(0, folded, weights / weights.sum())
 
 
-def _paper(name: str, step: int, kernel: int) -> Protocol:
+def _paper_protocol(name: str, step: int, kernel: int) -> Protocol:
     """The paper's (READING points 6, 7, 12): signed ranks, logit over the image's, plain mean of K+1 points."""
     return Protocol(step=step, fill=black, start=Blurred(kernel, 5.0), normalise="image", name=name)
 
 
-def _diffid(name: str, fill: Any) -> Protocol:
+def _diffid_protocol(name: str, fill: Any) -> Protocol:
     """DiffID (Yang et al., Local Path Integration, AAAI 2023) on single values, as in the code of Spectral IG."""
     return Protocol(
         step=tuple(i / 10 for i in range(1, 10)),
@@ -228,24 +235,24 @@ def _diffid(name: str, fill: Any) -> Protocol:
 
 
 PROTOCOLS: dict[str, Protocol] = {
-    "mnist": _paper("mnist", 10, 11),
-    "cifar10": _paper("cifar10", 10, 11),
-    "imagenet": _paper("imagenet", 224 * 8, 31),
+    "mnist": _paper_protocol("mnist", 10, 11),
+    "cifar10": _paper_protocol("cifar10", 10, 11),
+    "imagenet": _paper_protocol("imagenet", 224 * 8, 31),
     "rise": Protocol(
         step=224, fill=black, start=RISEBlur(), score="probability", auc="trapezoid", name="rise"
     ),  # Petsiuk et al., BMVC 2018, and its code
-    "diffid": _diffid("diffid", RemainingMean()),
-    "diffid-channel-means": _diffid("diffid-channel-means", ChannelMeans()),  # ours: the fill stays as it is
+    "diffid": _diffid_protocol("diffid", RemainingMean()),
+    "diffid-channel-means": _diffid_protocol("diffid-channel-means", ChannelMeans()),  # ours: the fill stays as it is
 }
 
 
-def protocol(given: str | Protocol | None, shapes: Sequence[Sequence[int]]) -> Protocol:
+def get_protocol(given: str | Protocol | None, shapes: Sequence[Sequence[int]]) -> Protocol:
     """The protocol of this name, or itself; `None` takes the paper's for images of this size.
 
     That is "cifar10" up to 32 pixels and "imagenet" at 224 × 224. The paper has no others; at any other size it is as
     many steps as there are at 224 (28), from the blur that `samp.baselines.Blurred` takes for that size.
 
-    >>> [protocol(None, [(1, 3, size, size)]).name for size in (28, 64, 224)]
+    >>> [get_protocol(None, [(1, 3, size, size)]).name for size in (28, 64, 224)]
     ['cifar10', '28 steps', 'imagenet']
     """
     if isinstance(given, Protocol):

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from samp.methods._path_method import labelled, wrapped
-from samp.metrics.masked_forward import Judge, depends_on_the_rest
+from samp.methods._path_method import label_baseline, wrap_tensors
+from samp.metrics.masked_forward import MaskedScorer, depends_on_visible
 
 
-def told(judge: Judge, score: Any, **settings: Any) -> dict[str, Any]:
+def describe_scoring(scorer: MaskedScorer, score: Any, **settings: Any) -> dict[str, Any]:
     """These settings, and all that the judge knows."""
-    spent = {"forwards": judge.forwards, "seed": judge.seed}
+    spent = {"forwards": scorer.forwards, "seed": scorer.seed}
     return {
-        **judge.problem.describe(),
+        **scorer.problem.describe(),
         **settings,
         "score": score if isinstance(score, str) else repr(score),
         **spent,
     }
 
 
-def shown(fill: Any) -> str:
+def describe_fill(fill: Any) -> str:
     """A fill as results name it: a tensor by its shape.
 
     >>> import torch
-    >>> shown(torch.zeros(1, 3))
+    >>> describe_fill(torch.zeros(1, 3))
     'tensor of shape (1, 3)'
     """
-    return repr(fill if depends_on_the_rest(fill) else labelled(wrapped(fill)))
+    return repr(fill if depends_on_visible(fill) else label_baseline(wrap_tensors(fill)))

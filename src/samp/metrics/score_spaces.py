@@ -10,7 +10,7 @@ from torch import Tensor
 from samp.dense import check_real
 from samp.lookup import look_up
 
-Space = Callable[[Any], Any]
+ScoreSpace = Callable[[Any], Any]
 
 
 def logit(output: Any) -> Any:
@@ -29,7 +29,7 @@ def probability(output: Any) -> Tensor:
     >>> probability(torch.zeros(1, 4)).tolist()
     [[0.25, 0.25, 0.25, 0.25]]
     """
-    return _classes(output).softmax(1)
+    return _class_logits(output).softmax(1)
 
 
 def log_probability(output: Any) -> Tensor:
@@ -39,7 +39,7 @@ def log_probability(output: Any) -> Tensor:
     >>> log_probability(torch.zeros(1, 2)).exp().tolist()
     [[0.5, 0.5]]
     """
-    return _classes(output).log_softmax(1)
+    return _class_logits(output).log_softmax(1)
 
 
 def accuracy(output: Any) -> Tensor:
@@ -49,11 +49,11 @@ def accuracy(output: Any) -> Tensor:
     >>> accuracy(torch.tensor([[0.1, 0.9, 0.9]])).tolist()
     [[0.0, 1.0, 0.0]]
     """
-    scores = _classes(output)
+    scores = _class_logits(output)
     return scores.new_zeros(scores.shape).scatter_(1, scores.argmax(1, keepdim=True), 1.0)
 
 
-SPACES: dict[str, Space] = {
+SPACES: dict[str, ScoreSpace] = {
     "logit": logit,
     "probability": probability,
     "log-probability": log_probability,
@@ -61,10 +61,10 @@ SPACES: dict[str, Space] = {
 }
 
 
-def named(score: str | Space) -> Space:
+def get_score_space(score: str | ScoreSpace) -> ScoreSpace:
     """The score space of this name; a callable (output → output) is one already.
 
-    >>> named("logit") is logit
+    >>> get_score_space("logit") is logit
     True
     """
     if callable(score):
@@ -74,7 +74,7 @@ def named(score: str | Space) -> Space:
     return look_up(score, SPACES, "score space")
 
 
-def _classes(output: Any) -> Tensor:
+def _class_logits(output: Any) -> Tensor:
     """Logits of several classes, wide enough to exponentiate."""
     if isinstance(output, Tensor):
         check_real(output, "the model's output")

@@ -16,11 +16,11 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from samp.annotations.boxes import Box, overlap, tight
+from samp.annotations.boxes import Box, overlap, tight_box
 from samp.extras import install_command
 from samp.metrics.checks import check_share
 from samp.metrics.maps import Maps
-from samp.metrics.masks import Labels, Truth, aims, masks_of, pixel_maps
+from samp.metrics.masks import Labels, Truth, ground_truths, masks_of, pixel_maps
 
 Threshold = Callable[[Tensor], Tensor]  # b h w to the pixels kept
 EQUAL = 1e-9  # cuts whose criterion differs by less are equal: rounding, which differs by device, must not choose
@@ -82,13 +82,13 @@ class Otsu:
         values = flat.sort(1).values  # b n
         if values.shape[1] == 1:
             return torch.zeros_like(maps, dtype=torch.bool)
-        parting = _parting(values)
+        parting = _otsu_criterion(values)
         best = parting.amax(1, keepdim=True)
         place = (parting >= best * (1 - EQUAL)).byte().argmax(1, keepdim=True)  # the first
         return ((flat >= values.gather(1, place + 1)) & (best > 0)).view_as(maps)
 
 
-def _parting(values: Tensor) -> Tensor:
+def _otsu_criterion(values: Tensor) -> Tensor:
     """b n−1: Otsu's criterion for a cut behind each of the sorted values but the last; −1 between equal values."""
     wide = values if values.device.type == "mps" else values.double()
     span = wide[:, -1:] - wide[:, :1]
@@ -128,8 +128,8 @@ def segmentation(maps: Maps, truth: Truth, labels: Labels = None, *, threshold: 
     tensor([0.6667])
     """
     heat = pixel_maps(maps)
-    masks = masks_of(aims(truth, heat, labels), heat)
-    kept = _kept(threshold, heat)
+    masks = masks_of(ground_truths(truth, heat, labels), heat)
+    kept = _apply_threshold(threshold, heat)
     common, either = (pixels.flatten(1).sum(1) for pixels in (kept & masks, kept | masks))
     iou = (common / either).where(masks.flatten(1).any(1), torch.nan)
     return Segmentation(kept, iou, repr(threshold))
@@ -170,9 +170,9 @@ def localisation(maps: Maps, truth: Truth, labels: Labels = None, *, threshold: 
     (3, tensor([0.6667]))
     """
     heat = pixel_maps(maps)
-    objects = aims(truth, heat, labels)
-    boxes = tuple(tight(largest_part(kept)) for kept in _kept(threshold, heat).cpu())
-    scores = [_best(box, aim.boxes) for box, aim in zip(boxes, objects, strict=True)]
+    objects = ground_truths(truth, heat, labels)
+    boxes = tuple(tight_box(largest_part(kept)) for kept in _apply_threshold(threshold, heat).cpu())
+    scores = [_best_overlap(box, aim.boxes) for box, aim in zip(boxes, objects, strict=True)]
     return Localisation(boxes, torch.tensor(scores), repr(threshold))
 
 
@@ -182,7 +182,7 @@ def largest_part(mask: Tensor) -> Tensor:
     >>> largest_part(torch.tensor([[1, 0, 1], [0, 0, 1]]).bool()).int().tolist()
     [[0, 0, 1], [0, 0, 1]]
     """
-    numbered, count = _ndimage().label(mask.cpu().numpy(), structure=[[1, 1, 1]] * 3)
+    numbered, count = _import_ndimage().label(mask.cpu().numpy(), structure=[[1, 1, 1]] * 3)
     if count < 2:
         return mask
     parts = torch.as_tensor(numbered)
@@ -191,7 +191,7 @@ def largest_part(mask: Tensor) -> Tensor:
     return (parts == sizes.argmax()).to(mask.device)
 
 
-def _kept(threshold: Any, heat: Tensor) -> Tensor:
+def _apply_threshold(threshold: Any, heat: Tensor) -> Tensor:
     """b h w: what a threshold keeps of the maps, or a sentence on why it is none."""
     if not callable(threshold) or isinstance(threshold, type):
         raise TypeError(f"a threshold is an object such as OfMaximum(0.2) or Otsu(), not {threshold!r}.")
@@ -205,13 +205,13 @@ def _kept(threshold: Any, heat: Tensor) -> Tensor:
     return kept
 
 
-def _best(box: Box | None, truth: tuple[Box, ...]) -> float:
+def _best_overlap(box: Box | None, truth: tuple[Box, ...]) -> float:
     if not truth:
         return math.nan
     return max(overlap(box, one) for one in truth) if box else 0.0
 
 
-def _ndimage() -> Any:
+def _import_ndimage() -> Any:
     try:
         return import_module("scipy.ndimage")
     except ImportError as error:

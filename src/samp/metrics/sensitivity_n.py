@@ -21,14 +21,14 @@ from samp.engine.inputs import Inputs
 from samp.engine.problem import Problem
 from samp.explain import explain
 from samp.groups import Groups
-from samp.methods import Method, named
+from samp.methods import Method, resolve_method
 from samp.metrics.checks import check_count, check_list, is_number
 from samp.metrics.correlations import pearson
-from samp.metrics.maps import Maps, explained, group_values
-from samp.metrics.masked_forward import Settings, judging
-from samp.metrics.provenance import shown, told
-from samp.metrics.score_spaces import Space
-from samp.metrics.subsets import losses, own_counts, sizes_of
+from samp.metrics.maps import Maps, group_values, resolve_target
+from samp.metrics.masked_forward import ScoringOptions, open_scorer
+from samp.metrics.provenance import describe_fill, describe_scoring
+from samp.metrics.score_spaces import ScoreSpace
+from samp.metrics.subsets import credit_and_scores, own_counts, sizes_of
 from samp.targets import Target
 
 MOST_SIZES = 15
@@ -42,7 +42,7 @@ class SensitivityN:
 
     >>> net = torch.nn.Linear(4, 1).eval()
     >>> result = sensitivity_n(net, torch.rand(2, 4), torch.zeros(2, 4), sizes=[1, 2])
-    >>> result.undefined  # a constant map correlates with nothing
+    >>> result.undefined_count  # a constant map correlates with nothing
     4
     """
 
@@ -61,13 +61,13 @@ class SensitivityN:
         return self.correlation.nanmean(0)
 
     @property
-    def undefined(self) -> int:
+    def undefined_count(self) -> int:
         """How many of the correlations are NaN and left out of means."""
         return int(self.correlation.isnan().sum())
 
     def __repr__(self) -> str:
         series = ", ".join(f"{n}: {r:.3f}" for n, r in zip(self.sizes.tolist(), self.mean.tolist(), strict=True))
-        return f"SensitivityN({series} over {len(self.correlation)} samples, {self.undefined} undefined)"
+        return f"SensitivityN({series} over {len(self.correlation)} samples, {self.undefined_count} undefined)"
 
 
 def sensitivity_n(
@@ -80,7 +80,7 @@ def sensitivity_n(
     subsets: int = 100,
     fill: Any = black,
     groups: Groups | None = None,
-    score: str | Space = "logit",
+    score: str | ScoreSpace = "logit",
     forward_args: Any = (),
     batch_size: BatchSize = "auto",
     progress: bool = False,
@@ -102,20 +102,20 @@ def sensitivity_n(
     ([1, 2, 3, 4], True)
     """
     count = check_count("subsets", subsets, 2)
-    settings = Settings(forward_args, batch_size, progress, seed)
-    with judging(model, inputs, explained(maps, target), groups, score, settings) as judge:
-        values = group_values(judge.problem, maps)
-        asked = sizes_of(judge.problem, default_sizes(judge.problem) if sizes is None else sizes)  # b s
-        credit, scores = losses(judge, judge.hiding(fill), values, asked, count)
-        details = told(judge, score, fill=shown(fill), subsets=count, correlation="pearson")
+    settings = ScoringOptions(forward_args, batch_size, progress, seed)
+    with open_scorer(model, inputs, resolve_target(maps, target), groups, score, settings) as scorer:
+        values = group_values(scorer.problem, maps)
+        asked = sizes_of(scorer.problem, default_sizes(scorer.problem) if sizes is None else sizes)  # b s
+        credit, scores = credit_and_scores(scorer, scorer.make_masker(fill), values, asked, count)
+        details = describe_scoring(scorer, score, fill=describe_fill(fill), subsets=count, correlation="pearson")
         return SensitivityN(asked[0].cpu(), pearson(credit, -scores), details)  # f(x) itself shifts nothing
 
 
 def default_sizes(problem: Problem) -> list[int]:
     """Up to 15 sizes of subsets, from 1 to 80 % of the features, evenly spaced on a logarithmic scale.
 
-    >>> from samp.engine.problem import pose
-    >>> default_sizes(pose(torch.nn.Flatten(), torch.rand(1, 1, 28, 28), 0))
+    >>> from samp.engine.problem import make_problem
+    >>> default_sizes(make_problem(torch.nn.Flatten(), torch.rand(1, 1, 28, 28), 0))
     [1, 2, 3, 4, 6, 10, 16, 25, 40, 63, 100, 158, 250, 396, 627]
     """
     least, most = (int(count) for count in own_counts(problem).aminmax())
@@ -175,17 +175,17 @@ def completeness_check(
     asked = check_list("betas", betas)
     if not asked or any(not is_number(beta) or beta <= 0 for beta in asked):
         raise ValueError(f"betas are numbers above 0, but these are {asked}.")
-    chosen = named(method)
+    chosen = resolve_method(method)
     if not is_dataclass(chosen) or "eta" not in {one.name for one in fields(chosen)}:
         raise ValueError(f"{chosen!r} has no eta to change: take samp.SAMP(), samp.SAMPPlusPlus() or samp.IG().")
     sums, methods = [], []
     for beta in asked:
         result = explain(model, inputs, method=replace(chosen, eta=1 / beta), **settings)
-        sums.append(_sums([result]))
+        sums.append(_credit_and_change([result]))
         methods.append(result.method)
     return CompletenessCheck(
         betas=tuple(asked),
-        correlation={d: torch.stack([_over_images(*one[d]) for one in sums]) for d in sums[0]},
+        correlation={d: torch.stack([_correlate_over_images(*one[d]) for one in sums]) for d in sums[0]},
         credit={d: torch.stack([one[d][0] for one in sums]) for d in sums[0]},
         score_change={d: torch.stack([one[d][1] for one in sums]) for d in sums[0]},
         details={**result.details, "methods": methods},
@@ -203,11 +203,11 @@ def completeness_correlation(results: Attribution | Sequence[Attribution]) -> di
     >>> {direction: round(r, 4) for direction, r in completeness_correlation(parts).items()}
     {'to_baseline': 1.0, 'to_image': 1.0}
     """
-    sums = _sums(list(results) if isinstance(results, Iterable) else [results])
-    return {direction: float(_over_images(credit, change)) for direction, (credit, change) in sums.items()}
+    sums = _credit_and_change(list(results) if isinstance(results, Iterable) else [results])
+    return {direction: float(_correlate_over_images(credit, change)) for direction, (credit, change) in sums.items()}
 
 
-def _sums(results: Sequence[Attribution]) -> dict[Direction, tuple[Tensor, Tensor]]:
+def _credit_and_change(results: Sequence[Attribution]) -> dict[Direction, tuple[Tensor, Tensor]]:
     """(Σa, Δy), both b, of each direction."""
     for result in results:
         if not isinstance(result, Attribution):
@@ -225,7 +225,7 @@ def _sums(results: Sequence[Attribution]) -> dict[Direction, tuple[Tensor, Tenso
     return pairs
 
 
-def _over_images(credit: Tensor, change: Tensor) -> Tensor:
+def _correlate_over_images(credit: Tensor, change: Tensor) -> Tensor:
     if len(credit) < 2:
         raise ValueError("a correlation over images needs at least 2 of them, but there is 1.")
     return pearson(credit, change)

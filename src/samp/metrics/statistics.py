@@ -104,8 +104,8 @@ def summarise(scores: Any, bootstrap: Bootstrap | None = None) -> Summary:
     >>> found.count, found.left_out, found.mean, found.sd
     (3, 1, 2.0, 1.0)
     """
-    bootstrap = _bootstrap(bootstrap)
-    given = _numbers(scores)
+    bootstrap = _check_bootstrap(bootstrap)
+    given = _as_scores(scores)
     known = given[~np.isnan(given)]
     mean, sd = mean_and_sd(known)
     low, high = mean_interval(known, bootstrap)
@@ -123,8 +123,8 @@ def paired(a: Any, b: Any, better: Better, bootstrap: Bootstrap | None = None) -
     >>> paired([0.1, 0.2, 0.3], [0.2, 0.4, 0.6], better="lower").wins
     3
     """
-    bootstrap, sign = _bootstrap(bootstrap), _sign(better)
-    first, second = _numbers(a), _numbers(b)
+    bootstrap, sign = _check_bootstrap(bootstrap), _sign(better)
+    first, second = _as_scores(a), _as_scores(b)
     _check_lengths({"a": first, "b": second})
     known = ~(np.isnan(first) | np.isnan(second))
     differences = _differences(first[known], second[known])
@@ -161,17 +161,17 @@ def table(
     | ours | 3 | 0.200 ± 0.100 | [0.100, 0.300] |
     | theirs | 3 | 0.600 ± 0.265 | [0.433, 0.900] |
     """
-    bootstrap = _bootstrap(bootstrap)
+    bootstrap = _check_bootstrap(bootstrap)
     _sign(better)
     _check_methods(scores, against)
     arrow = "↑" if better == "higher" else "↓"
     heads = ["method", "n", f"mean ± sd {arrow}", f"{bootstrap.confidence * 100:g} % interval"]
-    rows = {name: _cells(summarise(values, bootstrap)) for name, values in scores.items()}
+    rows = {name: _summary_cells(summarise(values, bootstrap)) for name, values in scores.items()}
     if against is not None:
         heads += [f"less {against}", "rank-biserial", "p (Wilcoxon, Holm)"]
         others = [name for name in scores if name != against]
         compared = [paired(scores[name], scores[against], better, bootstrap) for name in others]
-        cells = map(_compared_cells, compared, holm([c.p for c in compared]))
+        cells = map(_comparison_cells, compared, holm([c.p for c in compared]))
         compared_cells = dict(zip(others, cells, strict=True))
         rows = {name: row + compared_cells.get(name, ["–"] * 3) for name, row in rows.items()}
     lines = [_line(heads), "|---" * len(heads) + "|", *(_line([name, *row]) for name, row in rows.items())]
@@ -184,7 +184,7 @@ def holm(ps: Any) -> list[float]:
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
-    given = _numbers(ps, "p-values")
+    given = _as_scores(ps, "p-values")
     if ((given < 0) | (given > 1)).any():
         raise ValueError(f"p-values lie from 0 to 1, but these go from {np.nanmin(given):g} to {np.nanmax(given):g}.")
     corrected, order = given.copy(), np.argsort(given)[: int((~np.isnan(given)).sum())]  # NaN sorts last
@@ -200,7 +200,7 @@ def _wilcoxon(differences: Floats) -> tuple[float, bool, float]:
     moved = differences[differences != 0]
     if not len(moved):
         return 1.0, True, 0.0
-    stats = _scipy_stats()
+    stats = _import_scipy_stats()
     sizes = np.abs(moved)
     exact = len(moved) <= EXACT_UP_TO and len(np.unique(sizes)) == len(moved)
     p = stats.wilcoxon(moved, method="exact" if exact else "approx").pvalue
@@ -208,7 +208,7 @@ def _wilcoxon(differences: Floats) -> tuple[float, bool, float]:
     return float(p), exact, float((ranks * np.sign(moved)).sum() / ranks.sum())
 
 
-def _scipy_stats() -> Any:
+def _import_scipy_stats() -> Any:
     try:
         return import_module("scipy.stats")
     except ImportError as error:
@@ -216,7 +216,7 @@ def _scipy_stats() -> Any:
         raise ImportError(said) from error
 
 
-def _numbers(scores: Any, what: str = "scores") -> Floats:
+def _as_scores(scores: Any, what: str = "scores") -> Floats:
     """One number per sample; raises TypeError for words and the like, ValueError for other shapes and for Inf."""
     numbers = _array(scores, what)
     if numbers.ndim != 1:
@@ -241,7 +241,7 @@ def _array(values: Any, what: str) -> Floats:
     return given.astype(np.float64)
 
 
-def _bootstrap(given: Any) -> Bootstrap:
+def _check_bootstrap(given: Any) -> Bootstrap:
     if given is not None and not isinstance(given, Bootstrap):
         raise TypeError(f"bootstrap is a samp.metrics.Bootstrap or None, not {reprlib.repr(given)}.")
     return given or Bootstrap()
@@ -266,7 +266,7 @@ def _check_methods(scores: Mapping[str, Any], against: str | None) -> None:
     if not isinstance(against, str) or against not in scores:
         raise ValueError(f"against is {against!r}, but the methods are {', '.join(scores) or 'none'}.")
     for name, values in scores.items():
-        _check_lengths({name: _numbers(values), against: _numbers(scores[against])})
+        _check_lengths({name: _as_scores(values), against: _as_scores(scores[against])})
 
 
 def _check_lengths(scores: Mapping[str, Floats]) -> None:
@@ -283,12 +283,12 @@ def _sign(better: Better) -> int:
     return 1 if better == "higher" else -1
 
 
-def _cells(summary: Summary) -> list[str]:
+def _summary_cells(summary: Summary) -> list[str]:
     count = f"{summary.count}" + (f" ({summary.left_out} left out)" if summary.left_out else "")
     return [count, f"{summary.mean:.3f} ± {summary.sd:.3f}", f"[{summary.low:.3f}, {summary.high:.3f}]"]
 
 
-def _compared_cells(compared: Comparison, p: float) -> list[str]:
+def _comparison_cells(compared: Comparison, p: float) -> list[str]:
     difference = f"{compared.difference:+.3f} [{compared.low:+.3f}, {compared.high:+.3f}]"
     return [difference, f"{compared.rank_biserial:+.2f}", f"{p:.2g}"]
 

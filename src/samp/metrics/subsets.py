@@ -19,7 +19,7 @@ from torch import Tensor
 from samp.engine.problem import Problem
 from samp.groups import Segments
 from samp.metrics.checks import check_count, check_list
-from samp.metrics.masked_forward import Hide, Judge
+from samp.metrics.masked_forward import MaskedScorer, Masker
 
 PLACES_AT_ONCE = 2**22  # what is held of subsets at a time: 83 of 50,176 pixels, some tens of MiB
 
@@ -28,10 +28,10 @@ PLACES_AT_ONCE = 2**22  # what is held of subsets at a time: 83 of 50,176 pixels
 class Subsets:
     """Some of the numbered subsets, each in every size.
 
-    >>> from samp.engine.problem import pose
-    >>> problem = pose(torch.nn.Flatten(), torch.rand(2, 5), target=0)
+    >>> from samp.engine.problem import make_problem
+    >>> problem = make_problem(torch.nn.Flatten(), torch.rand(2, 5), target=0)
     >>> some = Subsets.draw(problem, torch.tensor([[1, 3], [1, 3]]), range(4), seed=0)
-    >>> some.chosen(torch.tensor([0, 1]), torch.tensor([0, 5])).sum(1).tolist()  # size 1, then size 3
+    >>> some.membership(torch.tensor([0, 1]), torch.tensor([0, 5])).sum(1).tolist()  # size 1, then size 3
     [1, 3]
     """
 
@@ -50,7 +50,7 @@ class Subsets:
         """How many subsets these are: all sizes of the first, then all of the second, and so on."""
         return len(self.places) * self.sizes.shape[1]
 
-    def chosen(self, samples: Tensor, numbers: Tensor) -> Tensor:
+    def membership(self, samples: Tensor, numbers: Tensor) -> Tensor:
         """r g: which features the subsets of these numbers (r) hold, for these samples (r)."""
         each = self.sizes.shape[1]
         size = self.sizes[samples, numbers % each][:, None]
@@ -58,18 +58,20 @@ class Subsets:
         return places < size if self.present is None else _first_present(places, self.present[samples], size)
 
 
-def losses(judge: Judge, hide: Hide, values: Tensor, sizes: Tensor, count: int) -> tuple[Tensor, Tensor]:
+def credit_and_scores(
+    scorer: MaskedScorer, hide: Masker, values: Tensor, sizes: Tensor, count: int
+) -> tuple[Tensor, Tensor]:
     """(credit, scores), both b s k: what a map gives to each of `count` subsets, and the score without it.
 
     The credit is in units of its own, whole numbers: sums are then exact, and equal sums are equal whatever the order.
     """
-    problem = judge.problem
+    problem = scorer.problem
     whole = _whole_numbers(problem, values)
     credit, scores = [], []
-    judge.expect(count * sizes.shape[1])
-    for some in _chunks(problem, sizes, count, judge.seed):
+    scorer.expect(count * sizes.shape[1])
+    for some in _chunks(problem, sizes, count, scorer.seed):
         credit.append(_credit(whole, some))
-        scores.append(judge.scores(hide, some.points, some.chosen))
+        scores.append(scorer.scores(hide, some.points, some.membership))
     by_subset = (torch.cat(parts, 1).view(problem.batch, count, -1) for parts in (credit, scores))
     summed, without = (part.transpose(1, 2) for part in by_subset)
     return summed, without
@@ -78,8 +80,8 @@ def losses(judge: Judge, hide: Hide, values: Tensor, sizes: Tensor, count: int) 
 def own_counts(problem: Problem) -> Tensor:
     """b: how many features each sample has; numbers that a mask does not use are none.
 
-    >>> from samp.engine.problem import pose
-    >>> own_counts(pose(torch.nn.Flatten(), torch.rand(2, 3), 0, torch.tensor([0, 0, 2]))).tolist()
+    >>> from samp.engine.problem import make_problem
+    >>> own_counts(make_problem(torch.nn.Flatten(), torch.rand(2, 3), 0, torch.tensor([0, 0, 2]))).tolist()
     [2, 2]
     """
     present = _present(problem)
@@ -91,8 +93,8 @@ def own_counts(problem: Problem) -> Tensor:
 def sizes_of(problem: Problem, sizes: Any) -> Tensor:
     """b s: these sizes of subsets for every sample, or a sentence where one has not as many features.
 
-    >>> from samp.engine.problem import pose
-    >>> sizes_of(pose(torch.nn.Flatten(), torch.rand(1, 3), 0), [4])
+    >>> from samp.engine.problem import make_problem
+    >>> sizes_of(make_problem(torch.nn.Flatten(), torch.rand(1, 3), 0), [4])
     Traceback (most recent call last):
     ValueError: a subset of 4 features is larger than a sample with 3.
     """
@@ -105,11 +107,11 @@ def sizes_of(problem: Problem, sizes: Any) -> Tensor:
     return torch.tensor(checked, device=problem.x.device).expand(problem.batch, -1)
 
 
-def shares_of(problem: Problem, share: float) -> Tensor:
+def sizes_for_share(problem: Problem, share: float) -> Tensor:
     """b: this share of each sample's own features, rounded to a whole number of at least 1.
 
-    >>> from samp.engine.problem import pose
-    >>> shares_of(pose(torch.nn.Flatten(), torch.rand(1, 9, 9), 0), 0.2).tolist()
+    >>> from samp.engine.problem import make_problem
+    >>> sizes_for_share(make_problem(torch.nn.Flatten(), torch.rand(1, 9, 9), 0), 0.2).tolist()
     [16]
     """
     return (own_counts(problem) * share).round().long().clamp(min=1)
@@ -171,5 +173,5 @@ def _credit(whole: Tensor, some: Subsets) -> Tensor:
     for first in range(0, rows, step):
         row = torch.arange(first, min(first + step, rows), device=whole.device)
         samples, numbers = row // some.points, row % some.points
-        sums.append(torch.where(some.chosen(samples, numbers), whole[samples], 0).sum(1))
+        sums.append(torch.where(some.membership(samples, numbers), whole[samples], 0).sum(1))
     return torch.cat(sums).view(len(whole), -1)

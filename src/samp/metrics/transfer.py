@@ -42,17 +42,19 @@ def transfer(
         raise ValueError("there are no judges: give at least one net.")
     for what, given in (("maps", maps), ("inputs", inputs), ("target", target)):
         _check_names(what, given, named)
-    return {name: _judged(name, judge, (maps, inputs, target, protocol), settings) for name, judge in named.items()}
+    return {
+        name: _measure_one(name, judge, (maps, inputs, target, protocol), settings) for name, judge in named.items()
+    }
 
 
-def _judged(name: str, judge: Callable[..., Any], asked: tuple[Any, ...], settings: Mapping[str, Any]) -> Curves:
-    maps, inputs, target = (_for(name, given) for given in asked[:3])
+def _measure_one(name: str, judge: Callable[..., Any], asked: tuple[Any, ...], settings: Mapping[str, Any]) -> Curves:
+    maps, inputs, target = (_entry_for(name, given) for given in asked[:3])
     if target is None and not isinstance(maps, Attribution):
         raise ValueError("the maps do not say which class they explain: pass target=…, the same for every judge.")
     return deletion_insertion(judge, inputs, maps, target, asked[3], **settings)
 
 
-def _for(name: str, given: Any) -> Any:
+def _entry_for(name: str, given: Any) -> Any:
     """What is given for this judge, or for all."""
     return given[name] if isinstance(given, Mapping) else given
 

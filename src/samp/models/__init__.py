@@ -9,7 +9,7 @@ from torch import nn
 
 from samp.models.classifier import IMAGENET, Classifier, imagenet_classes
 from samp.models.loading import load
-from samp.models.weights import with_weights
+from samp.models.weights import load_weights
 
 __all__ = [
     "Classifier",
@@ -49,7 +49,7 @@ def mnist_slim() -> Classifier:
     """
     from samp.models.five_layer import MNIST_SLIM, FiveLayerCNN
 
-    net = with_weights(FiveLayerCNN(MNIST_SLIM), str(resources.files("samp") / "data" / "mnist_slim.safetensors"))
+    net = load_weights(FiveLayerCNN(MNIST_SLIM), str(resources.files("samp") / "data" / "mnist_slim.safetensors"))
     digits = tuple(map(str, range(10)))
     return Classifier(net, "MNIST slim five-layer CNN", 28, 0.0, 1.0, digits, channels="grey", margin=None)
 
@@ -76,10 +76,10 @@ def resnet50(checkpoint: str | os.PathLike[str], trust: bool = False) -> Classif
 
 
 def _lite(number: int, size: int) -> Classifier:
-    from samp.models.efficientnet_lite import lite
+    from samp.models.efficientnet_lite import load_lite
 
-    return Classifier(lite(number), f"EfficientNet-Lite{number}", size, 127 / 255, 128 / 255, imagenet_classes())
+    return Classifier(load_lite(number), f"EfficientNet-Lite{number}", size, 127 / 255, 128 / 255, imagenet_classes())
 
 
 def _imagenet_net(net: nn.Module, name: str, checkpoint: str | os.PathLike[str], trust: bool) -> Classifier:
-    return Classifier(with_weights(net, checkpoint, trust), name, classes=imagenet_classes(), **IMAGENET)
+    return Classifier(load_weights(net, checkpoint, trust), name, classes=imagenet_classes(), **IMAGENET)

@@ -14,7 +14,7 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
-from samp.images import centre
+from samp.images import crop_centre
 from samp.lookup import look_up
 
 # How most ImageNet nets are fed: torchvision's mean and std of pixels in [0, 1].
@@ -25,7 +25,7 @@ IMAGENET: Mapping[str, Any] = {
     "channels": "rgb",
 }
 IMAGENET_GREY: Mapping[str, Any] = {**IMAGENET, "mean": 0.449, "std": 0.226, "channels": "grey"}  # their averages
-MOST = 8192  # pixels a side: even a small net takes gigabytes for more
+LARGEST_SIDE = 8192  # pixels a side: even a small net takes gigabytes for more
 SUGGESTED, NEAR = 12, 3  # classes named in a message: with a word, or spelled alike
 _WORD = re.compile(r"\w+")
 PALETTES = {"rgb": "RGB", "bgr": "RGB", "grey": "L"}  # Pillow's mode behind each order of channels
@@ -66,8 +66,10 @@ class Classifier:
                 raise ValueError(f"{name} has {len(value)} numbers but {self.channels} has {count}: give 1 or {count}.")
         if not bool((torch.tensor(self.std) > 0).all()):
             raise ValueError(f"std is what pixels are divided by and above 0, not {self.std}.")
-        if min(self.shape) < 1 or max(self.shape) > MOST:
-            raise ValueError(f"a size is from 1 to {MOST:,} pixels, not {self.size}: give what the model takes.")
+        if min(self.shape) < 1 or max(self.shape) > LARGEST_SIDE:
+            raise ValueError(
+                f"a size is from 1 to {LARGEST_SIDE:,} pixels, not {self.size}: give what the model takes."
+            )
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -77,16 +79,16 @@ class Classifier:
     def crop(self, photo: Image.Image) -> Image.Image:
         """What the net is shown of a photo."""
         filtering = look_up(self.resample.upper(), Image.Resampling.__members__, "way to resize")
-        return centre(photo.convert(PALETTES[self.channels]), self.shape, self.margin, filtering)
+        return crop_centre(photo.convert(PALETTES[self.channels]), self.shape, self.margin, filtering)
 
     def prepare(self, photo: Image.Image) -> Tensor:
         """The input for one photo: 1 c h w."""
-        return self.fed(torch.from_numpy(np.atleast_3d(np.array(self.crop(photo))))[None])
+        return self.to_input(torch.from_numpy(np.atleast_3d(np.array(self.crop(photo))))[None])
 
-    def fed(self, pixels: Tensor) -> Tensor:
+    def to_input(self, pixels: Tensor) -> Tensor:
         """The input (b c h w) for photos that are cut already (b h w c, 8 bits), made where these lie.
 
-        >>> Classifier(nn.Flatten(), "flat", 1, 0.5, 0.25, ()).fed(torch.full((1, 1, 1, 3), 255)).flatten()
+        >>> Classifier(nn.Flatten(), "flat", 1, 0.5, 0.25, ()).to_input(torch.full((1, 1, 1, 3), 255)).flatten()
         tensor([2., 2., 2.])
         """
         pixels = pixels.permute(0, 3, 1, 2) / 255
@@ -168,10 +170,10 @@ def _classes_spelled_like(target: str, classes: Sequence[str]) -> list[int]:
     return [index for name in dict.fromkeys(near) for index, own in enumerate(names) if own == name]
 
 
-def closest(name: str, names: Iterable[str]) -> str:
+def suggest_names(name: str, names: Iterable[str]) -> str:
     """A question after the names most like this one, or nothing if none is like it.
 
-    >>> closest("tabbby", ["tabby", "tiger", "cab"])
+    >>> suggest_names("tabbby", ["tabby", "tiger", "cab"])
     "did you mean 'tabby'?"
     """
     near = difflib.get_close_matches(name, list(names), 3, 0.6)

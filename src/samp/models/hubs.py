@@ -12,23 +12,23 @@ from typing import Any
 
 from PIL import Image
 
-from samp.models.classifier import closest
+from samp.models.classifier import suggest_names
 from samp.models.fetching import fetch
-from samp.models.found import Adapted, Found
+from samp.models.found import LoadedNet, NetAdapter
 
 FILE = "give a checkpoint file as `weights`, which downloads nothing"
 FOLDER = "give a copy from another machine as hf:FOLDER (and a checkpoint file as `weights` if it holds none)"
 
 
-def torchvision(name: str, pretrained: bool) -> Found:
+def load_torchvision(name: str, pretrained: bool) -> LoadedNet:
     """A classification net of torchvision with its default weights, downloaded on first use."""
-    zoo = _package("torchvision.models", "torchvision")
+    zoo = _import_package("torchvision.models", "torchvision")
     if name not in zoo.list_models(module=zoo):
-        raise _unknown("torchvision", name, zoo.list_models(module=zoo))
+        raise _unknown_model("torchvision", name, zoo.list_models(module=zoo))
     weights = zoo.get_model_weights(name).DEFAULT
     with fetch(f"torchvision:{name}", FILE, from_hub=False):
         net = zoo.get_model(name, weights=weights if pretrained else None)
-    return Found(
+    return LoadedNet(
         net.eval(), f"torchvision:{name}", torchvision_settings(weights.transforms()), tuple(weights.meta["categories"])
     )
 
@@ -46,15 +46,15 @@ def torchvision_settings(preset: Any) -> dict[str, Any]:
     }
 
 
-def timm(name: str, pretrained: bool) -> Found:
+def load_timm(name: str, pretrained: bool) -> LoadedNet:
     """A net of timm with its pretrained weights, downloaded on first use."""
-    package = _package("timm", "timm")
+    package = _import_package("timm", "timm")
     if ":" not in name and not package.is_model(name):  # "hf-hub:OWNER/NAME" is not of its own list
-        raise _unknown("timm", name, package.list_models())
+        raise _unknown_model("timm", name, package.list_models())
     with fetch(f"timm:{name}", FILE, from_hub=pretrained or ":" in name):
         net = package.create_model(name, pretrained=pretrained)
     config = net.pretrained_cfg
-    return Found(net.eval(), f"timm:{name}", timm_settings(config), tuple(config.get("label_names") or ()))
+    return LoadedNet(net.eval(), f"timm:{name}", timm_settings(config), tuple(config.get("label_names") or ()))
 
 
 def timm_settings(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -70,9 +70,9 @@ def timm_settings(config: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def huggingface(name: str, pretrained: bool) -> Found:
+def load_huggingface(name: str, pretrained: bool) -> LoadedNet:
     """A net for image classification from the Hugging Face hub (downloaded on first use) or a local folder."""
-    package = _package("transformers", "transformers")
+    package = _import_package("transformers", "transformers")
     nets = package.AutoModelForImageClassification
     with fetch(f"hf:{name}", FOLDER, from_hub=not Path(name).is_dir()):
         config = package.AutoConfig.from_pretrained(name, trust_remote_code=False)
@@ -80,7 +80,7 @@ def huggingface(name: str, pretrained: bool) -> Found:
         settings, _ = package.ImageProcessingMixin.get_image_processor_dict(name)
     labels = getattr(config, "id2label", None) or {}
     names = tuple(str(labels[index]) for index in sorted(labels, key=int))
-    return Found(Adapted(net.eval()), f"hf:{name}", huggingface_settings(settings), names)
+    return LoadedNet(NetAdapter(net.eval()), f"hf:{name}", huggingface_settings(settings), names)
 
 
 def huggingface_settings(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def huggingface_settings(config: Mapping[str, Any]) -> dict[str, Any]:
         settings |= {"mean": 0.0, "std": 1.0}
     # pixels are in [0, 1] here, but 255 × factor as large where the package normalises them
     largest = 255 * config.get("rescale_factor", 1 / 255) if config.get("do_rescale", True) else 255
-    settings |= {name: _over(settings[name], largest) for name in ("mean", "std") if name in settings}
+    settings |= {name: _divide_by(settings[name], largest) for name in ("mean", "std") if name in settings}
     if isinstance(config.get("resample"), int):
         settings["resample"] = Image.Resampling(config["resample"]).name.lower()
     return settings
@@ -123,11 +123,11 @@ def _sides(size: Any) -> tuple[int, int] | None:
     return None
 
 
-def _over(value: float | tuple[float, ...], largest: float) -> float | tuple[float, ...]:
+def _divide_by(value: float | tuple[float, ...], largest: float) -> float | tuple[float, ...]:
     return tuple(v / largest for v in value) if isinstance(value, tuple) else value / largest
 
 
-def _package(module: str, package: str) -> Any:
+def _import_package(module: str, package: str) -> Any:
     try:
         return import_module(module)
     except (ImportError, RuntimeError) as error:  # torchvision beside a torch it was not built for raises RuntimeError
@@ -137,5 +137,7 @@ def _package(module: str, package: str) -> Any:
         ) from error
 
 
-def _unknown(package: str, name: str, names: Iterable[str]) -> ValueError:
-    return ValueError(f"{package} has no model {name!r}: {closest(name, names) or 'its documentation lists them.'}")
+def _unknown_model(package: str, name: str, names: Iterable[str]) -> ValueError:
+    return ValueError(
+        f"{package} has no model {name!r}: {suggest_names(name, names) or 'its documentation lists them.'}"
+    )

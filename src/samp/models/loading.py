@@ -20,17 +20,17 @@ from samp.lookup import look_up
 from samp.models import hubs
 from samp.models.classifier import IMAGENET, IMAGENET_GREY, Classifier
 from samp.models.files import read_file
-from samp.models.found import Adapted, Found
+from samp.models.found import LoadedNet, NetAdapter
 from samp.models.untrained import Initialisations, warn_of_random
-from samp.models.weights import with_weights
+from samp.models.weights import load_weights
 
-HUBS: dict[str, Callable[[str, bool], Found]] = {
-    "torchvision": hubs.torchvision,
-    "timm": hubs.timm,
-    "hf": hubs.huggingface,
+HUBS: dict[str, Callable[[str, bool], LoadedNet]] = {
+    "torchvision": hubs.load_torchvision,
+    "timm": hubs.load_timm,
+    "hf": hubs.load_huggingface,
 }
 WITH_WEIGHTS = ("efficientnet_lite0", "efficientnet_lite1", "efficientnet_lite2", "mnist_slim")
-OURS = (*WITH_WEIGHTS, "mobilenet_v2", "squeezenet1_1", "resnet50")
+OWN_NETS = (*WITH_WEIGHTS, "mobilenet_v2", "squeezenet1_1", "resnet50")
 FILES = (".pt", ".pth", ".pt2", ".ts", ".jit", ".safetensors")
 
 
@@ -62,8 +62,8 @@ def load(
     >>> classifier.name, classifier.size, classifier.assumed
     ('net.pt2', (4, 4), ('channels',))
     """
-    found = _found(model, weights, trust)
-    said = {name: _settled(value) for name, value in given.items() if value is not None}
+    found = _load_net(model, weights, trust)
+    said = {name: _unwrap_single(value) for name, value in given.items() if value is not None}
     if classes is not None:
         said["classes"] = _lines(classes)
     if isinstance(found, Classifier):
@@ -75,7 +75,7 @@ def load(
     return Classifier(found.net, found.name, **{"classes": found.classes, **settings}, assumed=assumed)
 
 
-def _found(model: str, weights: str | os.PathLike[str] | None, trust: bool) -> Found | Classifier:
+def _load_net(model: str, weights: str | os.PathLike[str] | None, trust: bool) -> LoadedNet | Classifier:
     place, colon, name = model.partition(":")
     if place.endswith(".py"):
         raise _source_file(place, name)
@@ -84,10 +84,10 @@ def _found(model: str, weights: str | os.PathLike[str] | None, trust: bool) -> F
             raise ValueError(f"{model} holds its own weights: leave out `weights`.")
         return read_file(Path(model), trust)
     if place in HUBS and colon:
-        return _with(HUBS[place](name, weights is None), weights, trust)
+        return _apply_weights(HUBS[place](name, weights is None), weights, trust)
     if colon:
-        return _made(place, name, weights, trust)
-    return _ours(model, weights, trust)
+        return _load_from_factory(place, name, weights, trust)
+    return _load_own(model, weights, trust)
 
 
 def is_file(model: str) -> bool:
@@ -96,45 +96,49 @@ def is_file(model: str) -> bool:
     >>> is_file("mnist_slim"), is_file(__file__)
     (False, True)
     """
-    return model not in OURS and Path(model).is_file()
+    return model not in OWN_NETS and Path(model).is_file()
 
 
-def _with(found: Found | Classifier, weights: str | os.PathLike[str] | None, trust: bool) -> Found | Classifier:
+def _apply_weights(
+    found: LoadedNet | Classifier, weights: str | os.PathLike[str] | None, trust: bool
+) -> LoadedNet | Classifier:
     """What was found, with these weights in its net if there are any."""
     if weights is not None:
-        with_weights(_own_net(found), weights, trust)
+        load_weights(_own_net(found), weights, trust)
     return found
 
 
-def _own_net(found: Found | Classifier) -> nn.Module:
-    return found.net.net if isinstance(found.net, Adapted) else found.net
+def _own_net(found: LoadedNet | Classifier) -> nn.Module:
+    return found.net.net if isinstance(found.net, NetAdapter) else found.net
 
 
-def _ours(name: str, weights: str | os.PathLike[str] | None, trust: bool) -> Classifier:
+def _load_own(name: str, weights: str | os.PathLike[str] | None, trust: bool) -> Classifier:
     """One of the nets that come with samp."""
     from samp import models
 
-    make: Callable[..., Classifier] = look_up(name, {name: getattr(models, name) for name in OURS}, "model")
+    make: Callable[..., Classifier] = look_up(name, {name: getattr(models, name) for name in OWN_NETS}, "model")
     if name in WITH_WEIGHTS:
         classifier = make()
-        _with(classifier, weights, trust)
+        _apply_weights(classifier, weights, trust)
         return classifier
     if weights is None:
         raise ValueError(f"{name} comes without weights: give a checkpoint as `weights`, or use torchvision:{name}.")
     return make(weights, trust)
 
 
-def _made(module: str, factory: str, weights: str | os.PathLike[str] | None, trust: bool) -> Found | Classifier:
+def _load_from_factory(
+    module: str, factory: str, weights: str | os.PathLike[str] | None, trust: bool
+) -> LoadedNet | Classifier:
     """What the user's own function returns, with these weights, or a warning if it seems to have none."""
     with Initialisations() as seen:
         found = _call_factory(module, factory)
     net = _own_net(found)
     if weights is None:
         warn_of_random(seen.find_random(net), net, f"{module}:{factory}")
-    return _with(found, weights, trust)
+    return _apply_weights(found, weights, trust)
 
 
-def _call_factory(module: str, factory: str) -> Found | Classifier:
+def _call_factory(module: str, factory: str) -> LoadedNet | Classifier:
     """What the user's own function returns; modules in the current folder are found too."""
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
@@ -148,7 +152,7 @@ def _call_factory(module: str, factory: str) -> Found | Classifier:
         return made
     if not isinstance(made, nn.Module):
         raise TypeError(f"{module}:{factory} returned {type(made).__name__}, not an nn.Module or a samp Classifier.")
-    return Found(Adapted(made.eval()), f"{module}:{factory}")
+    return LoadedNet(NetAdapter(made.eval()), f"{module}:{factory}")
 
 
 def _source_file(path: str, name: str) -> ValueError:
@@ -170,7 +174,7 @@ def _module_missing(module: str, factory: str, error: ModuleNotFoundError) -> Ex
     return ImportError(f"{module}:{factory} needs the module {error.name!r}, which is not installed: install it.")
 
 
-def _settled(value: Any) -> Any:
+def _unwrap_single(value: Any) -> Any:
     """A number for a sequence of one."""
     return value[0] if isinstance(value, tuple | list) and len(value) == 1 else value
 

@@ -5,28 +5,28 @@ from __future__ import annotations
 from torch import Tensor
 
 
-def kind(outputs: Tensor) -> str:
+def output_kind(outputs: Tensor) -> str:
     """What each output (k n) is: a "probability", a "logit", or a "score" where neither is certain.
 
     Rows of several numbers that sum to 1 are probabilities, and several of which some are negative are logits. A
     single output, or a sigmoid for each class, may stand for anything.
 
     >>> import torch
-    >>> kind(torch.tensor([[0.2, 0.8]])), kind(torch.tensor([[-1.0, 3.0]])), kind(torch.tensor([[0.5]]))
+    >>> tuple(output_kind(torch.tensor([scores])) for scores in ([0.2, 0.8], [-1.0, 3.0], [0.5]))
     ('probability', 'logit', 'score')
     """
     if outputs.shape[1] < 2:
         return "score"
-    if within_one(outputs) and bool(((outputs.sum(1) - 1).abs() < 1e-3).all()):
+    if is_within_unit(outputs) and bool(((outputs.sum(1) - 1).abs() < 1e-3).all()):
         return "probability"
     return "logit" if bool((outputs < 0).any()) else "score"
 
 
-def within_one(outputs: Tensor) -> bool:
+def is_within_unit(outputs: Tensor) -> bool:
     """Whether all of them lie from 0 to 1, as probabilities do, whether or not those of a row exclude each other.
 
     >>> import torch
-    >>> within_one(torch.tensor([[0.9, 0.8]])), within_one(torch.tensor([[0.9, 1.8]]))
+    >>> is_within_unit(torch.tensor([[0.9, 0.8]])), is_within_unit(torch.tensor([[0.9, 1.8]]))
     (True, False)
     """
     return bool(((outputs >= 0) & (outputs <= 1)).all())

@@ -10,12 +10,12 @@ from PIL import Image
 from torch import Tensor
 
 from samp import images
-from samp.engine.batching import out_of_memory
+from samp.engine.batching import is_out_of_memory
 from samp.models import Classifier
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class ClassifiedPhoto:
     """A photo put to a model: all that a command needs to explain it."""
 
     path: Path
@@ -40,31 +40,32 @@ class Asked:
         return self.classifier.crop(self.photo)
 
 
-def ask(path: Path, classifier: Classifier, target: str | None = None, top: int = 1) -> Asked:
+def classify_photo(path: Path, classifier: Classifier, target: str | None = None, top: int = 1) -> ClassifiedPhoto:
     """Read the photo, run the model on it once, and settle the classes to explain: `target`, else the `top` best.
 
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 3)).eval()
-    >>> asked = ask(images.embedded(), Classifier(net, "tiny", 4, 0.5, 0.5, ("cup", "cat", "dog")), target="cat")
-    >>> asked.targets, asked.x.shape, len(asked.scores)
+    >>> classifier = Classifier(net, "tiny", 4, 0.5, 0.5, ("cup", "cat", "dog"))
+    >>> photo = classify_photo(images.example_photo(), classifier, target="cat")
+    >>> photo.targets, photo.x.shape, len(photo.scores)
     ((1,), torch.Size([1, 3, 4, 4]), 3)
     """
     photo = images.read(path)
     numbers = (p for p in classifier.net.parameters() if p.is_floating_point())
     x = classifier.prepare(photo).to(next(numbers, torch.empty(0)))
-    scores = run(classifier, x)
+    scores = run_classifier(classifier, x)
     classifier = classifier.with_outputs(len(scores))
     best = scores.topk(min(top, len(scores))).indices.tolist()
     targets = best if target is None else [classifier.index(target, len(scores))]
-    return Asked(path, photo, classifier, x, scores, tuple(targets))
+    return ClassifiedPhoto(path, photo, classifier, x, scores, tuple(targets))
 
 
-def run(classifier: Classifier, x: Tensor) -> Tensor:
+def run_classifier(classifier: Classifier, x: Tensor) -> Tensor:
     """The net's scores for one input, or a sentence on why it cannot be fed this."""
     try:
         with torch.no_grad():
             scores = classifier.net(x)
     except (RuntimeError, ValueError, AssertionError, TypeError) as error:
-        if out_of_memory(error):
+        if is_out_of_memory(error):
             raise MemoryError("memory ran out with one photo: try a smaller --size, or another --device.") from error
         height, width = x.shape[2:]
         # A script's error has what happened in its last line, below where; others have it in the first.

@@ -14,12 +14,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Literal
 
-Kind = Literal["safetensors", "TorchScript program", "torch.export program", "pickle", "unknown"]
+FileKind = Literal["safetensors", "TorchScript program", "torch.export program", "pickle", "unknown"]
 ARCHIVE = b"PK\x03\x04"  # how torch itself knows an archive
 PICKLE = b"\x80"  # torch.save before its archives, and before that a tar of pickles
 
 
-def kind_of(path: str | os.PathLike[str]) -> Kind:
+def file_kind(path: str | os.PathLike[str]) -> FileKind:
     """What a file of a net or of weights holds, by how it begins and the names in its archive.
 
     Raises ValueError for an archive that is cut short or has two members of one name.
@@ -27,7 +27,7 @@ def kind_of(path: str | os.PathLike[str]) -> Kind:
     >>> import tempfile, torch
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     torch.save({"bias": torch.ones(1)}, f"{folder}/weights.pth")
-    ...     kind_of(f"{folder}/weights.pth")
+    ...     file_kind(f"{folder}/weights.pth")
     'pickle'
     """
     with open(path, "rb") as file:
@@ -67,7 +67,7 @@ def _member_names(path: str | os.PathLike[str]) -> list[str]:
     return names
 
 
-def _kind_of_archive(names: list[str]) -> Kind:
+def _kind_of_archive(names: list[str]) -> FileKind:
     inside = [name.partition("/")[2] for name in names]
     if "constants.pkl" in inside or any(name.startswith("code/") for name in inside):
         return "TorchScript program"

@@ -15,13 +15,13 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from samp.models.trust import kind_of, require_trust
+from samp.models.trust import file_kind, require_trust
 
 INSIDE = ("state_dict", "model", "model_state_dict")  # where training scripts put the weights in a checkpoint
-NAMED = 3  # weights that a message names of those that do not fit
+MOST_NAMES = 3  # weights that a message names of those that do not fit
 
 
-def with_weights(net: nn.Module, checkpoint: str | os.PathLike[str], trust: bool = False) -> nn.Module:
+def load_weights(net: nn.Module, checkpoint: str | os.PathLike[str], trust: bool = False) -> nn.Module:
     """The net in evaluation mode with these weights; counters of batches seen in training may be missing.
 
     Raises ValueError with the first names and shapes that do not fit; the net is then as it was.
@@ -81,7 +81,7 @@ def read_weights(checkpoint: str | os.PathLike[str], trust: bool = False) -> dic
     """
     if not Path(checkpoint).is_file():
         raise FileNotFoundError(f"{checkpoint} is not a file: give a checkpoint as `weights`.")
-    kind = kind_of(checkpoint)
+    kind = file_kind(checkpoint)
     if kind == "safetensors":
         try:
             return load_file(checkpoint)
@@ -89,7 +89,7 @@ def read_weights(checkpoint: str | os.PathLike[str], trust: bool = False) -> dic
             raise ValueError(f"{checkpoint} is not a whole safetensors file ({error}): get it again.") from error
     if kind not in ("pickle", "unknown"):
         raise ValueError(f"{checkpoint} holds a {kind}, not weights: give it as `model`.")
-    return _tensors(load_pickle(checkpoint, trust), checkpoint)
+    return _find_tensors(load_pickle(checkpoint, trust), checkpoint)
 
 
 def load_pickle(path: str | os.PathLike[str], trust: bool) -> Any:
@@ -98,7 +98,7 @@ def load_pickle(path: str | os.PathLike[str], trust: bool) -> Any:
     Raises ValueError for a file that holds more than those without trust, or cannot be read. With trust, classes are
     looked for in the current folder too, where a script that saved its net would find them.
     """
-    if kind_of(path) != "pickle":
+    if file_kind(path) != "pickle":
         raise ValueError(f"{path} is not a file that torch.save wrote: give one, or a safetensors file.")
     try:
         with _current_folder_on_path(trust):
@@ -151,7 +151,7 @@ def _current_folder_on_path(trust: bool) -> Iterator[None]:
         sys.path.remove(here)
 
 
-def _tensors(found: Any, checkpoint: str | os.PathLike[str]) -> dict[str, Tensor]:
+def _find_tensors(found: Any, checkpoint: str | os.PathLike[str]) -> dict[str, Tensor]:
     """The weights in a checkpoint, wherever the training script put them and whatever wrapper named them."""
     for key in INSIDE:
         if isinstance(found, Mapping) and isinstance(found.get(key), Mapping):
@@ -162,4 +162,4 @@ def _tensors(found: Any, checkpoint: str | os.PathLike[str]) -> dict[str, Tensor
 
 
 def _list_first(names: list[str]) -> str:
-    return "; ".join(names[:NAMED]) + ("; …" if len(names) > NAMED else "")
+    return "; ".join(names[:MOST_NAMES]) + ("; …" if len(names) > MOST_NAMES else "")

@@ -17,12 +17,26 @@ from samp.compare import Compared
 from samp.compare_columns import COLUMNS
 from samp.html.compare_facts import protocol_words, score_words
 from samp.html.svg import bounds
-from samp.models.prediction import Asked
+from samp.models.prediction import ClassifiedPhoto
 from samp.plots import Grey
 from samp.plots.deletion_insertion import COLOURS, DASHES, Style
-from samp.plots.fonts import fonts_for, legible, warn_of_missing
-from samp.plots.grid import Cell
-from samp.plots.page import EDGE, GAP, LINE, MARGIN, QUIET, SIZE, SMALL, WIDTH, Panel, fitted, page, rgb, rule
+from samp.plots.fonts import fonts_for, make_legible, warn_of_missing
+from samp.plots.grid import GridCell
+from samp.plots.page import (
+    EDGE,
+    GAP,
+    LINE,
+    MARGIN,
+    QUIET,
+    SIZE,
+    SMALL,
+    WIDTH,
+    Panel,
+    fit_height,
+    make_figure,
+    rgb,
+    rule_axes,
+)
 from samp.plots.reading import credit_of, photo_of
 
 ACROSS = 5  # pictures in a row, at most
@@ -32,18 +46,18 @@ HEAD = 2  # lines of its headings
 BEST = rgb((0, 105, 77))
 
 
-def draw(asked: Asked, compared: Compared, told: dict[str, Any]) -> Figure:
+def draw(classified: ClassifiedPhoto, compared: Compared, record: dict[str, Any]) -> Figure:
     """The figure of one photo; a method has the colour here that it has in the page."""
-    maps, top = _maps(asked, compared)
-    curves, top = _curves(compared, top, score_words(compared.protocol, told["score_is"]))
+    maps, top = _maps(classified, compared)
+    curves, top = _curves(compared, top, score_words(compared.protocol, record["score_is"]))
     body = WIDTH - 2 * MARGIN
     table = Panel(0, top, body, ROW * (len(compared.rows) + HEAD), _table(compared))
-    score = f"{told['score']:.3f}".replace("-", "−")
-    title = f"Why {told['class']}? {told['score_is']} {score} ({told['model']})"
+    score = f"{record['score']:.3f}".replace("-", "−")
+    title = f"Why {record['class']}? {record['score_is']} {score} ({record['model']})"
     fonts = fonts_for(title)
     warn_of_missing(title, fonts)
     with rc_context({"font.family": [*rcParams["font.family"], *_families(fonts)]}):
-        return page([*maps, *curves, table], _caption(asked, compared, told), legible(title, fonts))
+        return make_figure([*maps, *curves, table], _caption(classified, compared, record), make_legible(title, fonts))
 
 
 def _families(fonts: Sequence[str]) -> list[str]:
@@ -62,13 +76,13 @@ def styles(count: int) -> list[Style]:
     return [(rgb(COLOURS[i % len(COLOURS)]), DASHES[i // len(COLOURS) % len(DASHES)]) for i in range(count)]
 
 
-def _maps(asked: Asked, compared: Compared) -> tuple[list[Panel], float]:
+def _maps(classified: ClassifiedPhoto, compared: Compared) -> tuple[list[Panel], float]:
     """The photo and the maps in rows, and where they end."""
-    photo = photo_of(asked.crop).pixels
+    photo = photo_of(classified.crop).pixels
     credits = [None, *(credit_of(row.attribution) for row in compared.rows)]
     across = ceil(len(credits) / ceil(len(credits) / ACROSS))
     width = (WIDTH - 2 * MARGIN - (across - 1) * GAP) / across
-    height = fitted(width, photo.shape)
+    height = fit_height(width, photo.shape)
     step = height + LINE + 0.06 + GAP
     panels = [
         Panel(
@@ -76,7 +90,7 @@ def _maps(asked: Asked, compared: Compared) -> tuple[list[Panel], float]:
             LINE + 0.06 + (i // across) * step,
             width,
             height,
-            Cell(photo, credit, Grey(), name, ""),
+            GridCell(photo, credit, Grey(), name, ""),
         )
         for i, (credit, name) in enumerate(zip(credits, ("photo", *compared.names), strict=True))
     ]
@@ -97,7 +111,7 @@ def _curves(compared: Compared, top: float, height: str) -> tuple[list[Panel], f
         def draw_half(axes: Axes) -> None:
             for line, (colour, dash) in zip(lines[done], styles(len(compared.rows)), strict=True):
                 axes.plot(shares, line, color=colour, linestyle=dash)
-            rule(axes, f"share of pixels {done}", "" if place else height)
+            rule_axes(axes, f"share of pixels {done}", "" if place else height)
             axes.set_title("insertion: higher is better" if place else "deletion: lower is better", size=SIZE)
             axes.set(xlim=(0, 1), ylim=limits)
             axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
@@ -119,20 +133,20 @@ def _table(compared: Compared) -> Callable[[Axes], None]:
     def write(axes: Axes) -> None:
         axes.set(xlim=(0, body), ylim=(len(compared.rows) + HEAD, 0))
         axes.axis("off")
-        _line(axes, HEAD / 2, ["method", *("\n".join(column.lines) for column in COLUMNS)], ())
+        _line(axes, HEAD / 2, ["method", *("\n".join(column.heading_lines) for column in COLUMNS)], ())
         axes.plot([0, body], [HEAD] * 2, color=QUIET, linewidth=0.5)
         for number, (row, (colour, dash)) in enumerate(zip(compared.rows, styles(len(compared.rows)), strict=True)):
             numbers, middle = row.numbers(0), HEAD + number + 0.5
             best = [i for i, column in enumerate(COLUMNS, 1) if row.name in compared.best(column, 0)]
             axes.plot([0, 0.22], [middle] * 2, color=colour, linestyle=dash)
-            _line(axes, middle, [row.name, *(column.words(numbers[column.key]) for column in COLUMNS)], best)
+            _line(axes, middle, [row.name, *(column.format_value(numbers[column.key]) for column in COLUMNS)], best)
 
     return write
 
 
 def _edges() -> list[float]:
     """Where the columns end, in inches: each as wide as its heading has letters, and some air."""
-    letters = [3 + max(map(len, column.lines)) for column in COLUMNS]
+    letters = [3 + max(map(len, column.heading_lines)) for column in COLUMNS]
     room = WIDTH - 2 * MARGIN - NAMES - 0.05
     return [NAMES + room * reached / sum(letters) for reached in accumulate(letters)]
 
@@ -147,13 +161,13 @@ def _line(axes: Axes, middle: float, cells: Sequence[str], best: Sequence[int]) 
         axes.text(place, middle, cell, size=SMALL, ha=side, va="center_baseline", linespacing=1.1, **look)
 
 
-def _caption(asked: Asked, compared: Compared, told: dict[str, Any]) -> list[str]:
-    versions = ", ".join(f"{package} {version}" for package, version in told["versions"].items())
-    words = protocol_words(compared.protocol, len(told["shares"]), asked.classifier, told["score_is"])
+def _caption(classified: ClassifiedPhoto, compared: Compared, record: dict[str, Any]) -> list[str]:
+    versions = ", ".join(f"{package} {version}" for package, version in record["versions"].items())
+    words = protocol_words(compared.protocol, len(record["shares"]), classified.classifier, record["score_is"])
     return [
         f"Each map has a scale of its own: {Grey().rule()}. Arrows point to what is better; the best is framed, but "
         "never a map made without asking the model. One photo is no statistics.",
         f"Deletion and insertion by {words}",
         *(f"{row.name}: {row.attribution.method}" for row in compared.rows),
-        f"{versions}; {told['device']}, {told['dtype']}, seed {told['seed']}.",
+        f"{versions}; {record['device']}, {record['dtype']}, seed {record['seed']}.",
     ]

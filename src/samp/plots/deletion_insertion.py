@@ -14,8 +14,8 @@ from matplotlib.ticker import PercentFormatter
 from torch import Tensor
 
 from samp.metrics.deletion_insertion import Curves as MeasuredCurves
-from samp.plots.page import EDGE, MARGIN, QUIET, SMALL, WIDTH, Panel, page, rgb, rule
-from samp.plots.reading import Array, finite, numbers
+from samp.plots.page import EDGE, MARGIN, QUIET, SMALL, WIDTH, Panel, make_figure, rgb, rule_axes
+from samp.plots.reading import Array, as_float_array, check_finite
 
 # Okabe and Ito's colours that are seen on white; further lines repeat them in other dashes.
 COLOURS = ((0, 114, 178), (213, 94, 0), (0, 158, 115), (204, 121, 167), (86, 180, 233), (230, 159, 0), (30, 30, 30))
@@ -23,7 +23,7 @@ DASHES = ("-", "--", ":", "-.")
 TALL, TICKS, BETWEEN = 2.4, 0.5, 0.35  # inches: of the axes, left of them, between them
 LEGEND, ENTRY = 0.42, 0.155  # from the axes down to the legend, and of each of its lines
 Style = tuple[tuple[float, float, float], str]  # colour and dashes
-Curves = Mapping[str, Sequence[float] | Tensor | Array]
+CurveScores = Mapping[str, Sequence[float] | Tensor | Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,19 +41,19 @@ class Line:
 
 
 @dataclass(frozen=True, eq=False)
-class Half:
+class CurvePanel:
     """The curves of deletion or of insertion, and how to draw them."""
 
     done: str  # to the pixels: deleted or inserted
     curves: Mapping[str, Line]
 
     def draw(self, axes: Axes, styles: Mapping[str, Style], score: str) -> None:
-        for label, area in self.ranked():
+        for label, area in self.rank_by_area():
             line, (colour, dash) = self.curves[label], styles[label]
             # the number first: matplotlib hides labels that begin with _
             words = f"{area:.3f}  {label}"
             axes.plot(line.shares, line.scores, color=colour, linestyle=dash, label=words)
-        rule(axes, f"share of pixels {self.done}", score)
+        rule_axes(axes, f"share of pixels {self.done}", score)
         axes.set_xlim(0, 1)
         axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
         legend = axes.legend(
@@ -68,7 +68,7 @@ class Half:
         legend.get_title().set(size=SMALL, color=QUIET)
         legend.set_alignment("left")
 
-    def ranked(self) -> list[tuple[str, float]]:
+    def rank_by_area(self) -> list[tuple[str, float]]:
         """Labels with the area under their curves, the best first."""
         areas = {label: line.area for label, line in self.curves.items()}
         return sorted(areas.items(), key=lambda entry: entry[1], reverse=self.done == "inserted")
@@ -83,7 +83,7 @@ class Half:
         return ceil(len(self.curves) / self.columns) + 1  # its title
 
 
-def metric_curves(deletion: Curves, insertion: Curves, *, score: str = "score", title: str = "") -> Figure:
+def metric_curves(deletion: CurveScores, insertion: CurveScores, *, score: str = "score", title: str = "") -> Figure:
     """The score as pixels are deleted or inserted in the order of each method's credit, with the areas under it.
 
     Both are {label: scores}, from no pixel to all of them in even parts. A label has the same colour in both, and
@@ -93,7 +93,10 @@ def metric_curves(deletion: Curves, insertion: Curves, *, score: str = "score", 
     >>> [axes.get_legend().get_texts()[0].get_text() for axes in figure.axes]
     ['0.250  samp', '0.750  samp']
     """
-    halves = [Half("deleted", _read(deletion, "deletion")), Half("inserted", _read(insertion, "insertion"))]
+    halves = [
+        CurvePanel("deleted", _read_curves(deletion, "deletion")),
+        CurvePanel("inserted", _read_curves(insertion, "insertion")),
+    ]
     halves = [half for half in halves if half.curves]
     if not halves:
         raise ValueError("there is no curve to draw: give {label: scores} for deletion, insertion or both.")
@@ -118,8 +121,8 @@ def measured_curves(measured: Mapping[str, MeasuredCurves], *, sample: int | Non
     if any(curves.protocol != protocol for curves in measured.values()):
         raise ValueError("the curves are of different protocols and do not belong on the same axes.")
     halves = [
-        Half("deleted", {str(k): _line(c.deletion_curve, c.deletion, c, sample) for k, c in measured.items()}),
-        Half("inserted", {str(k): _line(c.insertion_curve, c.insertion, c, sample) for k, c in measured.items()}),
+        CurvePanel("deleted", {str(k): _line(c.deletion_curve, c.deletion, c, sample) for k, c in measured.items()}),
+        CurvePanel("inserted", {str(k): _line(c.insertion_curve, c.insertion, c, sample) for k, c in measured.items()}),
     ]
     rule = protocol.auc if isinstance(protocol.auc, str) else "its own rule"
     whose = "mean over the samples" if sample is None else f"sample {sample}"
@@ -128,12 +131,12 @@ def measured_curves(measured: Mapping[str, MeasuredCurves], *, sample: int | Non
     return _figure(halves, f"area by the protocol {protocol.label} ({rule}), {whose}", score + scale, title)
 
 
-def _figure(halves: Sequence[Half], areas: str, score: str, title: str) -> Figure:
+def _figure(halves: Sequence[CurvePanel], areas: str, score: str, title: str) -> Figure:
     """The halves side by side on one scale, with what their areas are in words."""
     styles, limits = _styles(dict.fromkeys(label for half in halves for label in half.curves)), _limits(halves)
     width = (WIDTH - 2 * MARGIN - TICKS - EDGE - (len(halves) - 1) * BETWEEN) / len(halves)
 
-    def panel(place: int, half: Half) -> Panel:
+    def panel(place: int, half: CurvePanel) -> Panel:
         def draw(axes: Axes) -> None:
             half.draw(axes, styles, "" if place else score)
             axes.set_ylim(limits)
@@ -142,7 +145,9 @@ def _figure(halves: Sequence[Half], areas: str, score: str, title: str) -> Figur
         return Panel(TICKS + place * (width + BETWEEN), 0.05, width, TALL, draw)
 
     below = LEGEND + 0.05 + ENTRY * max(half.rows for half in halves)
-    return page([panel(i, h) for i, h in enumerate(halves)], [_words(halves, areas)], title, below=below, right=EDGE)
+    return make_figure(
+        [panel(i, h) for i, h in enumerate(halves)], [_words(halves, areas)], title, below=below, right=EDGE
+    )
 
 
 def area(scores: Array) -> float:
@@ -154,7 +159,7 @@ def area(scores: Array) -> float:
     return float((scores[1:] + scores[:-1]).mean() / 2) if len(scores) > 1 else float(scores[0])
 
 
-def _words(halves: Sequence[Half], areas: str) -> str:
+def _words(halves: Sequence[CurvePanel], areas: str) -> str:
     better = {"deleted": "low is good under deletion", "inserted": "high is good under insertion"}
     said = ", ".join(better[half.done] for half in halves)
     return f"AUC: {areas}; {said}."
@@ -166,13 +171,13 @@ def _line(curve: Tensor, areas: Tensor, curves: MeasuredCurves, sample: int | No
     if not whole.any():
         raise ValueError("no sample could be normalised, so there is no curve: measure with normalise=None.")
     scores, shown = curve[whole].double().mean(0), areas[whole].double().mean()
-    return Line(numbers(curves.shares), finite(numbers(scores), "a curve"), float(shown))
+    return Line(as_float_array(curves.shares), check_finite(as_float_array(scores), "a curve"), float(shown))
 
 
-def _read(curves: Curves, what: str) -> dict[str, Line]:
+def _read_curves(curves: CurveScores, what: str) -> dict[str, Line]:
     read = {}
     for label, scores in curves.items():
-        line = finite(numbers(scores), f"the {what} curve of {label!r}")
+        line = check_finite(as_float_array(scores), f"the {what} curve of {label!r}")
         if line.ndim != 1 or not line.size:
             raise ValueError(
                 f"the {what} curve of {label!r} has shape {line.shape}: give one score per part, k of them."
@@ -188,7 +193,7 @@ def _styles(labels: Iterable[str]) -> dict[str, Style]:
     }
 
 
-def _limits(halves: Sequence[Half]) -> tuple[float, float]:
+def _limits(halves: Sequence[CurvePanel]) -> tuple[float, float]:
     """The same for both, with some air."""
     scores = np.concatenate([line.scores for half in halves for line in half.curves.values()])
     low, high = float(scores.min()), float(scores.max())

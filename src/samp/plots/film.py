@@ -14,11 +14,20 @@ from torch import Tensor
 
 from samp.attribution import Attribution, Direction, Tape
 from samp.lookup import look_up
-from samp.plots.page import EDGE, GAP, MARGIN, SIZE, WIDTH, Panel, fitted, frame, page
-from samp.plots.reading import Array, credit_of, finite, how_made, number, numbers, photo_of, stretched
+from samp.plots.page import EDGE, GAP, MARGIN, SIZE, WIDTH, Panel, fit_height, frame_axes, make_figure
+from samp.plots.reading import (
+    Array,
+    as_float_array,
+    check_finite,
+    credit_of,
+    describe_result,
+    format_number,
+    photo_of,
+    stretch_to_unit,
+)
 from samp.plots.shades import GREY, Grey
 from samp.plots.sheet import CURVES
-from samp.plots.walks import draw_walk, scores_of, share, walked
+from samp.plots.walks import draw_walk, scored_directions, scores_of, share_of_walk
 
 Scale = float | Sequence[float] | None
 HEAD, LABEL, TICKS, CURVE = 0.34, 0.2, 0.5, 1.75  # inches
@@ -60,57 +69,63 @@ def film_strip(
     >>> len(film_strip(result, frames=4).axes)  # two rows of four, and the curve
     9
     """
-    way = _chosen(result, direction)
+    way = _choose_direction(result, direction)
     scores = scores_of(result, way, sample)
-    points, steps = _sampled(result.tapes[way][sample], frames)
+    points, steps = _sample_points(result.tapes[way][sample], frames)
     credit = credit_of(result, sample)
     pixels, words = _pixels(points, mean, std)
-    strip = [Frame(*moment) for moment in zip(steps, pixels, credit * _gone(points), strict=True)]
+    strip = [Frame(*moment) for moment in zip(steps, pixels, credit * _progress_share(points), strict=True)]
     panels = _panels(strip, scores, credit)
     last = panels[-1]
     tall = max(last.top + last.height - HEAD, 1.3)
-    curve = partial(_curve, way=way, scores=scores, strip=strip)
+    curve = partial(_draw_curve, way=way, scores=scores, strip=strip)
     panels.append(Panel(last.left + last.width + TICKS, HEAD, CURVE, tall, curve))
-    caption = [how_made(result, sample), _words(result, way), Grey().words(credit), words]
-    return page(panels, caption, title, below=0.36, right=EDGE)
+    caption = [describe_result(result, sample), _words(result, way), Grey().words(credit), words]
+    return make_figure(panels, caption, title, below=0.36, right=EDGE)
 
 
 def _panels(strip: list[Frame], scores: Array, credit: Array) -> list[Panel]:
     """Two rows: points above, credit so far below."""
     room = WIDTH - 2 * MARGIN - LABEL - TICKS - CURVE - EDGE
     width = max((room + GAP) / len(strip) - GAP, NARROWEST)
-    height = max(fitted(width, credit.shape), LOWEST)
+    height = max(fit_height(width, credit.shape), LOWEST)
     panels = []
     for number_in_row, moment in enumerate(strip):
         left, label = LABEL + number_in_row * (width + GAP), not number_in_row
         panels += [
-            Panel(left, HEAD, width, height, partial(_point, moment=moment, scores=scores, label=label)),
-            Panel(left, HEAD + height + GAP, width, height, partial(_so_far, moment=moment, whole=credit, label=label)),
+            Panel(left, HEAD, width, height, partial(_draw_point, moment=moment, scores=scores, label=label)),
+            Panel(
+                left,
+                HEAD + height + GAP,
+                width,
+                height,
+                partial(_draw_credit, moment=moment, whole=credit, label=label),
+            ),
         ]
     return panels
 
 
-def _point(axes: Axes, moment: Frame, scores: Array, label: bool) -> None:
+def _draw_point(axes: Axes, moment: Frame, scores: Array, label: bool) -> None:
     axes.imshow(moment.pixels, vmin=0, vmax=1)
-    frame(axes, f"{share(moment.step, scores):.0%}\nscore {_rounded(scores[moment.step], scores)}")
+    frame_axes(axes, f"{share_of_walk(moment.step, scores):.0%}\nscore {_format_score(scores[moment.step], scores)}")
     axes.set_ylabel("point" * label, size=SIZE, labelpad=3)
 
 
-def _so_far(axes: Axes, moment: Frame, whole: Array, label: bool) -> None:
+def _draw_credit(axes: Axes, moment: Frame, whole: Array, label: bool) -> None:
     low, high = Grey().limits(whole)  # one scale for all frames
     axes.imshow(moment.credit, cmap=GREY, vmin=low, vmax=high)
-    frame(axes)
+    frame_axes(axes)
     axes.set_ylabel("credit so far" * label, size=SIZE, labelpad=3)
 
 
-def _curve(axes: Axes, way: Direction, scores: Array, strip: list[Frame]) -> None:
+def _draw_curve(axes: Axes, way: Direction, scores: Array, strip: list[Frame]) -> None:
     draw_walk(axes, way, scores, [moment.step for moment in strip])
 
 
-def _rounded(score: float, scores: Array) -> str:
+def _format_score(score: float, scores: Array) -> str:
     """As many digits as tell the scores of this walk apart: three of their range."""
     span = float(np.ptp(scores))
-    return number(score) if not span else f"{score:z.{max(3 - ceil(log10(span)), 0)}f}".replace("-", "−")
+    return format_number(score) if not span else f"{score:z.{max(3 - ceil(log10(span)), 0)}f}".replace("-", "−")
 
 
 def _words(result: Attribution, way: Direction) -> str:
@@ -120,9 +135,9 @@ def _words(result: Attribution, way: Direction) -> str:
     )
 
 
-def _chosen(result: Attribution, direction: Direction | None) -> Direction:
+def _choose_direction(result: Attribution, direction: Direction | None) -> Direction:
     """The direction asked for, else to the image, if it was walked and recorded."""
-    ways = walked(result)
+    ways = scored_directions(result)
     if not result.tapes:
         raise ValueError("the result has no tape of its path: explain again with record=True.")
     if direction:
@@ -130,7 +145,7 @@ def _chosen(result: Attribution, direction: Direction | None) -> Direction:
     return "to_image" if "to_image" in ways else ways[0]
 
 
-def _sampled(tape: Tape, frames: int) -> tuple[Array, list[int]]:
+def _sample_points(tape: Tape, frames: int) -> tuple[Array, list[int]]:
     """The points (k c h w) nearest to even parts of the walk, its first and last among them, and their steps."""
     if not isinstance(tape.points, Tensor) or tape.points.ndim != 4:
         raise ValueError("a film strip shows the path of one b c h w image input, and this result is of other inputs.")
@@ -138,10 +153,10 @@ def _sampled(tape: Tape, frames: int) -> tuple[Array, list[int]]:
         raise ValueError(f"a film strip has at least 2 frames, its start and its end, not {frames}.")
     wanted = np.linspace(0, int(tape.steps[-1]), frames)
     chosen = sorted({int(abs(tape.steps.numpy() - step).argmin()) for step in wanted})
-    return finite(numbers(tape.points[chosen]), "the tape"), tape.steps[chosen].tolist()
+    return check_finite(as_float_array(tape.points[chosen]), "the tape"), tape.steps[chosen].tolist()
 
 
-def _gone(points: Array) -> Array:
+def _progress_share(points: Array) -> Array:
     """k h w: the share of its way from first to last point that each pixel has gone; 0 for pixels that stay."""
     moved, way = (abs(x - points[0]).sum(1) for x in (points, points[-1:]))
     share: Array = np.divide(moved, way, out=np.zeros_like(moved), where=way > 0).clip(0, 1)
@@ -151,7 +166,7 @@ def _gone(points: Array) -> Array:
 def _pixels(points: Array, mean: Scale, std: Scale) -> tuple[Array, str]:
     """k h w 3 in [0, 1], and what was done in words."""
     if mean is None and std is None:
-        unit, words = stretched(points)
+        unit, words = stretch_to_unit(points)
     else:
         undo = [np.reshape(0.0 + d if v is None else v, (-1, 1, 1)) for v, d in ((mean, 0), (std, 1))]
         unit, words = (points * undo[1] + undo[0]).clip(0, 1), ""

@@ -22,10 +22,12 @@ from PIL import ImageDraw, ImageFont
 
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 BUILT_IN = ""  # stands for Pillow's own font among files
-TRIED = 400  # fonts of the machine that are opened at most
+MOST_FONTS = 400  # fonts of the machine that are opened at most
 # Fonts that have many scripts come first, then any other.
-LIKELY = re.compile("dejavusans|notosans|cjk|sourcehan|wqy|fallback|gothic|nanum|malgun|msyh|simsun|pingfang", re.I)
-LESS = re.compile("bold|italic|oblique|light|thin|black|mono|condensed|serif", re.I)
+PREFERRED_FONTS = re.compile(
+    "dejavusans|notosans|cjk|sourcehan|wqy|fallback|gothic|nanum|malgun|msyh|simsun|pingfang", re.I
+)
+AVOIDED_STYLES = re.compile("bold|italic|oblique|light|thin|black|mono|condensed|serif", re.I)
 SELECTORS = re.compile("[\u200b-\u200d\u2060\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]")  # they change how others look
 
 
@@ -35,46 +37,47 @@ def fonts_for(text: str) -> tuple[str, ...]:
     >>> fonts_for("tabby (281)")
     ('',)
     """
-    lacking, found = _lacking(BUILT_IN, set(_composed(text))), []
-    for look in (_matplotlibs, _machines):  # the machine's are looked for only if need be
+    lacking, found = _characters_missing(BUILT_IN, set(_normalise_text(text))), []
+    for look in (_matplotlib_fonts, _system_fonts):  # the machine's are looked for only if need be
         for file in look() if lacking else ():
-            left = _lacking(file, lacking)
+            left = _characters_missing(file, lacking)
             if left < lacking:
                 found.append(file)
             lacking = left
     return (*found, BUILT_IN)  # last, so that a word is not in two fonts where one has all of it
 
 
-def legible(text: str, fonts: Iterable[str]) -> str:
+def make_legible(text: str, fonts: Iterable[str]) -> str:
     """Return the text with every character that none of these fonts has written otherwise.
 
-    >>> legible("café 猫", [BUILT_IN])
+    >>> make_legible("café 猫", [BUILT_IN])
     'cafe [U+732B]'
     """
     fonts = tuple(fonts)
     words = []
-    for drawable, characters in groupby(_composed(text), lambda one: _font_of(one, fonts) is not None):
+    for drawable, characters in groupby(_normalise_text(text), lambda one: _font_of(one, fonts) is not None):
         run = "".join(characters)
-        words.append(run if drawable else "".join(_otherwise(one, fonts) for one in run).replace("][", " "))
+        words.append(run if drawable else "".join(_replacement(one, fonts) for one in run).replace("][", " "))
     return "".join(words)
 
 
-def missing(text: str, fonts: Iterable[str]) -> str:
+def missing_characters(text: str, fonts: Iterable[str]) -> str:
     """Return the characters of the text that none of these fonts has, each once.
 
-    >>> missing("猫 or 猫", [BUILT_IN])
+    >>> missing_characters("猫 or 猫", [BUILT_IN])
     '猫'
     """
     fonts = tuple(fonts)
-    return "".join(one for one in dict.fromkeys(_composed(text)) if _font_of(one, fonts) is None)
+    return "".join(one for one in dict.fromkeys(_normalise_text(text)) if _font_of(one, fonts) is None)
 
 
 def warn_of_missing(text: str, fonts: tuple[str, ...]) -> None:
     """Warn of characters that none of these fonts has, and of what is written for them."""
-    lost = missing(text, fonts)
+    lost = missing_characters(text, fonts)
     if lost:
         warnings.warn(
-            f"no font here has {' '.join(lost)}: the picture says {' '.join(legible(one, fonts) for one in lost)}; "
+            f"no font here has {' '.join(lost)}: "
+            f"the picture says {' '.join(make_legible(one, fonts) for one in lost)}; "
             "with a font that has these characters (Noto Sans CJK, say) it shows them.",
             stacklevel=2,
         )
@@ -82,7 +85,7 @@ def warn_of_missing(text: str, fonts: tuple[str, ...]) -> None:
 
 def text_width(text: str, fonts: tuple[str, ...], size: int) -> float:
     """Return the width of a line in pixels, with each character in the first of these fonts that has it."""
-    return sum(opened(file, size).getlength(run) for file, run in _runs(text, fonts))
+    return sum(open_font(file, size).getlength(run) for file, run in _runs(text, fonts))
 
 
 def draw_text(
@@ -97,13 +100,13 @@ def draw_text(
     left, top = place
     base = top + _ascent(size)
     for file, run in _runs(text, fonts):
-        font = opened(file, size)
+        font = open_font(file, size)
         pen.text((left, base), run, colour, font, anchor="ls")
         left += font.getlength(run)
 
 
 @cache
-def opened(file: str, size: int) -> Font:
+def open_font(file: str, size: int) -> Font:
     """Return the font of this file at this size; raise OSError if it is none that can be scaled."""
     return ImageFont.truetype(file, size) if file else ImageFont.load_default(size)
 
@@ -122,20 +125,20 @@ def _runs(text: str, fonts: tuple[str, ...]) -> list[tuple[str, str]]:
 
 
 def _font_of(character: str, fonts: tuple[str, ...]) -> str | None:
-    return next((file for file in fonts if _has(file, character)), None)
+    return next((file for file in fonts if _has_glyph(file, character)), None)
 
 
-def _lacking(file: str, characters: set[str]) -> set[str]:
-    return {one for one in characters if not _has(file, one)}
+def _characters_missing(file: str, characters: set[str]) -> set[str]:
+    return {one for one in characters if not _has_glyph(file, one)}
 
 
 @cache
-def _has(file: str, character: str) -> bool:
+def _has_glyph(file: str, character: str) -> bool:
     """Whether a font draws this character otherwise than one that no font has."""
     if character == " ":
         return True
     try:
-        font = opened(file, 16)
+        font = open_font(file, 16)
     except OSError:  # no font, or one of pictures of one size
         return False
     drawn, unknown = (font.getmask(one) for one in (character, "\U0010ffff"))
@@ -143,16 +146,16 @@ def _has(file: str, character: str) -> bool:
 
 
 def _ascent(size: int) -> int:
-    font = opened(BUILT_IN, size)
+    font = open_font(BUILT_IN, size)
     return font.getmetrics()[0] if isinstance(font, ImageFont.FreeTypeFont) else size
 
 
-def _composed(text: str) -> str:
+def _normalise_text(text: str) -> str:
     """The text with accents on their letters, on one line, without marks that draw nothing by themselves."""
     return " ".join(SELECTORS.sub("", unicodedata.normalize("NFC", text)).split())
 
 
-def _otherwise(character: str, fonts: tuple[str, ...]) -> str:
+def _replacement(character: str, fonts: tuple[str, ...]) -> str:
     """What is written for a character that no font has."""
     letters = "".join(one for one in unicodedata.normalize("NFKD", character) if not unicodedata.combining(one))
     if letters != character and all(_font_of(one, fonts) is not None for one in letters):
@@ -166,7 +169,7 @@ def _otherwise(character: str, fonts: tuple[str, ...]) -> str:
 
 
 @cache
-def _matplotlibs() -> tuple[str, ...]:
+def _matplotlib_fonts() -> tuple[str, ...]:
     """DejaVu Sans as it comes with matplotlib, which itself is not imported."""
     spec = find_spec("matplotlib")
     places = [Path(place) for place in (spec.submodule_search_locations or [])] if spec else []
@@ -175,24 +178,24 @@ def _matplotlibs() -> tuple[str, ...]:
 
 
 @cache
-def _machines() -> tuple[str, ...]:
+def _system_fonts() -> tuple[str, ...]:
     """The fonts of this machine, the likely ones first."""
 
     def rank(file: str) -> tuple[bool, bool, str]:
         name = re.sub(r"\W", "", Path(file).stem)
-        return not LIKELY.search(name), bool(LESS.search(name)), file
+        return not PREFERRED_FONTS.search(name), bool(AVOIDED_STYLES.search(name)), file
 
     files = [
         os.path.join(folder, name)
-        for place in _folders()
+        for place in _font_folders()
         for folder, _, names in os.walk(place)
         for name in names
         if name.lower().endswith((".ttf", ".otf", ".ttc"))
     ]
-    return tuple(sorted(files, key=rank)[:TRIED])
+    return tuple(sorted(files, key=rank)[:MOST_FONTS])
 
 
-def _folders() -> Iterator[Path]:
+def _font_folders() -> Iterator[Path]:
     """Where this kind of machine keeps its fonts."""
     home = Path("~").expanduser()
     if sys.platform == "win32":

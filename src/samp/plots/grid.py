@@ -13,8 +13,18 @@ from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.dense import check_real
-from samp.plots.page import GAP, LINE, MARGIN, SIZE, WIDTH, Panel, fitted, frame, page, wrapped
-from samp.plots.reading import Array, CreditMap, Photo, Picture, cost_words, credit_of, number, photo_of, samples_of
+from samp.plots.page import GAP, LINE, MARGIN, SIZE, WIDTH, Panel, fit_height, frame_axes, make_figure, wrap_text
+from samp.plots.reading import (
+    Array,
+    CreditMap,
+    Photo,
+    PhotoPixels,
+    cost_words,
+    credit_of,
+    format_number,
+    photo_of,
+    samples_of,
+)
 from samp.plots.shades import Grey, Shade
 
 NARROWEST = 0.85  # inches of a cell; with more columns the figure grows wider than a page
@@ -23,7 +33,7 @@ GREY_MAPS = Grey()
 
 
 @dataclass(frozen=True, eq=False)
-class Cell:
+class GridCell:
     """A photo, or a map of it if there is one, with what stands above and beside it."""
 
     photo: Array
@@ -37,7 +47,7 @@ class Cell:
             axes.imshow(self.photo)
         else:
             self.shade.draw(axes, self.credit, self.photo)
-        frame(axes, self.above)
+        frame_axes(axes, self.above)
         axes.set_ylabel(self.beside, size=SIZE, labelpad=3)
 
 
@@ -66,19 +76,19 @@ def method_grid(
         raise TypeError(f"title is a string, not {type(title).__name__}.")
     pictures = [photo_of(photos[i]) for i in range(len(photos))]
     _check(len(pictures), results, labels)
-    beside = ["\n".join(wrapped(label, LOWEST, SIZE)) for label in labels] or [""] * len(pictures)
+    beside = ["\n".join(wrap_text(label, LOWEST, SIZE)) for label in labels] or [""] * len(pictures)
     aside = LINE * _lines(beside) + 0.06 * bool(labels)
     width = max((WIDTH - 2 * MARGIN - aside - len(results) * GAP) / (len(results) + 1), NARROWEST)
-    above = ["\n".join(wrapped(name, width, SIZE)) for name in ("photo", *results)]
+    above = ["\n".join(wrap_text(name, width, SIZE)) for name in ("photo", *results)]
     top, panels = LINE * _lines(above) + 0.06, []
     for row, picture in enumerate(pictures):
-        height = max(fitted(width, picture.pixels.shape), LOWEST if labels else 0.0)
+        height = max(fit_height(width, picture.pixels.shape), LOWEST if labels else 0.0)
         for column, credit in enumerate([None, *(credit_of(given, row) for given in results.values())]):
             words = (above[column] * (not row), beside[row] * (not column))
-            cell = Cell(picture.pixels, credit, shade, *words)
+            cell = GridCell(picture.pixels, credit, shade, *words)
             panels.append(Panel(aside + column * (width + GAP), top, width, height, cell))
         top += height + GAP
-    return page(panels, [f"Each map has a scale of its own: {shade.rule()}.", *_notes(results, pictures)], title)
+    return make_figure(panels, [f"Each map has a scale of its own: {shade.rule()}.", *_notes(results, pictures)], title)
 
 
 def _lines(texts: Sequence[str]) -> int:
@@ -86,7 +96,7 @@ def _lines(texts: Sequence[str]) -> int:
     return max(text.count("\n") + bool(text) for text in texts)
 
 
-def _notes(results: Mapping[str, CreditMap], pictures: Sequence[Picture]) -> list[str]:
+def _notes(results: Mapping[str, CreditMap], pictures: Sequence[PhotoPixels]) -> list[str]:
     """How each column was made, then what was done to the photos (the same words once)."""
     made = [f"{name}: {_summary(given)}" for name, given in results.items() if isinstance(given, Attribution)]
     return made + list(dict.fromkeys(picture.words for picture in pictures))
@@ -94,7 +104,7 @@ def _notes(results: Mapping[str, CreditMap], pictures: Sequence[Picture]) -> lis
 
 def _summary(result: Attribution) -> str:
     residual = result.residual.abs().max()
-    misses = "no residual" if residual.isnan() else f"residual up to {number(float(residual))}"
+    misses = "no residual" if residual.isnan() else f"residual up to {format_number(float(residual))}"
     return f"{result.method}; {misses}; up to {cost_words(result, int(result.gradients.argmax()))}."
 
 

@@ -7,15 +7,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
-from samp.plots.page import GAP, INK, SMALL, Panel, fitted, frame, page
-from samp.plots.reading import Array, CreditMap, Photo, Picture, credit_of, how_made, photo_of
+from samp.plots.page import GAP, INK, SMALL, Panel, fit_height, frame_axes, make_figure
+from samp.plots.reading import Array, CreditMap, Photo, PhotoPixels, credit_of, describe_result, photo_of
 from samp.plots.shades import Glow, Grey, Shade, Signed
-from samp.plots.sheet import SHOWN
+from samp.plots.sheet import FULL_WHITE_QUANTILE
 
 SIDE, BAR, INSET = 3.6, 0.09, 0.15  # inches
 
 
-def grey_map(credit: CreditMap, *, sample: int = 0, percentile: float = 100 * SHOWN, title: str = "") -> Figure:
+def grey_map(
+    credit: CreditMap, *, sample: int = 0, percentile: float = 100 * FULL_WHITE_QUANTILE, title: str = ""
+) -> Figure:
     """The map as in the paper: positive credit in grey, white from the percentile up (100 clips nothing).
 
     `credit` is a result or a map of shape h w, b h w or b c h w (channels are summed); `sample` picks one of a batch.
@@ -28,7 +30,9 @@ def grey_map(credit: CreditMap, *, sample: int = 0, percentile: float = 100 * SH
     return _single(credit, sample, Grey(percentile), title)
 
 
-def signed_map(credit: CreditMap, *, sample: int = 0, percentile: float = 100 * SHOWN, title: str = "") -> Figure:
+def signed_map(
+    credit: CreditMap, *, sample: int = 0, percentile: float = 100 * FULL_WHITE_QUANTILE, title: str = ""
+) -> Figure:
     """Credit of both signs: orange for, blue against, white at exactly 0, the same limit on both sides.
 
     >>> signed_map(np.array([[-2.0, 1.0]]), percentile=100).axes[0].images[0].get_clim()
@@ -38,7 +42,7 @@ def signed_map(credit: CreditMap, *, sample: int = 0, percentile: float = 100 * 
 
 
 def overlay(
-    credit: CreditMap, photo: Photo, *, sample: int = 0, percentile: float = 100 * SHOWN, title: str = ""
+    credit: CreditMap, photo: Photo, *, sample: int = 0, percentile: float = 100 * FULL_WHITE_QUANTILE, title: str = ""
 ) -> Figure:
     """Positive credit glowing on the photo the model was shown, in dim grey.
 
@@ -51,7 +55,7 @@ def overlay(
     return _single(credit, sample, Glow(percentile), title, photo_of(photo, sample))
 
 
-def _single(given: CreditMap, sample: int, shade: Shade, title: str, photo: Picture | None = None) -> Figure:
+def _single(given: CreditMap, sample: int, shade: Shade, title: str, photo: PhotoPixels | None = None) -> Figure:
     """One map with a bar of its colours."""
     credit = credit_of(given, sample)
     pixels, words = (photo.pixels, photo.words) if photo else (np.zeros((*credit.shape, 3)), "")
@@ -59,14 +63,14 @@ def _single(given: CreditMap, sample: int, shade: Shade, title: str, photo: Pict
 
     def picture(axes: Axes) -> None:
         drawn.append(shade.draw(axes, credit, pixels))
-        frame(axes)
+        frame_axes(axes)
 
-    height = fitted(SIDE, credit.shape)
+    height = fit_height(SIDE, credit.shape)
     panels = [
         Panel(0, 0, SIDE, height, picture),
         Panel(INSET, height + GAP, SIDE - 2 * INSET, BAR, lambda axes: _bar(axes, drawn[0], credit)),
     ]
-    return page(panels, [how_made(given, sample), shade.words(credit), words], title, below=0.27)
+    return make_figure(panels, [describe_result(given, sample), shade.words(credit), words], title, below=0.27)
 
 
 def _bar(axes: Axes, image: AxesImage, credit: Array) -> None:

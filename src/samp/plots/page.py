@@ -67,18 +67,18 @@ class Panel:
     draw: Callable[[Axes], object]
 
 
-def page(
+def make_figure(
     panels: Sequence[Panel], caption: Sequence[str], title: str = "", *, below: float = 0.0, right: float = 0.0
 ) -> Figure:
     """The figure; `below` and `right` are what labels need beside the outermost panels. Empty captions are left out.
 
-    >>> figure = page([Panel(0, 0, 3, 2, lambda axes: axes.plot([1, 2]))], ["Two points."], "A title")
+    >>> figure = make_figure([Panel(0, 0, 3, 2, lambda axes: axes.plot([1, 2]))], ["Two points."], "A title")
     >>> len(figure.axes), [text.get_text() for text in figure.texts]
     (1, ['A title', 'Two points.'])
     """
     with matplotlib.rc_context(LOOK):
         width = max(p.left + p.width for p in panels) + right + 2 * MARGIN
-        lines = [line for part in caption if part for line in wrapped(part, width - 2 * MARGIN, SMALL)]
+        lines = [line for part in caption if part for line in wrap_text(part, width - 2 * MARGIN, SMALL)]
         head = MARGIN + (0.28 if title else 0.0)
         foot = below + bool(lines) * GAP + LINE * len(lines) + MARGIN
         height = head + max(p.top + p.height for p in panels) + foot
@@ -95,10 +95,10 @@ def page(
     return figure
 
 
-def wrapped(text: str, width: float, size: float) -> list[str]:
+def wrap_text(text: str, width: float, size: float) -> list[str]:
     """The text in lines of at most this many inches, broken between words; a word of over 60 letters is cut.
 
-    >>> wrapped("one two", 0.3, 8.0)
+    >>> wrap_text("one two", 0.3, 8.0)
     ['one', 'two']
     """
     face, lines, most = FontProperties(size=size), [""], 72 * width / HINTING  # points
@@ -111,7 +111,7 @@ def wrapped(text: str, width: float, size: float) -> list[str]:
     return lines
 
 
-def frame(axes: Axes, heading: str = "") -> None:
+def frame_axes(axes: Axes, heading: str = "") -> None:
     """Axes for a picture: no ticks, a hairline around it so that white is seen to end, a heading above."""
     axes.set_xticks([])
     axes.set_yticks([])
@@ -121,7 +121,7 @@ def frame(axes: Axes, heading: str = "") -> None:
         axes.set_title(heading, size=SIZE, pad=3, color=INK)
 
 
-def rule(axes: Axes, x: str, y: str) -> None:
+def rule_axes(axes: Axes, x: str, y: str) -> None:
     """Axes for curves: two spines, quiet horizontal lines, small ticks, labels."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color=RULE, linewidth=0.6)
@@ -132,6 +132,6 @@ def rule(axes: Axes, x: str, y: str) -> None:
     axes.set_ylabel(y, size=SIZE, labelpad=3)
 
 
-def fitted(width: float, shape: Sequence[int]) -> float:
+def fit_height(width: float, shape: Sequence[int]) -> float:
     """The height at which an image of this shape (h w …) fills the width, within reason for very wide and high ones."""
     return min(max(width * shape[0] / shape[1], 0.15 * width), 2.5 * width)

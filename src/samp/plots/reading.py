@@ -21,7 +21,7 @@ FULL = {"uint8": 255, "uint16": 65535}  # white, in types whose whole numbers ar
 
 
 @dataclass(frozen=True, eq=False)
-class Picture:
+class PhotoPixels:
     """A photo as it is shown, and what was done to it (empty if nothing was)."""
 
     pixels: Array  # h w 3, in [0, 1]
@@ -35,7 +35,7 @@ def credit_of(given: CreditMap, sample: int = 0) -> Array:
     >>> credit_of(torch.ones(2, 3, 4, 5)).shape, credit_of(np.ones((6, 7))).shape
     ((4, 5), (6, 7))
     """
-    credit = numbers(given.map if isinstance(given, Attribution) else given)
+    credit = as_float_array(given.map if isinstance(given, Attribution) else given)
     check_map_layout(credit.shape)
     credit = credit.sum(1) if credit.ndim == 4 else credit
     if credit.ndim == 2 and not isinstance(given, Attribution):
@@ -47,20 +47,20 @@ def credit_of(given: CreditMap, sample: int = 0) -> Array:
         )
     if not -len(credit) <= sample < len(credit):
         raise IndexError(f"there is no sample {sample}: the maps are of {len(credit)}, counted from 0.")
-    return finite(credit[sample], "the map")
+    return check_finite(credit[sample], "the map")
 
 
 def samples_of(given: CreditMap) -> int:
     """How many samples there are maps of."""
-    shape = given.map.shape if isinstance(given, Attribution) else numbers(given).shape
+    shape = given.map.shape if isinstance(given, Attribution) else as_float_array(given).shape
     return shape[0] if len(shape) > 2 else 1
 
 
-def how_made(given: CreditMap, sample: int = 0) -> str:
+def describe_result(given: CreditMap, sample: int = 0) -> str:
     """Method, class, residual and cost of one sample as a sentence; nothing of a bare map, of which nothing is known.
 
     >>> import samp, torch
-    >>> how_made(samp.explain(torch.nn.Linear(4, 2).eval(), torch.rand(1, 4), target=1, method="random"))
+    >>> describe_result(samp.explain(torch.nn.Linear(4, 2).eval(), torch.rand(1, 4), target=1, method="random"))
     'RandomMap(); class 1; no residual: this credit is not meant to sum to the score; no model calls.'
     """
     if not isinstance(given, Attribution):
@@ -79,7 +79,7 @@ def cost_words(result: Attribution, sample: int = 0) -> str:
     return ", ".join(spent) or "no model calls"
 
 
-def photo_of(given: Photo, sample: int = 0) -> Picture:
+def photo_of(given: Photo, sample: int = 0) -> PhotoPixels:
     """A PIL image, a `c h w` tensor (or one of a batch) or an `h w c` array as pixels.
 
     Bytes (and 16-bit numbers) are divided by their largest; other numbers are taken as they are if all lie in [0, 1],
@@ -90,7 +90,7 @@ def photo_of(given: Photo, sample: int = 0) -> Picture:
     'Photo stretched from [−1, 3] to [0, 1].'
     """
     if isinstance(given, Image.Image):
-        return _opened(given)
+        return _picture_of_image(given)
     if not isinstance(given, Tensor | np.ndarray):
         raise TypeError(
             f"a photo is a PIL image, a tensor or an array, not {type(given).__name__}: samp.images.read reads a file."
@@ -100,24 +100,24 @@ def photo_of(given: Photo, sample: int = 0) -> Picture:
         raise ValueError(
             f"a photo has 1 or 3 channels: a tensor c h w or an array h w c (or h w), not {tuple(given.shape)}."
         )
-    pixels, words = _into_unit(finite(channels_last, "the photo"), str(given.dtype).removeprefix("torch."))
-    return Picture(np.broadcast_to(pixels, (*pixels.shape[:2], 3)), words)
+    pixels, words = _scale_to_unit(check_finite(channels_last, "the photo"), str(given.dtype).removeprefix("torch."))
+    return PhotoPixels(np.broadcast_to(pixels, (*pixels.shape[:2], 3)), words)
 
 
-def stretched(values: Array) -> tuple[Array, str]:
+def stretch_to_unit(values: Array) -> tuple[Array, str]:
     """Values moved from their own range to [0, 1], and the words for it.
 
-    >>> stretched(np.array([2.0, 4.0]))
+    >>> stretch_to_unit(np.array([2.0, 4.0]))
     (array([0., 1.]), 'stretched from [2, 4] to [0, 1]')
     """
     low, high = float(values.min()), float(values.max())
     span = high - low
     return (values - low) / span if span else np.full_like(values, 0.5), (
-        f"stretched from [{number(low)}, {number(high)}] to [0, 1]"
+        f"stretched from [{format_number(low)}, {format_number(high)}] to [0, 1]"
     )
 
 
-def numbers(values: object) -> Array:
+def as_float_array(values: object) -> Array:
     """A tensor of any kind, device and precision, or anything like an array, in float64."""
     if isinstance(values, Tensor):
         check_real(values, "the tensor")
@@ -131,7 +131,7 @@ def numbers(values: object) -> Array:
         ) from error
 
 
-def finite(values: Array, what: str) -> Array:
+def check_finite(values: Array, what: str) -> Array:
     """The values as they are, or a sentence if some are NaN or infinite."""
     bad = int((~np.isfinite(values)).sum())
     if bad:
@@ -142,10 +142,10 @@ def finite(values: Array, what: str) -> Array:
     return values
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """Three digits, or all of a number of thousands, and a true minus sign.
 
-    >>> number(-0.012345), number(-1987.4), number(1234567)
+    >>> format_number(-0.012345), format_number(-1987.4), format_number(1234567)
     ('−0.0123', '−1,987', '1.23e+06')
     """
     return (f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}").replace("-", "−")
@@ -156,10 +156,10 @@ def _residual_words(result: Attribution, sample: int) -> str:
     if math.isnan(residual):
         return "no residual: this credit is not meant to sum to the score"
     change = sum(float(change[sample]) for change in result.score_change.values())
-    return f"residual {number(residual)} of a score change of {number(change)}"
+    return f"residual {format_number(residual)} of a score change of {format_number(change)}"
 
 
-def _opened(photo: Image.Image) -> Picture:
+def _picture_of_image(photo: Image.Image) -> PhotoPixels:
     """A PIL image in any mode: more than 8 bits as they are, all else as RGB, transparency over white."""
     if photo.mode.startswith(("I", "F")):
         return photo_of(np.asarray(photo))
@@ -169,17 +169,17 @@ def _opened(photo: Image.Image) -> Picture:
 
 
 def _channels_last(given: Tensor | Array, sample: int) -> Array:
-    values = numbers(given)
+    values = as_float_array(given)
     if isinstance(given, Tensor):
         values = values[sample if len(values) > 1 else 0] if values.ndim == 4 else values
         return np.moveaxis(values, 0, -1) if values.ndim == 3 else values[..., None]
     return values[..., None] if values.ndim == 2 else values
 
 
-def _into_unit(pixels: Array, kind: str) -> tuple[Array, str]:
+def _scale_to_unit(pixels: Array, kind: str) -> tuple[Array, str]:
     if kind in FULL:
         return pixels / FULL[kind], ""
     if pixels.min() >= 0 and pixels.max() <= 1:
         return pixels, ""
-    unit, words = stretched(pixels)
+    unit, words = stretch_to_unit(pixels)
     return unit, f"Photo {words}."

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, LinearSegmentedColormap
 from matplotlib.image import AxesImage
 
-from samp.plots.reading import Array, number
-from samp.plots.sheet import HEAT, SHOWN
+from samp.plots.reading import Array, format_number
+from samp.plots.sheet import FULL_WHITE_QUANTILE, HEAT
 
 DIM = 0.45  # the photo's brightness under an overlay, as `samp explain` draws it
 # From dark blue over white to dark orange: the hues of Okabe and Ito, equally dark at equal distance from the middle.
@@ -48,7 +48,7 @@ class Grey:
     (0.0, 2.0)
     """
 
-    percentile: float = 100 * SHOWN
+    percentile: float = 100 * FULL_WHITE_QUANTILE
 
     def __post_init__(self) -> None:
         _check(self.percentile)
@@ -67,7 +67,8 @@ class Grey:
             return told
         full = self.limits(credit)[1]
         return (
-            f"Grey is linear in credit: white from {number(full)} ({_rank(credit.clip(min=0), self.percentile)}; "
+            f"Grey is linear in credit: white from {format_number(full)} "
+            f"({_rank(credit.clip(min=0), self.percentile)}; "
             f"{_share(credit > full)} of pixels clipped), black at 0 and below ({_share(credit < 0)} negative)."
         )
 
@@ -84,7 +85,7 @@ class Signed:
     (-3.0, 3.0)
     """
 
-    percentile: float = 100 * SHOWN
+    percentile: float = 100 * FULL_WHITE_QUANTILE
 
     def __post_init__(self) -> None:
         _check(self.percentile)
@@ -107,7 +108,7 @@ class Signed:
             return "The map is zero everywhere: all white."
         full = self.limits(credit)[1]
         return (
-            f"Colour is linear in credit: white at 0, full at ±{number(full)} "
+            f"Colour is linear in credit: white at 0, full at ±{format_number(full)} "
             f"({_rank(abs(credit), self.percentile, ' of |credit|')}; {_share(abs(credit) > full)} of pixels clipped), "
             f"orange for ({_share(credit > 0)}), blue against ({_share(credit < 0)})."
         )
@@ -125,7 +126,7 @@ class Glow:
     (0.0, 1.0)
     """
 
-    percentile: float = 100 * SHOWN
+    percentile: float = 100 * FULL_WHITE_QUANTILE
 
     def __post_init__(self) -> None:
         _check(self.percentile)
@@ -151,7 +152,7 @@ class Glow:
             return told
         full = self.limits(credit)[1]
         return (
-            f"Colour is linear in credit, opacity in its square root: full from {number(full)} "
+            f"Colour is linear in credit, opacity in its square root: full from {format_number(full)} "
             f"({_rank(credit.clip(min=0), self.percentile)}; {_share(credit > full)} of pixels clipped), "
             f"none at 0 and below ({_share(credit < 0)} negative). Photo in grey at {DIM:.0%} brightness."
         )

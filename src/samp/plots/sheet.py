@@ -10,7 +10,7 @@ import torch
 from PIL import Image, ImageDraw
 
 from samp.attribution import Attribution
-from samp.plots.fonts import BUILT_IN, draw_text, fonts_for, legible, opened, text_width, warn_of_missing
+from samp.plots.fonts import BUILT_IN, draw_text, fonts_for, make_legible, open_font, text_width, warn_of_missing
 
 PANEL, GAP, TEXT = 336, 24, 16
 INK, FAINT, PAPER = (30, 30, 30), (100, 100, 100), (255, 255, 255)
@@ -18,7 +18,7 @@ INK, FAINT, PAPER = (30, 30, 30), (100, 100, 100), (255, 255, 255)
 CURVES = {"to_baseline": ((0, 114, 178), "to the baseline"), "to_image": ((213, 94, 0), "to the image")}
 # Dark to bright, even in lightness: black, purple, orange, pale yellow.
 HEAT = ((0, 0, 4), (87, 16, 110), (188, 55, 84), (249, 142, 9), (252, 255, 164))
-SHOWN = 0.99  # the share of pixels below full white; said in the caption
+FULL_WHITE_QUANTILE = 0.99  # the share of pixels below full white; said in the caption
 
 
 def sheet(photo: Image.Image, result: Attribution, title: str, notes: Sequence[str], sample: int = 0) -> Image.Image:
@@ -34,8 +34,8 @@ def sheet(photo: Image.Image, result: Attribution, title: str, notes: Sequence[s
     width = len(drawn) * (PANEL + GAP) + GAP
     large, small = (fonts_for(text) for text in (title, " ".join(notes)))
     warn_of_missing(" ".join([title, *notes]), (*large, *small))
-    head = _wrapped(title, width - 2 * GAP, large, TEXT + 4)
-    lines = [line for note in notes for line in _wrapped(note, width - 2 * GAP, small, TEXT - 2)]
+    head = _wrap_lines(title, width - 2 * GAP, large, TEXT + 4)
+    lines = [line for note in notes for line in _wrap_lines(note, width - 2 * GAP, small, TEXT - 2)]
     top = GAP + len(head) * (TEXT + 8)
     page = Image.new("RGB", (width, top + PANEL + GAP + (2 + len(lines)) * (TEXT + 4)), PAPER)
     pen = ImageDraw.Draw(page)
@@ -44,7 +44,7 @@ def sheet(photo: Image.Image, result: Attribution, title: str, notes: Sequence[s
     for number, (panel, caption) in enumerate(drawn):
         left = GAP + number * (PANEL + GAP)
         page.paste(panel, (left, top))
-        pen.text((left, top + PANEL + 4), caption, INK, opened(BUILT_IN, TEXT))
+        pen.text((left, top + PANEL + 4), caption, INK, open_font(BUILT_IN, TEXT))
     for number, line in enumerate(lines):
         draw_text(pen, (GAP, top + PANEL + 8 + (number + 1) * (TEXT + 4)), line, FAINT, small, TEXT - 2)
     return page
@@ -61,8 +61,8 @@ def panels(photo: Image.Image, result: Attribution, sample: int = 0) -> list[tup
     """
     shade = brightness(result.map[sample])
     drawn: list[tuple[Image.Image, str]] = [
-        (_enlarged(photo), "what the model is shown"),
-        (_enlarged(Image.fromarray((255 * shade).astype(np.uint8)).convert("RGB")), f"credit ({_scale_words()})"),
+        (_enlarge(photo), "what the model is shown"),
+        (_enlarge(Image.fromarray((255 * shade).astype(np.uint8)).convert("RGB")), f"credit ({_scale_words()})"),
         (overlay(photo, shade), "credit over the photo"),
     ]
     if result.scores:
@@ -78,7 +78,7 @@ def brightness(credit: torch.Tensor) -> np.ndarray:
     [[0.0, 0.0], [0.0, 0.0]]
     """
     positive = credit.detach().double().clamp(min=0).cpu().numpy()
-    full = float(np.quantile(positive, SHOWN)) or float(positive.max())
+    full = float(np.quantile(positive, FULL_WHITE_QUANTILE)) or float(positive.max())
     return np.clip(positive / full, 0, 1) if full > 0 else positive
 
 
@@ -87,14 +87,14 @@ def overlay(photo: Image.Image, shade: np.ndarray) -> Image.Image:
     grey = np.asarray(photo.convert("L"), dtype=float)[..., None].repeat(3, 2) * 0.45
     glow = _heat(shade)
     alpha = np.sqrt(shade)[..., None]
-    return _enlarged(Image.fromarray((grey * (1 - alpha) + glow * alpha).astype(np.uint8)))
+    return _enlarge(Image.fromarray((grey * (1 - alpha) + glow * alpha).astype(np.uint8)))
 
 
 def curves(scores: Mapping[str, torch.Tensor]) -> Image.Image:
     """Score against the share of the walk, one line per direction, each labelled."""
     scale = 2  # drawn large and shrunk, for smooth lines
     image = Image.new("RGB", (PANEL * scale, PANEL * scale), PAPER)
-    pen, small = ImageDraw.Draw(image), opened(BUILT_IN, (TEXT - 3) * scale)
+    pen, small = ImageDraw.Draw(image), open_font(BUILT_IN, (TEXT - 3) * scale)
     lines = {name: [v for v in line.double().cpu().tolist() if math.isfinite(v)] for name, line in scores.items()}
     low, high = _bounds([v for line in lines.values() for v in line])
     left, right, top, bottom = 48 * scale, (PANEL - 6) * scale, 28 * scale, (PANEL - 28) * scale
@@ -114,10 +114,10 @@ def curves(scores: Mapping[str, torch.Tensor]) -> Image.Image:
     return image.resize((PANEL, PANEL), Image.Resampling.LANCZOS)
 
 
-def _wrapped(text: str, width: int, fonts: tuple[str, ...], size: int) -> list[str]:
+def _wrap_lines(text: str, width: int, fonts: tuple[str, ...], size: int) -> list[str]:
     """The text in lines no wider than this, broken between words, in characters that these fonts have."""
     lines = [""]
-    for word in legible(text, fonts).split():
+    for word in make_legible(text, fonts).split():
         longer = f"{lines[-1]} {word}".strip()
         if text_width(longer, fonts, size) <= width or not lines[-1]:
             lines[-1] = longer
@@ -127,7 +127,7 @@ def _wrapped(text: str, width: int, fonts: tuple[str, ...], size: int) -> list[s
 
 
 def _scale_words() -> str:
-    return f"white: top {1 - SHOWN:.0%}; none or negative: black"
+    return f"white: top {1 - FULL_WHITE_QUANTILE:.0%}; none or negative: black"
 
 
 def _heat(shade: np.ndarray) -> np.ndarray:
@@ -135,7 +135,7 @@ def _heat(shade: np.ndarray) -> np.ndarray:
     return np.stack([np.interp(shade, stops, channel) for channel in zip(*HEAT, strict=True)], -1)
 
 
-def _enlarged(image: Image.Image) -> Image.Image:
+def _enlarge(image: Image.Image) -> Image.Image:
     """To the panel's size, shape kept; pixels of a small image stay visible as squares."""
     fit = PANEL / max(image.size)
     filtering = Image.Resampling.NEAREST if fit >= 4 else Image.Resampling.BICUBIC

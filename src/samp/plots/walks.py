@@ -7,8 +7,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from samp.attribution import Attribution, Direction
-from samp.plots.page import EDGE, Panel, page, rgb, rule
-from samp.plots.reading import Array, finite, how_made, numbers
+from samp.plots.page import EDGE, Panel, make_figure, rgb, rule_axes
+from samp.plots.reading import Array, as_float_array, check_finite, describe_result
 from samp.plots.sheet import CURVES
 
 
@@ -20,7 +20,7 @@ def score_curves(result: Attribution, *, sample: int = 0, title: str = "") -> Fi
     >>> len(score_curves(result).axes[0].get_legend().get_texts())
     2
     """
-    walks = {direction: scores_of(result, direction, sample) for direction in walked(result)}
+    walks = {direction: scores_of(result, direction, sample) for direction in scored_directions(result)}
 
     def curves(axes: Axes) -> None:
         for direction, scores in walks.items():
@@ -28,10 +28,12 @@ def score_curves(result: Attribution, *, sample: int = 0, title: str = "") -> Fi
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, ncols=2, handlelength=1.5)
 
     starts = "Dots mark the starts: the image and the baseline." if len(walks) > 1 else "The dot marks the start."
-    return page([Panel(0.5, 0.2, 4.3, 2.4, curves)], [how_made(result, sample), starts], title, below=0.36, right=EDGE)
+    return make_figure(
+        [Panel(0.5, 0.2, 4.3, 2.4, curves)], [describe_result(result, sample), starts], title, below=0.36, right=EDGE
+    )
 
 
-def walked(result: Attribution) -> list[Direction]:
+def scored_directions(result: Attribution) -> list[Direction]:
     """The directions that have a score curve, or a sentence if there are none."""
     if not isinstance(result, Attribution):
         raise TypeError(f"curves are drawn of what samp.explain returns, not of {type(result).__name__}.")
@@ -45,10 +47,10 @@ def scores_of(result: Attribution, direction: Direction, sample: int) -> Array:
     scores = result.scores[direction]
     if not -len(scores) <= sample < len(scores):
         raise IndexError(f"there is no sample {sample}: the result has {len(scores)}, counted from 0.")
-    return finite(numbers(scores[sample, : int(result.steps[direction][sample]) + 1]), "the score curve")
+    return check_finite(as_float_array(scores[sample, : int(result.steps[direction][sample]) + 1]), "the score curve")
 
 
-def share(step: int, scores: Array) -> float:
+def share_of_walk(step: int, scores: Array) -> float:
     """How much of the walk lies behind at this step."""
     return step / max(len(scores) - 1, 1)
 
@@ -56,10 +58,10 @@ def share(step: int, scores: Array) -> float:
 def draw_walk(axes: Axes, direction: Direction, scores: Array, marked: list[int], label: str = "") -> None:
     """One walk's line with dots at the marked steps, in axes ruled for it."""
     colour = rgb(CURVES[direction][0])
-    line = [share(step, scores) for step in range(len(scores))]
+    line = [share_of_walk(step, scores) for step in range(len(scores))]
     axes.plot(line, scores, color=colour, label=label, solid_capstyle="round")
     axes.plot([line[step] for step in marked], scores[marked], "o", color=colour, markersize=4)
-    rule(axes, "share of the walk's steps", "score")
+    rule_axes(axes, "share of the walk's steps", "score")
     axes.set_xlim(-0.02, 1.02)
     axes.set_xticks([0, 0.25, 0.5, 0.75, 1])
     axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))

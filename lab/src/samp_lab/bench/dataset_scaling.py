@@ -24,10 +24,10 @@ from PIL import Image
 
 from samp.batch.results import load
 from samp.batch.run import run
-from samp.batch.summary import Count
-from samp.batch.workers import Crew
+from samp.batch.summary import RunProgress
+from samp.batch.workers import Workers
 from samp.models import mnist_slim
-from samp_lab.bench.machine import describe
+from samp_lab.bench.machine import describe_machine
 
 SIDE, SHARD, STRETCHES = 28, 16, 10
 STUDENT = 2.306  # 97.5 % of Student's t with 8 degrees of freedom
@@ -44,21 +44,21 @@ class Slope:
     half: float
 
     @property
-    def flat(self) -> bool:
+    def is_flat(self) -> bool:
         """Whether 0 lies in the interval."""
         return abs(self.per_thousand) <= self.half
 
-    def above(self, other: Slope) -> Slope:
+    def excess_over(self, other: Slope) -> Slope:
         """By how much this one is steeper; two intervals that know nothing of each other add as squares.
 
-        >>> Slope(2.0, 0.3).above(Slope(1.5, 0.4))
+        >>> Slope(2.0, 0.3).excess_over(Slope(1.5, 0.4))
         Slope(per_thousand=0.5, half=0.5)
         """
         return Slope(self.per_thousand - other.per_thousand, math.hypot(self.half, other.half))
 
 
 @dataclass(frozen=True)
-class Measured:
+class RunMeasurement:
     """One run: images per second once all workers work, and what became of rate and memory."""
 
     workers: int | None
@@ -74,55 +74,55 @@ class Measured:
 
 
 @dataclass
-class Watch:
+class ShardLog:
     """What is noted after each shard."""
 
     workers: int
-    begun: float = field(default_factory=time.perf_counter)
+    started: float = field(default_factory=time.perf_counter)
     images: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     memory: list[float] = field(default_factory=list)
     ready: list[bool] = field(default_factory=list)
 
-    def note(self, count: Count) -> None:
-        if count.done > (self.images[-1] if self.images else 0):  # a batch may be a whole shard
-            self.images.append(count.done)
-            self.seconds.append(time.perf_counter() - self.begun)
-            found = processes(self.workers)
-            self.memory.append(sum(map(resident, found)))
-            self.ready.append(len(found) >= max(self.workers, 1) and not any(map(_starting, found)))
+    def note(self, count: RunProgress) -> None:
+        if count.done_count > (self.images[-1] if self.images else 0):  # a batch may be a whole shard
+            self.images.append(count.done_count)
+            self.seconds.append(time.perf_counter() - self.started)
+            found = worker_pids(self.workers)
+            self.memory.append(sum(map(resident_mebibytes, found)))
+            self.ready.append(len(found) >= max(self.workers, 1) and not any(map(_is_starting, found)))
 
-    def warm(self) -> int:
+    def warm_up_notes(self) -> int:
         """How many notes come before all workers work and have grown to their size."""
         first = self.ready.index(True) if True in self.ready else len(self.ready)
         return first + int(WARM_UP * (len(self.ready) - first))
 
 
-def measure(images: int = 5000, workers: Sequence[int] = (1, 2), method: str = "samp++") -> list[Measured]:
+def measure(images: int = 5000, workers: Sequence[int] = (1, 2), method: str = "samp++") -> list[RunMeasurement]:
     """A run over this many generated photos for each number of workers, and last as many bare gradients.
 
     0 workers: in this process, without Ray.
     """
     with tempfile.TemporaryDirectory() as folder:
-        photos = _photos(Path(folder) / "photos", images)
+        photos = _write_photos(Path(folder) / "photos", images)
         outs = [Path(folder) / f"out-{count}" for count in workers]
-        rows = [_measured(photos, out, images, count, method) for out, count in zip(outs, workers, strict=True)]
+        rows = [_measure_run(photos, out, images, count, method) for out, count in zip(outs, workers, strict=True)]
         gradients = float(np.nanmean(load(outs[0]).columns()["gradients"]))
-    return [*rows, bare(images, gradients)]
+    return [*rows, measure_bare_gradients(images, gradients)]
 
 
-def bare(images: int, gradients: float) -> Measured:
+def measure_bare_gradients(images: int, gradients: float) -> RunMeasurement:
     """So many gradients for each image and nothing else, in a process of its own with one thread, as a worker has."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        watch = pool.apply(_bare, (images, round(gradients)))
-    return _fitted(watch, images, None)
+        watch = pool.apply(_run_bare_gradients, (images, round(gradients)))
+    return _summarise(watch, images, None)
 
 
-def table(rows: Sequence[Measured]) -> str:
+def table(rows: Sequence[RunMeasurement]) -> str:
     """The rows as Markdown, with the machine below them.
 
-    >>> run, bare = Measured(2, 2000, 50.0, 9.0, 700.0, *[Slope(0.1, 0.3)] * 2), Slope(0.1, 0.4)
-    >>> print(table([run, Measured(None, 2000, 60.0, 0.1, 300.0, bare, bare)]).splitlines()[2])
+    >>> run, bare = RunMeasurement(2, 2000, 50.0, 9.0, 700.0, *[Slope(0.1, 0.3)] * 2), Slope(0.1, 0.4)
+    >>> print(table([run, RunMeasurement(None, 2000, 60.0, 0.1, 300.0, bare, bare)]).splitlines()[2])
     | 2 workers | 2000 | 50.0 | 1.00 | 9.0 | 700 | +0.10 ± 0.30 (flat) | +0.00 ± 0.50 (flat) | +0.10 ± 0.30 (flat) |
     """
     lines = [
@@ -132,18 +132,18 @@ def table(rows: Sequence[Measured]) -> str:
     ]
     floor = next((row.memory_slope for row in rows if row.workers is None), None)
     for row in rows:
-        above = "–" if floor is None or row.workers is None else _words(row.memory_slope.above(floor))
+        above = "–" if floor is None or row.workers is None else _format_slope(row.memory_slope.excess_over(floor))
         lines.append(
-            f"| {_name(row)} | {row.images} | {row.rate:.1f} | {row.rate / rows[0].rate:.2f} | {row.start:.1f} "
-            f"| {row.memory:.0f} | {_words(row.memory_slope)} | {above} | {_words(row.rate_slope)} |"
+            f"| {_row_name(row)} | {row.images} | {row.rate:.1f} | {row.rate / rows[0].rate:.2f} | {row.start:.1f} "
+            f"| {row.memory:.0f} | {_format_slope(row.memory_slope)} | {above} | {_format_slope(row.rate_slope)} |"
         )
-    return "\n".join([*lines, "", describe("cpu")])
+    return "\n".join([*lines, "", describe_machine("cpu")])
 
 
-def fitted(x: Sequence[float], y: Sequence[float]) -> Slope:
+def fit_slope(x: Sequence[float], y: Sequence[float]) -> Slope:
     """The slope of y over x per 1,000, through the means of ten stretches.
 
-    >>> fitted(range(100), [0.5 * i for i in range(100)])
+    >>> fit_slope(range(100), [0.5 * i for i in range(100)])
     Slope(per_thousand=500.0, half=0.0)
     """
     xs, ys = (np.array([part.mean() for part in np.array_split(np.asarray(v, float), STRETCHES)]) for v in (x, y))
@@ -154,57 +154,57 @@ def fitted(x: Sequence[float], y: Sequence[float]) -> Slope:
     return Slope(round(1000 * slope, 6), round(1000 * STUDENT * error, 6))
 
 
-def processes(workers: int) -> list[int]:
+def worker_pids(workers: int) -> list[int]:
     """This process, or the workers below it, as Linux shows them.
 
-    >>> processes(0) == [os.getpid()]
+    >>> worker_pids(0) == [os.getpid()]
     True
     """
     if not workers:
         return [os.getpid()]
-    return [pid for pid in _below(os.getpid()) if "MapBatches(_Actor)" in _read(f"/proc/{pid}/cmdline")]
+    return [pid for pid in _descendants(os.getpid()) if "MapBatches(_Actor)" in _read(f"/proc/{pid}/cmdline")]
 
 
-def resident(pid: int) -> float:
+def resident_mebibytes(pid: int) -> float:
     """MiB of memory that a process holds; 0 if it is gone.
 
-    >>> resident(os.getpid()) > 1
+    >>> resident_mebibytes(os.getpid()) > 1
     True
     """
     pages = _read(f"/proc/{pid}/statm").split()
     return int(pages[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20 if pages else 0.0
 
 
-def _measured(photos: Path, out: Path, images: int, workers: int, method: str) -> Measured:
-    watch = Watch(workers)
-    run(photos, out=out, model="mnist_slim", method=method, shard_size=SHARD, crew=Crew(workers), tell=watch.note)
-    return _fitted(watch, images, workers)
+def _measure_run(photos: Path, out: Path, images: int, workers: int, method: str) -> RunMeasurement:
+    watch = ShardLog(workers)
+    run(photos, out=out, model="mnist_slim", method=method, shard_size=SHARD, crew=Workers(workers), tell=watch.note)
+    return _summarise(watch, images, workers)
 
 
-def _bare(images: int, gradients: int) -> Watch:
+def _run_bare_gradients(images: int, gradients: int) -> ShardLog:
     """The control's process: for each shard of images, this many gradients of a batch of them."""
     torch.set_num_threads(1)
-    net, watch = mnist_slim().net, Watch(0)
+    net, watch = mnist_slim().net, ShardLog(0)
     for done in range(SHARD, images + 1, SHARD):
         for _ in range(gradients):
             x = torch.rand(SHARD, 1, SIDE, SIDE, requires_grad=True)
             torch.autograd.grad(net(x).amax(1).sum(), x)
-        watch.note(Count(images, explained=done))
+        watch.note(RunProgress(images, explained=done))
     return watch
 
 
-def _fitted(watch: Watch, images: int, workers: int | None) -> Measured:
-    first = watch.warm()
+def _summarise(watch: ShardLog, images: int, workers: int | None) -> RunMeasurement:
+    first = watch.warm_up_notes()
     done, seconds = watch.images[first:], watch.seconds[first:]
     if len(done) < 2 * STRETCHES:
         raise ValueError(f"{images} images are too few to fit a line: take {6 * STRETCHES * SHARD} at least.")
-    return Measured(
+    return RunMeasurement(
         workers=workers,
         images=images,
         rate=(done[-1] - done[0]) / (seconds[-1] - seconds[0]),
         start=watch.seconds[0],
         memory=watch.memory[-1],
-        memory_slope=fitted(done, watch.memory[first:]),
+        memory_slope=fit_slope(done, watch.memory[first:]),
         rate_slope=_rate_slope(done, seconds),
     )
 
@@ -214,21 +214,21 @@ def _rate_slope(done: Sequence[int], seconds: Sequence[float]) -> Slope:
     marks = np.linspace(0, len(done) - 1, 2 * STRETCHES + 1).astype(int)
     images, times = np.asarray(done, float)[marks], np.asarray(seconds)[marks]
     rates = np.diff(images) / np.maximum(np.diff(times), 1e-9)
-    return fitted((images[:-1] + np.diff(images) / 2).tolist(), rates.tolist())
+    return fit_slope((images[:-1] + np.diff(images) / 2).tolist(), rates.tolist())
 
 
-def _name(row: Measured) -> str:
+def _row_name(row: RunMeasurement) -> str:
     if row.workers is None:
         return "bare gradients"
     return f"{row.workers} worker{'s' * (row.workers > 1)}" if row.workers else "no workers"
 
 
-def _words(slope: Slope) -> str:
-    verdict = "flat" if slope.flat else "rising" if slope.per_thousand > 0 else "falling"
+def _format_slope(slope: Slope) -> str:
+    verdict = "flat" if slope.is_flat else "rising" if slope.per_thousand > 0 else "falling"
     return f"{slope.per_thousand:+.2f} ± {slope.half:.2f} ({verdict})"
 
 
-def _photos(folder: Path, count: int) -> Path:
+def _write_photos(folder: Path, count: int) -> Path:
     folder.mkdir()
     noise = np.random.default_rng(0)
     for i in range(count):
@@ -236,13 +236,13 @@ def _photos(folder: Path, count: int) -> Path:
     return folder
 
 
-def _below(pid: int) -> list[int]:
+def _descendants(pid: int) -> list[int]:
     tasks = Path(f"/proc/{pid}/task")
     children = [int(word) for task in tasks.glob("*/children") for word in _read(str(task)).split()]
-    return children + [below for child in children for below in _below(child)]
+    return children + [below for child in children for below in _descendants(child)]
 
 
-def _starting(pid: int) -> bool:
+def _is_starting(pid: int) -> bool:
     return ".__init__" in _read(f"/proc/{pid}/cmdline")
 
 

@@ -11,7 +11,7 @@ import torch
 import samp
 
 
-def wait(device: torch.device | str) -> None:
+def synchronize(device: torch.device | str) -> None:
     """Until the device has done all it was told."""
     if torch.device(device).type == "cuda":
         torch.cuda.synchronize(device)
@@ -31,11 +31,11 @@ def peak_bytes(work: Callable[[], object], device: torch.device | str) -> int:
     torch.cuda.empty_cache()  # or graphs that are gone would count
     torch.cuda.reset_peak_memory_stats(device)
     work()
-    wait(device)
-    return torch.cuda.max_memory_allocated(device) + _held_by_graphs(torch.device(device))
+    synchronize(device)
+    return torch.cuda.max_memory_allocated(device) + _graph_pool_bytes(torch.device(device))
 
 
-def _held_by_graphs(device: torch.device) -> int:
+def _graph_pool_bytes(device: torch.device) -> int:
     """Bytes in the pools of CUDA graphs that do not count as allocated: nothing else may use them."""
     segments = torch.cuda.memory_snapshot()  # type: ignore[no-untyped-call]  # torch leaves it untyped
     own = [s for s in segments if s.get("segment_pool_id", (0, 0)) != (0, 0)]
@@ -43,10 +43,10 @@ def _held_by_graphs(device: torch.device) -> int:
     return sum(int(s["total_size"] - s["allocated_size"]) for s in own if s["device"] == index)
 
 
-def describe(device: torch.device | str) -> str:
+def describe_machine(device: torch.device | str) -> str:
     """The machine and the versions, for below a table.
 
-    >>> "torch" in describe("cpu")
+    >>> "torch" in describe_machine("cpu")
     True
     """
     on_gpu = torch.device(device).type == "cuda"

@@ -40,12 +40,12 @@ class Agreement:
         )
 
 
-def agreement(model: Callable[..., Any], x: Tensor, target: Target, first: Tensor, second: Tensor) -> Agreement:
+def measure_agreement(model: Callable[..., Any], x: Tensor, target: Target, first: Tensor, second: Tensor) -> Agreement:
     """How far two maps (b h w) of the same images agree.
 
     >>> import torch
     >>> model, x, map_ = torch.nn.Flatten().eval(), torch.rand(1, 3, 16, 16), torch.rand(1, 16, 16)
-    >>> same = agreement(model, x, 0, map_, map_)
+    >>> same = measure_agreement(model, x, 0, map_, map_)
     >>> round(same.cells, 6), same.overlap, same.insertion
     (1.0, 1.0, 0.0)
     """
@@ -54,17 +54,17 @@ def agreement(model: Callable[..., Any], x: Tensor, target: Target, first: Tenso
     return Agreement(
         pixels=float(spearman(first.flatten(1), second.flatten(1)).mean()),
         cells=float(spearman(*cells).mean()),
-        overlap=float((highest(first) & highest(second)).sum() / highest(first).sum()),
+        overlap=float((top_tenth(first) & top_tenth(second)).sum() / top_tenth(first).sum()),
         deletion=float((curves[1].deletion - curves[0].deletion).mean()),
         insertion=float((curves[1].insertion - curves[0].insertion).mean()),
     )
 
 
-def highest(map_: Tensor) -> Tensor:
+def top_tenth(map_: Tensor) -> Tensor:
     """A mask (b n) of each map's highest tenth.
 
     >>> import torch
-    >>> highest(torch.arange(20.0)[None]).nonzero()[:, 1].tolist()
+    >>> top_tenth(torch.arange(20.0)[None]).nonzero()[:, 1].tolist()
     [18, 19]
     """
     flat = map_.flatten(1)

@@ -17,14 +17,14 @@ from torch import Tensor, nn
 import samp
 from samp import methods
 from samp.models.resnet import ResNet50
-from samp_lab.bench.machine import describe, peak_bytes, wait
+from samp_lab.bench.machine import describe_machine, peak_bytes, synchronize
 from samp_lab.bench.peers import ADAPTERS, PEERS, Peer
 
 SLOW = 4.0  # seconds after which a measurement is not repeated
 
 
 @dataclass(frozen=True)
-class Row:
+class MethodRow:
     """One method: seconds for all images together, rows of model calls per image, peak memory in MiB."""
 
     name: str
@@ -35,7 +35,7 @@ class Row:
     peer: str
 
 
-class Counted(nn.Module):
+class CallCounter(nn.Module):
     """A net that counts the samples it is shown, with and without a gradient."""
 
     def __init__(self, net: nn.Module) -> None:
@@ -49,20 +49,20 @@ class Counted(nn.Module):
         return out
 
 
-def compare(names: Sequence[str], model: nn.Module, x: Tensor, target: int) -> list[Row]:
+def compare(names: Sequence[str], model: nn.Module, x: Tensor, target: int) -> list[MethodRow]:
     """Time each method on these images, and its peer where there is one."""
     return [_row(name, model, x, target) for name in names or methods.names()]
 
 
-def _row(name: str, model: nn.Module, x: Tensor, target: int) -> Row:
-    counted = Counted(model).eval()
+def _row(name: str, model: nn.Module, x: Tensor, target: int) -> MethodRow:
+    counted = CallCounter(model).eval()
 
     def ours(net: nn.Module = model) -> None:
         samp.explain(net, x, target=target, method=name)
 
-    first = _once(lambda: ours(counted), x.device)
+    first = _time_once(lambda: ours(counted), x.device)
     peak = peak_bytes(ours, x.device) if first < SLOW else 0
-    return Row(
+    return MethodRow(
         name=name,
         seconds=_seconds(ours, x.device, first),
         gradients=counted.gradients / len(x),
@@ -79,7 +79,7 @@ def _peer(name: str, model: nn.Module, x: Tensor, target: int) -> str:
     library, call = PEERS[name]
     shown = x[:2] if library == "saliency" else x
     try:
-        first = _once(lambda: call(model, shown, target), x.device)
+        first = _time_once(lambda: call(model, shown, target), x.device)
         seconds = _seconds(lambda: call(model, shown, target), x.device, first)
     except Exception as error:  # a peer may fail in any way; the table says how
         return f"{type(error).__name__} ({library})"
@@ -89,18 +89,18 @@ def _peer(name: str, model: nn.Module, x: Tensor, target: int) -> str:
 
 def _seconds(work: Callable[[], object], device: torch.device, first: float) -> float:
     """The shortest of three runs after a first one; where that one was slow, it alone, warm-up and all."""
-    return first if first > SLOW else min(_once(work, device) for _ in range(3))
+    return first if first > SLOW else min(_time_once(work, device) for _ in range(3))
 
 
-def _once(work: Callable[[], object], device: torch.device) -> float:
-    wait(device)
+def _time_once(work: Callable[[], object], device: torch.device) -> float:
+    synchronize(device)
     started = time.perf_counter()
     work()
-    wait(device)
+    synchronize(device)
     return time.perf_counter() - started
 
 
-def table(rows: Sequence[Row], device: torch.device) -> str:
+def table(rows: Sequence[MethodRow], device: torch.device) -> str:
     """The rows as Markdown, with the machine below."""
     lines = [
         "| method | seconds | gradients/image | forwards/image | peak MiB | peer, seconds |",
@@ -111,7 +111,7 @@ def table(rows: Sequence[Row], device: torch.device) -> str:
         lines.append(
             f"| {row.name} | {row.seconds:.3f} | {row.gradients:.0f} | {row.forwards:.0f} | {memory} | {row.peer} |"
         )
-    return "\n".join([*lines, "", describe(device)])
+    return "\n".join([*lines, "", describe_machine(device)])
 
 
 def one_by_one(names: Sequence[str], model: nn.Module, x: Tensor, target: int) -> str:
@@ -127,7 +127,7 @@ def one_by_one(names: Sequence[str], model: nn.Module, x: Tensor, target: int) -
                 samp.explain(model, image[None], target=target, method=name)
 
         batch()
-        together, apart = _once(batch, x.device), _once(single, x.device)
+        together, apart = _time_once(batch, x.device), _time_once(single, x.device)
         lines.append(f"| {name} | {len(x)} | {together:.3f} | {apart:.3f} | {apart / together:.1f} |")
     return "\n".join(lines)
 
@@ -136,7 +136,7 @@ def adapters(model: nn.Module, x: Tensor, target: int, repeats: int) -> str:
     """Our adapters over Captum itself with the same settings: the median ratio of pairs of runs, and its range."""
     lines = ["| adapter | settings | ours s | Captum s | ratio (range) |", "|---|---|---|---|---|"]
     for name, (settings, call) in ADAPTERS.items():
-        method: Any = replace(methods.named(name), **settings)  # type: ignore[type-var]  # every method is a dataclass
+        method: Any = replace(methods.resolve_method(name), **settings)  # type: ignore[type-var]  # every method is a dataclass
 
         def ours(method: Any = method) -> None:
             samp.explain(model, x, target=target, method=method)
@@ -144,12 +144,12 @@ def adapters(model: nn.Module, x: Tensor, target: int, repeats: int) -> str:
         def theirs(call: Peer = call) -> None:
             call(model, x, target)
 
-        pairs = [(_once(ours, x.device), _once(theirs, x.device)) for _ in range(repeats + 1)][1:]
+        pairs = [(_time_once(ours, x.device), _time_once(theirs, x.device)) for _ in range(repeats + 1)][1:]
         ratios = sorted(a / b for a, b in pairs)
         mine, other = (statistics.median(side) for side in zip(*pairs, strict=True))
         middle = f"**{statistics.median(ratios):.3f}** ({ratios[0]:.3f}–{ratios[-1]:.3f})"
         lines.append(f"| {name} | {settings or 'as published'} | {mine:.3f} | {other:.3f} | {middle} |")
-    return "\n".join([*lines, "", describe(x.device)])
+    return "\n".join([*lines, "", describe_machine(x.device)])
 
 
 def random_resnet(device: str) -> nn.Module:

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from samp.engine.batching import BatchSize
 from samp.metrics.deletion_insertion import deletion_insertion
 from samp.metrics.protocols import PROTOCOLS
-from samp_lab.bench.machine import describe, wait
+from samp_lab.bench.machine import describe_machine, synchronize
 
 Work = Callable[[], object]
 POINTS = 29  # of one curve, by the paper's protocol at 224 pixels
@@ -29,7 +29,7 @@ SLOW = 60.0  # seconds that a rival may take in all; it is shown fewer images ot
 
 
 @dataclass(frozen=True)
-class Timed:
+class TimingRow:
     """Seconds of one way to get these scores, by its forwards, and its ratio to the bare calls run beside it."""
 
     name: str
@@ -42,7 +42,7 @@ class Timed:
         return self.forwards / self.seconds
 
 
-class Noted(nn.Module):
+class InputRecorder(nn.Module):
     """A net that keeps the input of every call, so that the very same calls can be made again."""
 
     def __init__(self, net: nn.Module) -> None:
@@ -55,10 +55,10 @@ class Noted(nn.Module):
         return out
 
 
-def measure(model: nn.Module, x: Tensor, batch_size: BatchSize, repeats: int) -> list[Timed]:
+def measure(model: nn.Module, x: Tensor, batch_size: BatchSize, repeats: int) -> list[TimingRow]:
     """Deletion and Insertion of random maps of these images, beside what they are to be compared with."""
     maps = torch.rand(len(x), *x.shape[2:], generator=torch.Generator().manual_seed(1)).to(x.device)
-    noted = Noted(model).eval()
+    noted = InputRecorder(model).eval()
     deletion_insertion(noted, x, maps, 0, "imagenet", batch_size=batch_size)
     sizes = [len(points) for points in noted.calls]
 
@@ -69,21 +69,21 @@ def measure(model: nn.Module, x: Tensor, batch_size: BatchSize, repeats: int) ->
     def bare() -> object:
         return torch.cat([model(points)[:, 0] for points in noted.calls]).sum().item()
 
-    pairs = [_pair(ours, bare, x, number % 2 == 0) for number in range(repeats + 1)][1:]
+    pairs = [_time_pair(ours, bare, x, number % 2 == 0) for number in range(repeats + 1)][1:]
     ratios, best = sorted(a / b for a, b in pairs), min(a for a, _ in pairs) / min(b for _, b in pairs)
     ratio = f"**{statistics.median(ratios):.3f}** ({ratios[0]:.3f}–{ratios[-1]:.3f}); best runs {best:.3f}"
     mine, other = (statistics.median(side) for side in zip(*pairs, strict=True))
-    timed = [Timed("samp", sum(sizes), mine, ratio), Timed(f"bare calls of {max(sizes)}", sum(sizes), other)]
+    timed = [TimingRow("samp", sum(sizes), mine, ratio), TimingRow(f"bare calls of {max(sizes)}", sum(sizes), other)]
     shown = max(min(len(x), int(SLOW / (5 * other / len(x)))), 1)
-    timed.append(_timed("plain loop", shown * 2 * POINTS, lambda: _loop(model, x[:shown], maps[:shown]), x))
+    timed.append(_time_work("plain loop", shown * 2 * POINTS, lambda: _loop(model, x[:shown], maps[:shown]), x))
     return [*timed, *_quantus(model, x[:shown], maps[:shown])]
 
 
-def table(rows: list[Timed], device: torch.device) -> str:
+def table(rows: list[TimingRow], device: torch.device) -> str:
     """The rows as Markdown, with the machine below."""
     lines = ["| | forwards | seconds | forwards/s | ratio to bare (range) |", "|---|---|---|---|---|"]
     lines += [f"| {row.name} | {row.forwards} | {row.seconds:.3f} | {row.rate:.1f} | {row.ratio} |" for row in rows]
-    return "\n".join([*lines, "", describe(device)])
+    return "\n".join([*lines, "", describe_machine(device)])
 
 
 @torch.no_grad()
@@ -102,7 +102,7 @@ def _loop(model: nn.Module, x: Tensor, maps: Tensor) -> list[float]:
     return scores
 
 
-def _quantus(model: nn.Module, x: Tensor, maps: Tensor) -> list[Timed]:
+def _quantus(model: nn.Module, x: Tensor, maps: Tensor) -> list[TimingRow]:
     """Quantus' PixelFlipping of the same maps; its failure, where it fails."""
     try:
         quantus: Any = import_module("quantus")
@@ -117,12 +117,12 @@ def _quantus(model: nn.Module, x: Tensor, maps: Tensor) -> list[Timed]:
         "device": str(x.device),
     }
     try:
-        return [_timed("Quantus PixelFlipping", x.numel() // step, lambda: metric(model=model, **given), x)]
+        return [_time_work("Quantus PixelFlipping", x.numel() // step, lambda: metric(model=model, **given), x)]
     except Exception as error:  # a rival may fail in any way; the table says how
-        return [Timed(f"Quantus PixelFlipping: {type(error).__name__}", 0, float("nan"))]
+        return [TimingRow(f"Quantus PixelFlipping: {type(error).__name__}", 0, float("nan"))]
 
 
-def _pair(ours: Work, bare: Work, x: Tensor, ours_first: bool) -> tuple[float, float]:
+def _time_pair(ours: Work, bare: Work, x: Tensor, ours_first: bool) -> tuple[float, float]:
     """Seconds of both, run one after the other; which goes first takes turns."""
     if ours_first:
         return _seconds(ours, x), _seconds(bare, x)
@@ -130,14 +130,14 @@ def _pair(ours: Work, bare: Work, x: Tensor, ours_first: bool) -> tuple[float, f
     return _seconds(ours, x), late
 
 
-def _timed(name: str, forwards: int, work: Work, x: Tensor) -> Timed:
+def _time_work(name: str, forwards: int, work: Work, x: Tensor) -> TimingRow:
     work()
-    return Timed(name, forwards, _seconds(work, x))
+    return TimingRow(name, forwards, _seconds(work, x))
 
 
 def _seconds(work: Work, x: Tensor) -> float:
-    wait(x.device)
+    synchronize(x.device)
     started = time.perf_counter()
     work()
-    wait(x.device)
+    synchronize(x.device)
     return time.perf_counter() - started

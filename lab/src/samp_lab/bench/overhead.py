@@ -17,7 +17,7 @@ from torch import Tensor, nn
 import samp
 from samp.engine.batching import BatchSize
 from samp.lookup import look_up
-from samp_lab.bench.machine import describe, peak_bytes, wait
+from samp_lab.bench.machine import describe_machine, peak_bytes, synchronize
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Overhead:
     machine: str
 
 
-class Watched(nn.Module):
+class GradientCallRecorder(nn.Module):
     """A net that notes the batch size of every call that asks for a gradient."""
 
     def __init__(self, net: nn.Module) -> None:
@@ -53,9 +53,9 @@ class Watched(nn.Module):
 
 def measure(net: str, images: int, batch_size: BatchSize, device: str, repeats: int) -> Overhead:
     """Explain `images` random images and replay the calls, `repeats` times each, after one warm-up of both."""
-    model = net_named(net).to(device)
+    model = load_net(net).to(device)
     x = torch.rand(images, 3, 224, 224, generator=torch.Generator().manual_seed(0)).to(device)
-    watched = Watched(model).eval()
+    watched = GradientCallRecorder(model).eval()
     gradients = samp.explain(watched, x, target=0, method="samp++", batch_size=batch_size).gradients.double().mean()
     calls = list(watched.calls)
 
@@ -82,7 +82,7 @@ def measure(net: str, images: int, batch_size: BatchSize, device: str, repeats: 
         ratio=statistics.median(ratios),
         spread=(min(ratios), max(ratios)),
         peak=f"{peaks[1] / peaks[0]:.2f}" if peaks[0] else "–",
-        machine=describe(device),
+        machine=describe_machine(device),
     )
 
 
@@ -101,7 +101,7 @@ def table(row: Overhead) -> str:
     )
 
 
-def net_named(name: str) -> nn.Module:
+def load_net(name: str) -> nn.Module:
     """EfficientNet-Lite0 with its weights, or a ResNet-50-shaped net with random ones."""
     net: nn.Module = look_up(name, {"efficientnet-lite0": _lite0, "resnet50": _resnet50}, "net")()
     return net
@@ -121,8 +121,8 @@ def _resnet50() -> nn.Module:
 
 
 def _seconds(work: Callable[[], None], device: str) -> float:
-    wait(device)
+    synchronize(device)
     started = time.perf_counter()
     work()
-    wait(device)
+    synchronize(device)
     return time.perf_counter() - started

@@ -22,16 +22,16 @@ from torch import nn
 import samp
 from samp.batch.models import Model
 from samp.batch.run import run
-from samp.batch.summary import Count
+from samp.batch.summary import RunProgress
 from samp.fast import Speed
 from samp.models import Classifier
-from samp_lab.bench.machine import describe
+from samp_lab.bench.machine import describe_machine
 
 KINDS, SIZE = 64, (500, 375)  # photos that differ, and their pixels: ImageNet's usual ones
 
 
 @dataclass(frozen=True)
-class Settings:
+class PipelineSettings:
     """What is run: so many photos in shards, by a method at a speed."""
 
     images: int = 256
@@ -47,10 +47,10 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Whole:
+class PipelineResult:
     """Images/s of whole runs, and of the method alone before and after each."""
 
-    settings: Settings
+    settings: PipelineSettings
     alone: Sequence[tuple[float, float]]
     whole: Sequence[float]
 
@@ -58,13 +58,13 @@ class Whole:
     def ratios(self) -> list[float]:
         """Each run's rate over that of the method alone, as it was around it: a machine's speed may change.
 
-        >>> Whole(Settings(), [(1.0, 3.0)], [1.5]).ratios
+        >>> PipelineResult(PipelineSettings(), [(1.0, 3.0)], [1.5]).ratios
         [0.75]
         """
         return [rate / statistics.mean(around) for rate, around in zip(self.whole, self.alone, strict=True)]
 
 
-def measure(net: nn.Module, settings: Settings, side: int = 224) -> Whole:
+def measure(net: nn.Module, settings: PipelineSettings, side: int = 224) -> PipelineResult:
     """Time the method on one shard in memory, a run of all, and the method again, as often as there are repeats."""
     classifier = Classifier(net.eval(), "net", side, 0.5, 0.25, ())
     alone, whole = [], []
@@ -76,7 +76,7 @@ def measure(net: nn.Module, settings: Settings, side: int = 224) -> Whole:
             after = _alone_rate(classifier, photos, settings)
             alone.append((before, after))
             before = after
-    return Whole(settings, alone, whole)
+    return PipelineResult(settings, alone, whole)
 
 
 def write_photos(folder: Path, count: int) -> Path:
@@ -99,12 +99,12 @@ def write_photos(folder: Path, count: int) -> Path:
     return folder
 
 
-def _run_rate(classifier: Classifier, photos: Path, out: Path, settings: Settings) -> float:
+def _run_rate(classifier: Classifier, photos: Path, out: Path, settings: PipelineSettings) -> float:
     told: list[tuple[float, int]] = []
 
-    def tell(count: Count) -> None:
-        if count.done:
-            told.append((time.perf_counter(), count.done))
+    def on_progress(count: RunProgress) -> None:
+        if count.done_count:
+            told.append((time.perf_counter(), count.done_count))
 
     run(
         photos,
@@ -114,13 +114,13 @@ def _run_rate(classifier: Classifier, photos: Path, out: Path, settings: Setting
         target=0,
         speed=settings.speed,
         shard_size=settings.shard,
-        tell=tell,
+        tell=on_progress,
     )
     (began, first), (ended, last) = told[0], told[-1]
     return (last - first) / (ended - began)
 
 
-def _alone_rate(classifier: Classifier, photos: Path, settings: Settings) -> float:
+def _alone_rate(classifier: Classifier, photos: Path, settings: PipelineSettings) -> float:
     paths = sorted(photos.iterdir())[: settings.shard]
     x = torch.cat([classifier.prepare(samp.images.read(path)) for path in paths]).to(settings.device)
     net = classifier.net.to(settings.device)
@@ -134,7 +134,7 @@ def _alone_rate(classifier: Classifier, photos: Path, settings: Settings) -> flo
     return len(x) / work()
 
 
-def table(found: Whole) -> str:
+def table(found: PipelineResult) -> str:
     """Both rates, their ratio with its range, and where this was."""
     asked, ratios = found.settings, found.ratios
     alone = statistics.median(rate for pair in found.alone for rate in pair)
@@ -146,6 +146,6 @@ def table(found: Whole) -> str:
             f"| {alone:.2f} | {statistics.median(found.whole):.2f} "
             f"| **{statistics.median(ratios):.3f}** ({min(ratios):.3f}–{max(ratios):.3f}) |",
             "",
-            describe(torch.device(asked.device)),
+            describe_machine(torch.device(asked.device)),
         ]
     )

@@ -22,22 +22,22 @@ from torch import Tensor, nn
 
 import samp
 from samp.fast import SPEEDS, Speed
-from samp.fast.cache import forget_graphs, prepared
-from samp.fast.cuda_graphs import MOST_ROWS, Captured, CudaCapture
-from samp.fast.inputs import Feed, at_index
-from samp.fast.model_copy import HALF, Lowered, lowered
-from samp_lab.bench.machine import describe, peak_bytes, wait
-from samp_lab.bench.speed_tables import Bare, Line, Walk, bare_table, lines_table, walk_table
+from samp.fast.cache import forget_graphs, get_or_prepare
+from samp.fast.cuda_graphs import MOST_ROWS, CapturedCall, CudaCapture
+from samp.fast.inputs import Feed, value_and_gradients_at
+from samp.fast.model_copy import HALF, ModelCopy, copy_model
+from samp_lab.bench.machine import describe_machine, peak_bytes, synchronize
+from samp_lab.bench.speed_tables import BareRate, CostLine, WalkRate, bare_table, lines_table, walk_table
 
 Work = Callable[[], object]
 Net = Callable[..., Any]
 CALLS = 15  # in a row, as many as a walk makes
 METHODS = ("samp++", "coupled")
-Ask = Callable[[int], tuple[Tensor, int]]  # images and steps of a walk of this amount
+MakeInputs = Callable[[int], tuple[Tensor, int]]  # images and steps of a walk of this amount
 
 
 @dataclass(frozen=True)
-class Settings:
+class SpeedSettings:
     """What is measured: walks are counted in images, two rows each, and at most `rows` of them in a call."""
 
     device: str = "cpu"
@@ -50,69 +50,74 @@ class Settings:
     def rows_of(self, images: int) -> int:
         """Rows of a call, where so many images are explained.
 
-        >>> Settings().rows_of(8), Settings().rows_of(100)
+        >>> SpeedSettings().rows_of(8), SpeedSettings().rows_of(100)
         (16, 128)
         """
         return min(2 * images, self.rows)
 
 
-def tables(model: nn.Module, settings: Settings) -> Iterator[str]:
+def tables(model: nn.Module, settings: SpeedSettings) -> Iterator[str]:
     """Every table as Markdown, as soon as it is measured, the machine last."""
     batches = sorted({2, *map(settings.rows_of, settings.images)}, reverse=True)  # the one compiled for itself first
-    bare = [one for batch in batches for one in bares(model, batch, settings, largest=batch == batches[0])]
+    bare = [one for batch in batches for one in measure_bare_calls(model, batch, settings, largest=batch == batches[0])]
     yield bare_table(bare)
     for method in METHODS:
         asked = itertools.product([method], SPEEDS, settings.images)
-        yield walk_table([walked(model, *one, settings) for one in asked], bare)
+        yield walk_table([measure_walk(model, *one, settings) for one in asked], bare)
     yield _latency_table(model, settings)
-    yield lines_table(lines(model, settings))
-    yield describe(settings.device)
+    yield lines_table(measure_lines(model, settings))
+    yield describe_machine(settings.device)
 
 
-def bares(model: nn.Module, batch: int, settings: Settings, largest: bool) -> Iterator[Bare]:
+def measure_bare_calls(model: nn.Module, batch: int, settings: SpeedSettings, largest: bool) -> Iterator[BareRate]:
     """Every way to call the net on a batch of this size; what is compiled for one size only, at the largest."""
     x = _images(batch, settings)
     for way, net in _ways(model, settings, largest):
-        yield from _bare(way, x, partial(differentiating, net, x, last="channels last" in way), settings)
+        yield from _measure_bare_call(
+            way, x, partial(make_gradient_call, net, x, last="channels last" in way), settings
+        )
     if settings.compiled:
-        fast = prepared(model, True, x.device).fastest
-        yield from _bare(
-            "bfloat16, channels last, compiled for any batch", x, partial(differentiating, fast, x, last=True), settings
+        fast = get_or_prepare(model, True, x.device).fastest
+        yield from _measure_bare_call(
+            "bfloat16, channels last, compiled for any batch",
+            x,
+            partial(make_gradient_call, fast, x, last=True),
+            settings,
         )
     if x.is_cuda and batch <= MOST_ROWS:
-        for way, net in _to_capture(model, settings):
-            yield from _bare(f"{way}, CUDA graph", x, partial(_captured, net, x), settings)
+        for way, net in _capturable_nets(model, settings):
+            yield from _measure_bare_call(f"{way}, CUDA graph", x, partial(_capture, net, x), settings)
 
 
-def _ways(model: nn.Module, settings: Settings, largest: bool) -> Iterator[tuple[str, Net]]:
+def _ways(model: nn.Module, settings: SpeedSettings, largest: bool) -> Iterator[tuple[str, Net]]:
     kind = torch.device(settings.device).type
     yield "float32" + (" (TF32 convolutions)" if kind == "cuda" else ""), model
-    yield "bfloat16 autocast", Lowered(model, kind, True)
-    yield "bfloat16, channels last", Lowered(lowered(model, True), kind, True)
+    yield "bfloat16 autocast", ModelCopy(model, kind, True)
+    yield "bfloat16, channels last", ModelCopy(copy_model(model, True), kind, True)
     if settings.compiled and largest:
-        compiled = torch.compile(lowered(model, True), dynamic=False)
-        yield "bfloat16, channels last, compiled for this batch", Lowered(compiled, kind, True)
+        compiled = torch.compile(copy_model(model, True), dynamic=False)
+        yield "bfloat16, channels last, compiled for this batch", ModelCopy(compiled, kind, True)
         whole = copy.deepcopy(model).requires_grad_(False).to(HALF)
         whole = whole.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # its types leave this out
-        yield "all bfloat16, channels last, compiled for this batch", _in_half(torch.compile(whole, dynamic=False))
+        yield "all bfloat16, channels last, compiled for this batch", _to_half(torch.compile(whole, dynamic=False))
         torch.compiler.reset()  # or what was compiled for this batch would serve as compiled for any
 
 
-def _to_capture(model: nn.Module, settings: Settings) -> Iterator[tuple[str, Lowered]]:
+def _capturable_nets(model: nn.Module, settings: SpeedSettings) -> Iterator[tuple[str, ModelCopy]]:
     kind = torch.device(settings.device).type
-    yield "bfloat16, channels last", Lowered(lowered(model, True), kind, True)
+    yield "bfloat16, channels last", ModelCopy(copy_model(model, True), kind, True)
     if settings.compiled:
-        yield "bfloat16, channels last, compiled", prepared(model, True, torch.device(settings.device)).fastest
+        yield "bfloat16, channels last, compiled", get_or_prepare(model, True, torch.device(settings.device)).fastest
 
 
-def _in_half(net: Net) -> Net:
+def _to_half(net: Net) -> Net:
     return lambda x: net(x.to(HALF))
 
 
-def differentiating(net: Net, x: Tensor, last: bool = False) -> Work:
+def make_gradient_call(net: Net, x: Tensor, last: bool = False) -> Work:
     """One bare call: the gradient of the first class by the input, which the net is given in channels last or not.
 
-    >>> differentiating(lambda x: x**2, torch.tensor([[3.0]]))()
+    >>> make_gradient_call(lambda x: x**2, torch.tensor([[3.0]]))()
     tensor([[6.]])
     """
 
@@ -125,13 +130,13 @@ def differentiating(net: Net, x: Tensor, last: bool = False) -> Work:
     return call
 
 
-def _captured(net: Lowered, x: Tensor) -> Work:
+def _capture(net: ModelCopy, x: Tensor) -> Work:
     feed, index, flat = Feed.of((x,)), torch.zeros(len(x), 1, dtype=torch.long, device=x.device), x.flatten(1)
-    call = Captured(partial(at_index, net), feed, len(x), flat, index, CudaCapture(x.device))
+    call = CapturedCall(partial(value_and_gradients_at, net), feed, len(x), flat, index, CudaCapture(x.device))
     return partial(call, flat, index)
 
 
-def _bare(way: str, x: Tensor, make: Callable[[], Work], settings: Settings) -> Iterator[Bare]:
+def _measure_bare_call(way: str, x: Tensor, make: Callable[[], Work], settings: SpeedSettings) -> Iterator[BareRate]:
     """The way's row; none, and a word on it, where this machine cannot go it."""
     try:
         call = make()
@@ -141,10 +146,10 @@ def _bare(way: str, x: Tensor, make: Callable[[], Work], settings: Settings) -> 
     except Exception as error:  # a compiler or a capture may fail in any way
         print(f"{way}, batch {len(x)}: {type(error).__name__}: {str(error)[:300]}", file=sys.stderr)
         return
-    yield Bare(way, len(x), CALLS * len(x) / seconds, peak)
+    yield BareRate(way, len(x), CALLS * len(x) / seconds, peak)
 
 
-def walked(model: nn.Module, method: str, speed: Speed, images: int, settings: Settings) -> Walk:
+def measure_walk(model: nn.Module, method: str, speed: Speed, images: int, settings: SpeedSettings) -> WalkRate:
     """A method on so many images at this speed, both directions."""
     x = _images(images, settings)
     forget_graphs(model)  # of other sizes: memory is to be that of this walk
@@ -159,22 +164,26 @@ def walked(model: nn.Module, method: str, speed: Speed, images: int, settings: S
     del result
     seconds = _median(work, settings)
     rows, peak = settings.rows_of(images), peak_bytes(work, x.device)
-    return Walk(method, speed, images, rows, seconds, gradients, peak, used)
+    return WalkRate(method, speed, images, rows, seconds, gradients, peak, used)
 
 
-def lines(model: nn.Module, settings: Settings) -> Iterator[Line]:
+def measure_lines(model: nn.Module, settings: SpeedSettings) -> Iterator[CostLine]:
     """Seconds against images, steps and pixels; exact, since every size of image would be compiled anew."""
     most = settings.images[-1]
     counts = sorted({max(most * k // 4, 1) for k in (1, 2, 3, 4)})
-    yield _line("images", counts, lambda n: (_images(n, settings), 14), model, settings)
+    yield _measure_line("images", counts, lambda n: (_images(n, settings), 14), model, settings)
     few = _images(max(most // 4, 1), settings)
-    yield _line("steps", [7, 14, 28, 56], lambda n: (few, n), model, settings)
+    yield _measure_line("steps", [7, 14, 28, 56], lambda n: (few, n), model, settings)
     sides = [settings.side * k // 4 for k in (2, 3, 4, 5)]
     by_pixels = {side**2: side for side in sides}
-    yield _line("pixels", list(by_pixels), lambda n: (_images(len(few), settings, by_pixels[n]), 14), model, settings)
+    yield _measure_line(
+        "pixels", list(by_pixels), lambda n: (_images(len(few), settings, by_pixels[n]), 14), model, settings
+    )
 
 
-def _line(quantity: str, amounts: Sequence[int], ask: Ask, model: nn.Module, settings: Settings) -> Line:
+def _measure_line(
+    quantity: str, amounts: Sequence[int], ask: MakeInputs, model: nn.Module, settings: SpeedSettings
+) -> CostLine:
     seconds = []
     for amount in amounts:
         x, steps = ask(amount)
@@ -185,10 +194,10 @@ def _line(quantity: str, amounts: Sequence[int], ask: Ask, model: nn.Module, set
 
         work()
         seconds.append(_median(work, settings))
-    return Line(quantity, tuple(map(float, amounts)), tuple(seconds))
+    return CostLine(quantity, tuple(map(float, amounts)), tuple(seconds))
 
 
-def _latency_table(model: nn.Module, settings: Settings) -> str:
+def _latency_table(model: nn.Module, settings: SpeedSettings) -> str:
     lines = ["| one image after warm-up | speed | class given, ms | class predicted, ms |", "|---|---|---|---|"]
     x = _images(1, settings)
     for method, speed in itertools.product(METHODS, SPEEDS):
@@ -201,18 +210,18 @@ def _latency_table(model: nn.Module, settings: Settings) -> str:
     return "\n".join(lines)
 
 
-def _images(count: int, settings: Settings, side: int = 0) -> Tensor:
+def _images(count: int, settings: SpeedSettings, side: int = 0) -> Tensor:
     side = side or settings.side
     return torch.rand(count, 3, side, side, generator=torch.Generator().manual_seed(0)).to(settings.device)
 
 
-def _median(work: Work, settings: Settings) -> float:
+def _median(work: Work, settings: SpeedSettings) -> float:
     return statistics.median(_seconds(work, settings.device) for _ in range(settings.repeats))
 
 
 def _seconds(work: Work, device: str) -> float:
-    wait(device)
+    synchronize(device)
     started = time.perf_counter()
     work()
-    wait(device)
+    synchronize(device)
     return time.perf_counter() - started

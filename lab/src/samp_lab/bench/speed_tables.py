@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Bare:
+class BareRate:
     """Gradients per second of one way to call the net, at one batch size, with the peak of allocated memory."""
 
     way: str
@@ -19,7 +19,7 @@ class Bare:
 
 
 @dataclass(frozen=True)
-class Walk:
+class WalkRate:
     """Images per second of a method at one speed, with gradients per second, and what it says it used."""
 
     method: str
@@ -38,7 +38,7 @@ class Walk:
 
 
 @dataclass(frozen=True)
-class Line:
+class CostLine:
     """Seconds against one quantity, and how well a straight line fits them."""
 
     quantity: str
@@ -49,14 +49,14 @@ class Line:
     def fit(self) -> tuple[float, float, float]:
         """Slope, intercept and R² by least squares.
 
-        >>> [round(number, 6) for number in Line("steps", (1.0, 2.0, 3.0), (3.0, 5.0, 7.0)).fit]
+        >>> [round(number, 6) for number in CostLine("steps", (1.0, 2.0, 3.0), (3.0, 5.0, 7.0)).fit]
         [2.0, 1.0, 1.0]
         """
         slope, intercept = statistics.linear_regression(self.amounts, self.seconds)
         return slope, intercept, statistics.correlation(self.amounts, self.seconds) ** 2
 
 
-def bare_table(rows: Sequence[Bare]) -> str:
+def bare_table(rows: Sequence[BareRate]) -> str:
     """Bare calls, one a row."""
     lines = ["| bare calls | batch | gradients/s | ms a call | peak MiB |", "|---|---|---|---|---|"]
     lines += [
@@ -65,7 +65,7 @@ def bare_table(rows: Sequence[Bare]) -> str:
     return "\n".join(lines)
 
 
-def walk_table(rows: Sequence[Walk], bare: Sequence[Bare]) -> str:
+def walk_table(rows: Sequence[WalkRate], bare: Sequence[BareRate]) -> str:
     """Walks beside the fastest bare calls: of all, and of those with as many rows at the same speed."""
     fastest = max(b.rate for b in bare)
     lines = [
@@ -75,7 +75,7 @@ def walk_table(rows: Sequence[Walk], bare: Sequence[Bare]) -> str:
     ]
     for row in rows:
         same = [b for b in bare if b.batch == row.rows and (row.speed == "fast" or b.way.startswith("float32"))]
-        best = max(same, key=lambda b: b.rate, default=Bare("none was measured", row.rows, math.inf, 0))
+        best = max(same, key=lambda b: b.rate, default=BareRate("none was measured", row.rows, math.inf, 0))
         lines.append(
             f"| {row.method} | {row.used} | {row.images} | {row.rows} | {row.gradients:.1f} "
             f"| {row.images / row.seconds:.2f} | {row.rate:,.1f} "
@@ -85,7 +85,7 @@ def walk_table(rows: Sequence[Walk], bare: Sequence[Bare]) -> str:
     return "\n".join(lines)
 
 
-def lines_table(found: Iterable[Line]) -> str:
+def lines_table(found: Iterable[CostLine]) -> str:
     """Quantities with the lines that fit them."""
     lines = ["| seconds against | at | seconds | slope | intercept | R² |", "|---|---|---|---|---|---|"]
     for line in found:

@@ -20,8 +20,8 @@ from pathlib import Path
 import samp
 from samp import images
 from samp.models import efficientnet_lite0
-from samp_lab.bench.machine import describe
-from samp_lab.bench.overhead import Watched
+from samp_lab.bench.machine import describe_machine
+from samp_lab.bench.overhead import GradientCallRecorder
 
 AIM = 1.3
 SAMP = "from samp.cli import main; main()"
@@ -57,8 +57,8 @@ def measure(repeats: int) -> list[Startup]:
     with tempfile.TemporaryDirectory() as folder:
         explain = ["explain", "--out", str(Path(folder) / "explanation.png")]
         return [
-            _pairs("`samp --help`", "import click", [SAMP, "--help"], [CLICK], 5 * repeats),
-            _pairs(
+            _measure_pairs("`samp --help`", "import click", [SAMP, "--help"], [CLICK], 5 * repeats),
+            _measure_pairs(
                 "`samp explain`",
                 f"import torch, weights, {len(calls)} calls",
                 [SAMP, *explain],
@@ -71,8 +71,8 @@ def measure(repeats: int) -> list[Startup]:
 def gradient_calls() -> list[int]:
     """The batch size of every gradient call that `samp explain` makes of the embedded photo."""
     classifier = efficientnet_lite0()
-    watched = Watched(classifier.net).eval()
-    samp.explain(watched, classifier.prepare(images.read(images.embedded())))
+    watched = GradientCallRecorder(classifier.net).eval()
+    samp.explain(watched, classifier.prepare(images.read(images.example_photo())))
     return watched.calls
 
 
@@ -89,10 +89,10 @@ def table(rows: Sequence[Startup]) -> str:
             f"| {row.what} | {row.over} | {row.ours:.3f} | {row.bare:.3f} "
             f"| **{row.ratio:.3f}** ({low:.3f}–{high:.3f}) | {AIM} |"
         )
-    return "\n".join([*lines, "", describe("cpu")])
+    return "\n".join([*lines, "", describe_machine("cpu")])
 
 
-def _pairs(what: str, over: str, ours: Sequence[str], bare: Sequence[str], repeats: int) -> Startup:
+def _measure_pairs(what: str, over: str, ours: Sequence[str], bare: Sequence[str], repeats: int) -> Startup:
     _seconds(ours)
     _seconds(bare)
     pairs = [(_seconds(ours), _seconds(bare)) for _ in range(repeats)]

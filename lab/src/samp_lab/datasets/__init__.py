@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from samp.lookup import look_up
-from samp_lab.datasets.bulk import Bulk
+from samp_lab.datasets.bulk import ArrayDataset
 from samp_lab.datasets.cifar10 import read_cifar10
 from samp_lab.datasets.cub import open_cub
 from samp_lab.datasets.detection import coco_classes, open_coco, open_voc
@@ -25,9 +25,19 @@ from samp_lab.datasets.imagenet import open_imagenet, open_photos
 from samp_lab.datasets.images import Entry, Images
 from samp_lab.datasets.locate import data_folder
 
-__all__ = ["BULK", "READERS", "Bulk", "Entry", "Images", "arrays", "coco_classes", "open_dataset", "read_idx"]
+__all__ = [
+    "ARRAY_READERS",
+    "READERS",
+    "ArrayDataset",
+    "Entry",
+    "Images",
+    "arrays",
+    "coco_classes",
+    "open_dataset",
+    "read_idx",
+]
 
-BULK: Mapping[str, Callable[[Path, bool], Bulk]] = {
+ARRAY_READERS: Mapping[str, Callable[[Path, bool], ArrayDataset]] = {
     "mnist": read_mnist,
     "mnist-train": partial(read_mnist, split="train"),
     "cifar10": read_cifar10,
@@ -35,12 +45,12 @@ BULK: Mapping[str, Callable[[Path, bool], Bulk]] = {
 }
 
 
-def _whole(name: str, folder: Path) -> Images:
-    return BULK[name](folder, True).images()
+def _open_arrays(name: str, folder: Path) -> Images:
+    return ARRAY_READERS[name](folder, True).images()
 
 
 READERS: Mapping[str, Callable[[Path], Images]] = {
-    **{name: partial(_whole, name) for name in BULK},
+    **{name: partial(_open_arrays, name) for name in ARRAY_READERS},
     "imagenet": open_imagenet,
     "photos": open_photos,
     "coco": open_coco,
@@ -56,14 +66,14 @@ def open_dataset(name: str, folder: str | os.PathLike[str], check: bool = True) 
     `check=False` takes other data than MNIST or CIFAR-10 in their files, whose content is compared with the published
     one otherwise.
 
-    >>> from samp.images import embedded
-    >>> images = open_dataset("photos", embedded().parent)
+    >>> from samp.images import example_photo
+    >>> images = open_dataset("photos", example_photo().parent)
     >>> images[1].id, images[1].picture().size
     ('coffee.jpg', (480, 320))
     """
     reader = look_up(name, READERS, "data set")
     home = data_folder(folder)
-    return BULK[name](home, check).images() if name in BULK else reader(home)
+    return ARRAY_READERS[name](home, check).images() if name in ARRAY_READERS else reader(home)
 
 
 def arrays(
@@ -78,5 +88,5 @@ def arrays(
     >>> pixels.shape, labels
     ((1, 32, 32, 3), array([6]))
     """
-    whole = look_up(name, BULK, "data set in arrays")(data_folder(folder), check)
+    whole = look_up(name, ARRAY_READERS, "data set in arrays")(data_folder(folder), check)
     return whole.pixels, whole.labels

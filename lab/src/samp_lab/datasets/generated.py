@@ -27,7 +27,7 @@ def coloured_shapes(colours: Sequence[Colour] = PLAIN, name: str = "plain") -> I
     >>> BLUE in colours, len(colours) > 2
     (True, True)
     """
-    ids = [(f"{name} shapes/{number:02d}", partial(_drawn, tuple(colours), number)) for number in range(SHAPES)]
+    ids = [(f"{name} shapes/{number:02d}", partial(_draw_shapes, tuple(colours), number)) for number in range(SHAPES)]
     entries = [Entry(called, None, read) for called, read in ids]
     return Images(f"{name} shapes", entries, ("blue pixels",), free=True, credit="made by samp")
 
@@ -55,7 +55,7 @@ def mosaics_of(digits: Images) -> Images:
     return Images(f"mosaics of {digits.name}", entries, digits.classes, digits.free, digits.credit)
 
 
-def _drawn(colours: Sequence[Colour], number: int) -> Image.Image:
+def _draw_shapes(colours: Sequence[Colour], number: int) -> Image.Image:
     """Shapes over each other, the first and the last of them blue, on one of the first three colours."""
     choose = random.Random(number)
     image = Image.new("RGB", (SIDE, SIDE), colours[number % 3])

@@ -14,8 +14,8 @@ from typing import BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from samp_lab.datasets.bulk import Bulk
-from samp_lab.datasets.locate import missing, place
+from samp_lab.datasets.bulk import ArrayDataset
+from samp_lab.datasets.locate import find_folder, missing_error
 
 UNDER = ("mnist", "MNIST/raw", "MNIST", ".")
 STEMS = {"test": "t10k", "train": "train"}
@@ -31,7 +31,7 @@ PUBLISHED: Mapping[str, str] = {
 }
 
 
-def read_mnist(folder: Path, check: bool = True, *, split: str = "test") -> Bulk:
+def read_mnist(folder: Path, check: bool = True, *, split: str = "test") -> ArrayDataset:
     """The test or training digits; `check=False` takes other data of the same files, such as Fashion-MNIST.
 
     >>> from tempfile import TemporaryDirectory
@@ -45,15 +45,15 @@ def read_mnist(folder: Path, check: bool = True, *, split: str = "test") -> Bulk
     name = "mnist" if split == "test" else f"mnist-{split}"
     stem = STEMS[split]
     wanted = [f"{stem}-images?idx3-ubyte*", f"{stem}-labels?idx1-ubyte*"]
-    home = place(folder, UNDER, wanted)
+    home = find_folder(folder, UNDER, wanted)
     if home is None:
-        raise missing(name, folder, UNDER, wanted)
+        raise missing_error(name, folder, UNDER, wanted)
     pixels_at, labels_at = (min(home.glob(pattern)) for pattern in wanted)  # the unpacked one, if there are both
     pixels = read_idx(pixels_at, 3, PUBLISHED[f"{stem}-images"] if check else None)
     labels = read_idx(labels_at, 1, PUBLISHED[f"{stem}-labels"] if check else None)
     classes = tuple(map(str, range(max(10, int(labels.max(initial=0)) + 1))))
     credit = CREDIT if check else "data of the user's in MNIST's files"
-    return Bulk(name, split, pixels, labels.astype(np.int64), classes, check, credit)
+    return ArrayDataset(name, split, pixels, labels.astype(np.int64), classes, check, credit)
 
 
 def read_idx(path: str | os.PathLike[str], dimensions: int, sha256: str | None = None) -> NDArray[np.uint8]:
@@ -66,7 +66,7 @@ def read_idx(path: str | os.PathLike[str], dimensions: int, sha256: str | None =
     ...     read_idx(file, 1)
     array([7, 3], dtype=uint8)
     """
-    with _opened(Path(path)) as file:
+    with _open(Path(path)) as file:
         try:
             header, shape = _header(file, dimensions, path)
             data = file.read(math.prod(shape) + 1)
@@ -80,7 +80,7 @@ def read_idx(path: str | os.PathLike[str], dimensions: int, sha256: str | None =
     return np.frombuffer(bytearray(data), np.uint8).reshape(shape)
 
 
-def _opened(path: Path) -> BinaryIO:
+def _open(path: Path) -> BinaryIO:
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
     return cast(BinaryIO, gzip.open(path)) if packed else path.open("rb")

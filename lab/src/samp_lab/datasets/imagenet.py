@@ -9,10 +9,17 @@ from importlib.resources import files
 from pathlib import Path
 
 from samp.models import imagenet_classes
-from samp_lab.datasets.folders import LABELS, classes_in, in_classes, labelled, photo_entry, photos_in
+from samp_lab.datasets.folders import (
+    LABELS,
+    classes_in,
+    photo_entry,
+    photos_in,
+    read_class_folders,
+    read_labelled_photos,
+)
 from samp_lab.datasets.images import Images
 from samp_lab.datasets.label_files import read_labels
-from samp_lab.datasets.locate import missing, place
+from samp_lab.datasets.locate import find_folder, missing_error
 
 UNDER = ("imagenet250", "imagenet", "imagenet/val", "ILSVRC2012_img_val", "val", ".")
 CREDIT = "ImageNet, O. Russakovsky et al., 2015; non-commercial research and education, not to be published."
@@ -36,28 +43,28 @@ def open_imagenet(folder: Path) -> Images:
     >>> images[0], images.classes[281]
     (Entry(id='n02123045/tom.png', label=281), 'tabby')
     """
-    if home := place(folder, UNDER, [LABELS]):
+    if home := find_folder(folder, UNDER, [LABELS]):
         _check_labels(home / LABELS)
-        entries = labelled(home)[0]
-    elif home := _with_classes(folder):
-        entries = in_classes(home, {name: _index(name, home) for name in classes_in(home)})
+        entries = read_labelled_photos(home)[0]
+    elif home := _find_class_folders(folder):
+        entries = read_class_folders(home, {name: _index(name, home) for name in classes_in(home)})
     else:
-        raise missing("imagenet", folder, UNDER, ["labels.csv or one folder of photos per class"])
+        raise missing_error("imagenet", folder, UNDER, ["labels.csv or one folder of photos per class"])
     return Images("imagenet", entries, imagenet_classes(), credit=CREDIT)
 
 
 def open_photos(folder: Path) -> Images:
     """A flat folder of photos, `free` if all are of those in the public domain; a name may begin `n02123045_281_`.
 
-    >>> from samp.images import embedded
-    >>> images = open_photos(embedded().parent)
+    >>> from samp.images import example_photo
+    >>> images = open_photos(example_photo().parent)
     >>> [entry.id for entry in images], images.labels, images.free
     (['chelsea.jpg', 'coffee.jpg'], (None, None), False)
     """
     home = next((folder / name for name in ("photos", ".") if photos_in(folder / name)), None)
     if home is None:
-        raise missing("photos", folder, ("photos", "."), ["JPEG or PNG files"])
-    entries = [photo_entry(path, home, _numbered(path.name)) for path in photos_in(home)]
+        raise missing_error("photos", folder, ("photos", "."), ["JPEG or PNG files"])
+    entries = [photo_entry(path, home, _class_number(path.name)) for path in photos_in(home)]
     free = FREE.issuperset(entry.id for entry in entries)
     credit = FREE_CREDIT if free else "photos of the user's"
     return Images("photos", entries, imagenet_classes(), free, credit)
@@ -76,28 +83,28 @@ def wnids() -> tuple[str, ...]:
 @cache
 def _by_name() -> Mapping[str, int]:
     """Index by WordNet id and by name; of the two names that two classes share neither is there."""
-    names = [_plain(name) for name in imagenet_classes()]
+    names = [_normalise_name(name) for name in imagenet_classes()]
     known = {name: index for index, name in enumerate(names) if names.count(name) == 1}
     return known | {wnid: index for index, wnid in enumerate(wnids())}
 
 
-def _plain(name: str) -> str:
+def _normalise_name(name: str) -> str:
     return name.casefold().replace("_", " ").strip()
 
 
 def _index(name: str, home: Path) -> int:
-    if _plain(name) not in _by_name():
+    if _normalise_name(name) not in _by_name():
         raise ValueError(
             f"the folder {home / name} is called after no class of ImageNet: name it by its WordNet id, such as "
             "n02123045, or read it as the data set 'folder'."
         )
-    return _by_name()[_plain(name)]
+    return _by_name()[_normalise_name(name)]
 
 
-def _with_classes(folder: Path) -> Path | None:
+def _find_class_folders(folder: Path) -> Path | None:
     """The first place with a folder called after a class; a folder of all data has others in it."""
     homes = (folder / name for name in UNDER if (folder / name).is_dir())
-    return next((home for home in homes if any(_plain(name) in _by_name() for name in classes_in(home))), None)
+    return next((home for home in homes if any(_normalise_name(name) in _by_name() for name in classes_in(home))), None)
 
 
 def _check_labels(path: Path) -> None:
@@ -110,6 +117,6 @@ def _check_labels(path: Path) -> None:
             )
 
 
-def _numbered(name: str) -> int | None:
+def _class_number(name: str) -> int | None:
     found = NUMBERED.match(name)
     return int(found[1]) if found else None

@@ -92,14 +92,14 @@ class Images:
         """
         return _hash("".join(f"{entry.id}\n" for entry in self.entries)).hex()
 
-    def chosen(self, count: int | None, seed: int) -> Images:
+    def sample(self, count: int | None, seed: int) -> Images:
         """`count` of the pictures, drawn without replacement, in the order of the draw; None takes all as they are.
 
         The draw sorts by a hash of seed and id. So it is the same on every machine, a larger draw begins with the
         smaller one, and pictures added to the data set move none of the others past each other.
 
         >>> images = Images("mine", [Entry(name, None, lambda: Image.new("L", (1, 1))) for name in "abcde"])
-        >>> [entry.id for entry in images.chosen(2, seed=0)], [entry.id for entry in images.chosen(3, seed=0)]
+        >>> [entry.id for entry in images.sample(2, seed=0)], [entry.id for entry in images.sample(3, seed=0)]
         (['e', 'b'], ['e', 'b', 'a'])
         """
         if count is None:

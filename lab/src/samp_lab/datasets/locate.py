@@ -25,24 +25,24 @@ def data_folder(folder: str | os.PathLike[str]) -> Path:
     return Path(folder)
 
 
-def place(folder: Path, under: Sequence[str], files: Sequence[str]) -> Path | None:
+def find_folder(folder: Path, under: Sequence[str], files: Sequence[str]) -> Path | None:
     """The first of the folders `under` this one that has something for each of these patterns.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as data:
     ...     (Path(data) / "mnist").mkdir()
     ...     (Path(data) / "mnist" / "labels.gz").touch()
-    ...     place(Path(data), ("MNIST", "mnist"), ["labels*"]).name
+    ...     find_folder(Path(data), ("MNIST", "mnist"), ["labels*"]).name
     'mnist'
     """
     places = (folder / name for name in under)
     return next((one for one in places if one.is_dir() and all(any(one.glob(file)) for file in files)), None)
 
 
-def missing(name: str, folder: Path, under: Sequence[str], files: Sequence[str]) -> FileNotFoundError:
+def missing_error(name: str, folder: Path, under: Sequence[str], files: Sequence[str]) -> FileNotFoundError:
     """What is not there, where it was looked for, and how to get it.
 
-    >>> print(missing("mnist", Path("data"), ("mnist", "."), ["t10k-images-idx3-ubyte"]))
+    >>> print(missing_error("mnist", Path("data"), ("mnist", "."), ["t10k-images-idx3-ubyte"]))
     data set mnist is not there: looked for t10k-images-idx3-ubyte in data/mnist, data; get it with
     `samp bench download mnist --data data`.
     """

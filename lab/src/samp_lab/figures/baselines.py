@@ -2,52 +2,52 @@
 
 from __future__ import annotations
 
-from samp.methods import SAMP, named
-from samp_lab.claims import image_by_image
-from samp_lab.experiment import Sheet
+from samp.methods import SAMP, resolve_method
+from samp_lab.claims import compare_paired
+from samp_lab.experiment import FigureContext
 from samp_lab.figures.map_grid import draw_grid
-from samp_lab.figures.setup_figure import BedFigure
-from samp_lab.measurements.paper_figures import Alike
+from samp_lab.figures.setup_figure import SetupFigure
+from samp_lab.measurements.paper_figures import MapSimilarity
 from samp_lab.sections import Verdict
-from samp_lab.setups import Bed
+from samp_lab.setups import Setup
 from samp_lab.store import Results
 from samp_lab.tables.table6 import PAIRS
 
 COLUMNS = {name: SAMP(eta=1 / 50, baseline=pair) for name, pair in PAIRS.items()}
-OTHERS = (*map(named, ("ig", "blurig", "guidedig", "smoothgrad")), COLUMNS["B+G"])
+OTHERS = (*map(resolve_method, ("ig", "blurig", "guidedig", "smoothgrad")), COLUMNS["B+G"])
 SHOWN, MEASURED = 4, 20  # images
 
 
-def cells(bed: Bed) -> tuple[Alike, Alike]:
+def cells(bed: Setup) -> tuple[MapSimilarity, MapSimilarity]:
     """The maps under all baselines, and those of different methods."""
-    return Alike(bed, tuple(COLUMNS.values()), MEASURED), Alike(bed, OTHERS, MEASURED)
+    return MapSimilarity(bed, tuple(COLUMNS.values()), MEASURED), MapSimilarity(bed, OTHERS, MEASURED)
 
 
-def draw(sheet: Sheet, bed: Bed, name: str) -> None:
+def draw(sheet: FigureContext, bed: Setup, name: str) -> None:
     """The first images under all baselines."""
     if sheet.has(cells(bed)[0]):
         maps = sheet.arrays(cells(bed)[0])["maps"][:SHOWN].numpy()
         draw_grid(sheet, bed, name, dict(zip(COLUMNS, maps.swapaxes(0, 1), strict=True)), MEASURED)
 
 
-def verdicts(results: Results, bed: Bed) -> list[Verdict]:
+def verdicts(results: Results, bed: Setup) -> list[Verdict]:
     """Whether baselines matter less than methods."""
     if not all(results.has(cell) for cell in cells(bed)):
         return []
-    found = image_by_image(*(results.numbers(cell, "correlation") for cell in cells(bed)))
+    found = compare_paired(*(results.numbers(cell, "correlation") for cell in cells(bed)))
     claim = "maps are more alike under other baselines than by other methods (mean correlation of pairs)"
     return [Verdict(claim, "“not significant compared to different methods”", str(found), found.state(1), bed.title)]
 
 
-BASELINES = BedFigure(
+BASELINES = SetupFigure(
     name="baselines",
     title="Fig. baselines: maps under other baselines",
-    beds=("photos/mobilenet_v2", "imagenet/mobilenet_v2"),
+    setups=("photos/mobilenet_v2", "imagenet/mobilenet_v2"),
     caption=(
         "SAMP with IC at η = 1/50. Black (B), white (W), uniform noise (U), blurred image (G): the first for deletion, "
         "the second for insertion."
     ),
-    cells_of=cells,
+    measurements_of=cells,
     draw_on=draw,
     verdicts_of=verdicts,
 )

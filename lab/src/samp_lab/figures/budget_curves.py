@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 from samp.methods import Method
 from samp.metrics.statistics import Summary, summarise
-from samp_lab.claims import Difference, image_by_image
-from samp_lab.experiment import Sheet
-from samp_lab.figures.setup_figure import picture
-from samp_lab.measurements.base import Cell, Judged
-from samp_lab.sections import Block, Grid, Section, State, Verdict, Verdicts, Words
-from samp_lab.setups import Bed
+from samp_lab.claims import Difference, compare_paired
+from samp_lab.experiment import FigureContext
+from samp_lab.figures.setup_figure import picture_block
+from samp_lab.measurements.base import Measurement, MethodCurves
+from samp_lab.sections import Block, Grid, Paragraph, Section, State, Verdict, Verdicts
+from samp_lab.setups import Setup
 from samp_lab.store import Results
 
 if TYPE_CHECKING:
-    from samp_lab.figures.pages import Swept
+    from samp_lab.figures.pages import SweepLine
 
 ABOUT = (
     "Insertion − Deletion at about so many gradients an image. What was spent is counted, end points included, and "
@@ -31,10 +31,10 @@ ABOUT = (
 class BudgetCurves:
     """Methods as functions of a budget of gradients, at several budgets; claims are of `champion` against `rival`.
 
-    >>> from samp_lab.setups import bed
+    >>> from samp_lab.setups import parse_setup
     >>> from samp.methods import IG
     >>> curves = BudgetCurves("b", "B", {"IG": lambda budget: IG(steps=budget - 1)}, (7, 14), ("mnist",), "IG", "IG")
-    >>> [cell.method.steps for cell in curves.cells([bed("mnist")])]
+    >>> [measurement.method.steps for measurement in curves.measurements([parse_setup("mnist")])]
     [6, 13]
     """
 
@@ -42,62 +42,65 @@ class BudgetCurves:
     title: str
     methods: Mapping[str, Callable[[int], Method]]
     budgets: tuple[int, ...]
-    beds: tuple[str, ...]
+    setups: tuple[str, ...]
     champion: str
     rival: str
     about: str = ABOUT
 
-    def cells(self, beds: Sequence[Bed]) -> list[Cell]:
+    def measurements(self, setups: Sequence[Setup]) -> list[Measurement]:
         """Every method at every budget."""
-        return [self.cell(bed, row, budget) for bed in beds for row in self.methods for budget in self.budgets]
+        return [self.measurement(bed, row, budget) for bed in setups for row in self.methods for budget in self.budgets]
 
-    def draw(self, sheet: Sheet) -> None:
+    def draw(self, sheet: FigureContext) -> None:
         """A panel for each bed, a line for each method."""
-        from samp_lab.figures.line_panels import Look, panel_page
+        from samp_lab.figures.line_panels import PanelStyle, panel_page
 
-        lines = {bed.title: found for bed in sheet.beds if (found := self._lines(sheet.results, bed))}
+        lines = {bed.title: found for bed in sheet.setups if (found := self._lines(sheet.results, bed))}
         if lines:
-            look = Look("gradients an image (mean)", "insertion − deletion", self.budgets)
+            look = PanelStyle("gradients an image (mean)", "insertion − deletion", self.budgets)
             sheet.save(panel_page(lines, look, ["Means over images with their 95 % intervals."]), self.name)
 
-    def section(self, results: Results, beds: Sequence[Bed], figures: Path) -> Section:
+    def section(self, results: Results, setups: Sequence[Setup], figures: Path) -> Section:
         """The figure, for each bed its table, then what is claimed of the champion."""
         caption = "Insertion − Deletion against the gradients spent, on a logarithmic scale."
-        blocks: list[Block] = [Words(self.about), *picture(figures, self.name, caption)]
-        there = [bed for bed in beds if any(self._measured(results, bed, row) for row in self.methods)]
+        blocks: list[Block] = [Paragraph(self.about), *picture_block(figures, self.name, caption)]
+        there = [bed for bed in setups if any(self._available_budgets(results, bed, row) for row in self.methods)]
         blocks += [self._grid(results, bed) for bed in there]
         verdicts = tuple(verdict for bed in there if (verdict := self._verdict(results, bed)))
         claims = [Verdicts(verdicts, "What is claimed, and whether it holds")] if verdicts else []
         return Section(self.name, self.title, (*blocks, *claims) if there else ())
 
-    def cell(self, bed: Bed, row: str, budget: int) -> Judged:
+    def measurement(self, bed: Setup, row: str, budget: int) -> MethodCurves:
         """The cell of this method at this budget."""
-        return Judged(bed, self.methods[row](budget))
+        return MethodCurves(bed, self.methods[row](budget))
 
-    def _measured(self, results: Results, bed: Bed, row: str) -> list[int]:
-        return [budget for budget in self.budgets if results.has(self.cell(bed, row, budget))]
+    def _available_budgets(self, results: Results, bed: Setup, row: str) -> list[int]:
+        return [budget for budget in self.budgets if results.has(self.measurement(bed, row, budget))]
 
-    def _lines(self, results: Results, bed: Bed) -> list[Swept]:
-        from samp_lab.figures.pages import Swept
+    def _lines(self, results: Results, bed: Setup) -> list[SweepLine]:
+        from samp_lab.figures.pages import SweepLine
 
         lines = []
         for row in self.methods:
-            budgets = self._measured(results, bed, row)
-            spent = [self._spent(results, bed, row, budget) for budget in budgets]
+            budgets = self._available_budgets(results, bed, row)
+            spent = [self._mean_gradients(results, bed, row, budget) for budget in budgets]
             found = [summarise(self._differences(results, bed, row, budget)) for budget in budgets]
             means, lows, highs = ([getattr(one, name) for one in found] for name in ("mean", "low", "high"))
-            lines += [Swept(row, spent, means, lows, highs)] if budgets else []
+            lines += [SweepLine(row, spent, means, lows, highs)] if budgets else []
         return lines
 
-    def _grid(self, results: Results, bed: Bed) -> Grid:
+    def _grid(self, results: Results, bed: Setup) -> Grid:
         best = {budget: self._best(results, bed, budget) for budget in self.budgets}
         rows = []
         for row in self.methods:
             cells = [row]
             for budget in self.budgets:
-                if results.has(self.cell(bed, row, budget)):
+                if results.has(self.measurement(bed, row, budget)):
                     found = summarise(self._differences(results, bed, row, budget))
-                    cells += [f"{self._spent(results, bed, row, budget):.1f}", _shown(found, row == best[budget])]
+                    cells += [
+                        f"{self._mean_gradients(results, bed, row, budget):.1f}",
+                        _format_mean(found, row == best[budget]),
+                    ]
                 else:
                     cells += ["–", "–"]
             rows.append(tuple(cells))
@@ -105,45 +108,47 @@ class BudgetCurves:
         groups = (("", 1), *((f"budget {budget}", 2) for budget in self.budgets))
         return Grid(heads, tuple(rows), bed.title, groups)
 
-    def _best(self, results: Results, bed: Bed, budget: int) -> str:
-        known = [row for row in self.methods if results.has(self.cell(bed, row, budget))]
+    def _best(self, results: Results, bed: Setup, budget: int) -> str:
+        known = [row for row in self.methods if results.has(self.measurement(bed, row, budget))]
         return max(known, key=lambda row: summarise(self._differences(results, bed, row, budget)).mean, default="")
 
-    def _verdict(self, results: Results, bed: Bed) -> Verdict | None:
+    def _verdict(self, results: Results, bed: Setup) -> Verdict | None:
         """Budget by budget, image by image; it holds if it does at all of them, and fails if it does at any."""
-        shared = set(self._measured(results, bed, self.champion)) & set(self._measured(results, bed, self.rival))
+        shared = set(self._available_budgets(results, bed, self.champion)) & set(
+            self._available_budgets(results, bed, self.rival)
+        )
         found = {
-            budget: image_by_image(
+            budget: compare_paired(
                 *(self._differences(results, bed, row, budget) for row in (self.champion, self.rival))
             )
             for budget in sorted(shared)
         }
         if not found:
             return None
-        said = "; ".join(f"{budget}: {_difference(one)}" for budget, one in found.items())
+        said = "; ".join(f"{budget}: {_format_difference(one)}" for budget, one in found.items())
         claim = f"{self.champion} is above {self.rival} at every budget"
-        return Verdict(claim, "–", said, _together([one.state(+1) for one in found.values()]), bed.title)
+        return Verdict(claim, "–", said, _combine_states([one.state(+1) for one in found.values()]), bed.title)
 
-    def _differences(self, results: Results, bed: Bed, row: str, budget: int) -> list[float]:
+    def _differences(self, results: Results, bed: Setup, row: str, budget: int) -> list[float]:
         deletion, insertion = (
-            results.numbers(self.cell(bed, row, budget), column) for column in ("deletion", "insertion")
+            results.numbers(self.measurement(bed, row, budget), column) for column in ("deletion", "insertion")
         )
         return [after - before for before, after in zip(deletion, insertion, strict=True)]
 
-    def _spent(self, results: Results, bed: Bed, row: str, budget: int) -> float:
-        return fmean(results.numbers(self.cell(bed, row, budget), "gradients"))
+    def _mean_gradients(self, results: Results, bed: Setup, row: str, budget: int) -> float:
+        return fmean(results.numbers(self.measurement(bed, row, budget), "gradients"))
 
 
-def _together(states: Sequence[State]) -> State:
+def _combine_states(states: Sequence[State]) -> State:
     if "fails" in states:
         return "fails"
     return "open" if "open" in states else "holds"
 
 
-def _shown(found: Summary, best: bool) -> str:
+def _format_mean(found: Summary, best: bool) -> str:
     mean = f"**{found.mean:.3f}**" if best else f"{found.mean:.3f}"
     return f"{mean} [{found.low:.3f}, {found.high:.3f}]".replace("-", "−")
 
 
-def _difference(found: Difference) -> str:
+def _format_difference(found: Difference) -> str:
     return f"{found.value:+.3f} [{found.low:+.3f}, {found.high:+.3f}]".replace("-", "−")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from samp_lab.claims import unpaired
-from samp_lab.experiment import Sheet
-from samp_lab.figures.map_grid import classes
-from samp_lab.figures.setup_figure import BedFigure
-from samp_lab.measurements.paper_figures import Confident
+from samp_lab.claims import compare_groups
+from samp_lab.experiment import FigureContext
+from samp_lab.figures.map_grid import predicted_classes
+from samp_lab.figures.setup_figure import SetupFigure
+from samp_lab.measurements.paper_figures import Confidence
 from samp_lab.report.format import percent
 from samp_lab.sections import Verdict
-from samp_lab.setups import Bed
+from samp_lab.setups import Setup
 from samp_lab.store import Results
 
 if TYPE_CHECKING:
@@ -26,12 +26,12 @@ CLAIMS = (
 )
 
 
-def draw(sheet: Sheet, bed: Bed, name: str) -> None:
+def draw(sheet: FigureContext, bed: Setup, name: str) -> None:
     """The most certain images above, the least certain below."""
     from samp_lab.figures.pages import SCALE, Tile, tile_page
 
-    maps, sure = sheet.arrays(Confident(bed))["map"].numpy(), sheet.results.numbers(Confident(bed), "confidence")
-    names, photos = classes(sheet, bed, None), sheet.pictures(bed, None)
+    maps, sure = sheet.arrays(Confidence(bed))["map"].numpy(), sheet.results.numbers(Confidence(bed), "confidence")
+    names, photos = predicted_classes(sheet, bed, None), sheet.pictures(bed, None)
     rows: list[Row] = []
     if len(sure) < 2:  # no two groups
         return
@@ -53,25 +53,25 @@ def extremes(values: Sequence[float], count: int) -> tuple[list[int], list[int]]
     return order[:count], order[::-1][:count]
 
 
-def verdicts(results: Results, bed: Bed) -> list[Verdict]:
+def verdicts(results: Results, bed: Setup) -> list[Verdict]:
     """The most certain quarter of the images against the least certain one."""
-    sure = results.numbers(Confident(bed), "confidence")
+    sure = results.numbers(Confidence(bed), "confidence")
     high, low = extremes(sure, len(sure) // GROUPS)
     found = []
     for column, claim, sign in CLAIMS:
-        values = results.numbers(Confident(bed), column)
-        difference = unpaired([values[i] for i in high], [values[i] for i in low])
+        values = results.numbers(Confidence(bed), column)
+        difference = compare_groups([values[i] for i in high], [values[i] for i in low])
         said = f"{difference}; the {len(high)} most against the {len(low)} least certain"
         found.append(Verdict(claim, "“concentrated … scattered”", said, difference.state(sign), bed.title))
     return found
 
 
-CONFIDENCE = BedFigure(
+CONFIDENCE = SetupFigure(
     name="confidence",
     title="Fig. confidence: maps at high and at low confidence",
-    beds=("imagenet/mobilenet_v2", "imagenet/efficientnet_lite0"),
+    setups=("imagenet/mobilenet_v2", "imagenet/efficientnet_lite0"),
     caption="SAMP++ at η = 0.02, with the class explained and its soft-max.",
-    cells_of=lambda bed: [Confident(bed)],
+    measurements_of=lambda bed: [Confidence(bed)],
     draw_on=draw,
     verdicts_of=verdicts,
 )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from samp.methods import SAMP, Method, SAMPPlusPlus
 from samp.metrics.statistics import summarise
-from samp_lab.experiment import Sheet
-from samp_lab.figures.map_grid import draw_grid, with_deviation
-from samp_lab.figures.setup_figure import BedFigure
-from samp_lab.measurements.paper_figures import Counted
+from samp_lab.experiment import FigureContext
+from samp_lab.figures.map_grid import draw_grid, format_with_deviation
+from samp_lab.figures.setup_figure import SetupFigure
+from samp_lab.measurements.paper_figures import CountingCredit
 from samp_lab.report.format import percent
 from samp_lab.sections import Block, Grid, State, Verdict
-from samp_lab.setups import Bed
+from samp_lab.setups import Setup
 from samp_lab.store import Results
 
 COLUMNS: dict[str, str | Method] = {
@@ -32,56 +32,56 @@ ABOUT = (
 )
 
 
-def cells(bed: Bed) -> dict[str, Counted]:
+def cells(bed: Setup) -> dict[str, CountingCredit]:
     """One for each column."""
-    return {column: Counted(bed, method) for column, method in COLUMNS.items()}
+    return {column: CountingCredit(bed, method) for column, method in COLUMNS.items()}
 
 
-def draw(sheet: Sheet, bed: Bed, name: str) -> None:
+def draw(sheet: FigureContext, bed: Setup, name: str) -> None:
     """The first images by all methods."""
     there = {column: cell for column, cell in cells(bed).items() if sheet.has(cell)}
     maps = {column: sheet.arrays(cell)["map"][:SHOWN].numpy() for column, cell in there.items()}
     draw_grid(sheet, bed, name, maps, None)
 
 
-def table(results: Results, bed: Bed) -> list[Block]:
+def table(results: Results, bed: Setup) -> list[Block]:
     """How unequal credit is, and how much of it lies elsewhere."""
     rows = []
     for column, cell in cells(bed).items():
         if results.has(cell):
             found = (summarise(results.numbers(cell, name)) for name in ("spread", "elsewhere"))
-            rows.append((column, *(with_deviation(summary) for summary in found)))
+            rows.append((column, *(format_with_deviation(summary) for summary in found)))
     heads = ("", "(largest − smallest) / mean credit of blue pixels", "share of |credit| on other pixels")
     return [Grid(heads, tuple(rows), bed.title)]
 
 
-def verdicts(results: Results, bed: Bed) -> list[Verdict]:
+def verdicts(results: Results, bed: Setup) -> list[Verdict]:
     """Whether credit is consistent on every image; the mixed colours are our addition, and no claim of the paper."""
     found = []
     for column in CLAIMED if bed.data == "counting" else ():
         if results.has(cell := cells(bed)[column]):
             spread, elsewhere = (max(results.numbers(cell, name)) for name in ("spread", "elsewhere"))
             ours = f"spread up to {percent(spread, 1)}, elsewhere up to {percent(elsewhere, 1)}"
-            state = consistent(spread, elsewhere)
+            state = consistency_state(spread, elsewhere)
             found.append(Verdict(f"{column}: consistent credit", "“consistent attributions”", ours, state, bed.title))
     return found
 
 
-def consistent(spread: float, elsewhere: float) -> State:
+def consistency_state(spread: float, elsewhere: float) -> State:
     """Whether equally blue pixels get equal credit and others none, on every image.
 
-    >>> consistent(0.01, 0.0), consistent(0.3, 0.0)
+    >>> consistency_state(0.01, 0.0), consistency_state(0.3, 0.0)
     ('holds', 'fails')
     """
     return "holds" if spread <= CONSISTENT and elsewhere <= CONSISTENT else "fails"
 
 
-COUNTING = BedFigure(
+COUNTING = SetupFigure(
     name="counting",
     title="Fig. counting: a model that counts blue pixels",
-    beds=("counting", "counting-mixed"),
+    setups=("counting", "counting-mixed"),
     caption="credit for the soft count of blue pixels.",
-    cells_of=lambda bed: list(cells(bed).values()),
+    measurements_of=lambda bed: list(cells(bed).values()),
     draw_on=draw,
     verdicts_of=verdicts,
     tables_of=table,

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from samp_lab.experiment import Sheet
-from samp_lab.figures.setup_figure import BedFigure
-from samp_lab.measurements.base import Judged
-from samp_lab.setups import Bed
+from samp_lab.experiment import FigureContext
+from samp_lab.figures.setup_figure import SetupFigure
+from samp_lab.measurements.base import MethodCurves
+from samp_lab.setups import Setup
 from samp_lab.tables.table1 import ROWS, TABLE1
 
 SHOWN = ("SAMP++", "SAMP", "IG", "Guided IG", "Blur IG", "Grad-CAM")
 
 
-def cells(bed: Bed) -> dict[str, Judged]:
+def cells(bed: Setup) -> dict[str, MethodCurves]:
     """Those of Table 1, so that nothing is measured twice."""
-    return {row: Judged(bed, ROWS[row]) for row in SHOWN}
+    return {row: MethodCurves(bed, ROWS[row]) for row in SHOWN}
 
 
-def draw(sheet: Sheet, bed: Bed, name: str) -> None:
+def draw(sheet: FigureContext, bed: Setup, name: str) -> None:
     """The curves of all methods whose images could be normalised."""
     from samp_lab.figures.pages import curve_page
 
@@ -26,12 +26,12 @@ def draw(sheet: Sheet, bed: Bed, name: str) -> None:
         sheet.save(curve_page(known, bed.protocol), name)
 
 
-CURVES = BedFigure(
+CURVES = SetupFigure(
     pictures=False,
     name="curves",
     title="Fig. intro: deletion and insertion curves",
-    beds=TABLE1.beds,
+    setups=TABLE1.setups,
     caption="mean score as pixels are deleted or inserted; bands are 95 % intervals of the mean.",
-    cells_of=lambda bed: list(cells(bed).values()),
+    measurements_of=lambda bed: list(cells(bed).values()),
     draw_on=draw,
 )

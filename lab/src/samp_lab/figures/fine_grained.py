@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from samp.metrics.statistics import summarise
-from samp_lab.claims import image_by_image
-from samp_lab.experiment import Sheet
-from samp_lab.figures.setup_figure import BedFigure
-from samp_lab.measurements.class_maps import BLOCK, Blocks
+from samp_lab.claims import compare_paired
+from samp_lab.experiment import FigureContext
+from samp_lab.figures.setup_figure import SetupFigure
+from samp_lab.measurements.class_maps import BLOCK, ClassBlocks
 from samp_lab.sections import Verdict
-from samp_lab.setups import Bed
+from samp_lab.setups import Setup
 from samp_lab.store import Results
 
 if TYPE_CHECKING:
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 GREEN, RED = (0, 140, 60), (205, 40, 40)
 
 
-def draw(sheet: Sheet, bed: Bed, name: str) -> None:
+def draw(sheet: FigureContext, bed: Setup, name: str) -> None:
     """The first block of five: own classes framed in green, others in red."""
     from samp.plots.shades import Grey
     from samp_lab.figures.pages import Tile, tile_page
 
-    arrays = {name: array[:BLOCK].numpy() for name, array in sheet.arrays(Blocks(bed)).items()}
-    photos, label = sheet.pictures(bed, Blocks(bed).most), sheet.lab.net(bed.net).label
+    arrays = {name: array[:BLOCK].numpy() for name, array in sheet.arrays(ClassBlocks(bed)).items()}
+    photos, label = sheet.pictures(bed, ClassBlocks(bed).most), sheet.workspace.net(bed.net).label
     columns = [one for one in arrays["classes"][0].tolist() if one >= 0]
     heads = [f"for {_species(label(one))}" for one in columns]
     rows: list[Row] = []
@@ -39,12 +39,12 @@ def draw(sheet: Sheet, bed: Bed, name: str) -> None:
     sheet.save(tile_page(rows, [words], width=7.0), name)
 
 
-def verdicts(results: Results, bed: Bed) -> list[Verdict]:
+def verdicts(results: Results, bed: Setup) -> list[Verdict]:
     """Whether the diagonal stands out."""
     found = []
     for ending, what in (("", "positive credit"), ("_net", "credit for less credit against")):
-        own, other = (results.numbers(Blocks(bed), f"{column}{ending}") for column in ("own", "other"))
-        difference, means = image_by_image(own, other), [summarise(values).mean for values in (own, other)]
+        own, other = (results.numbers(ClassBlocks(bed), f"{column}{ending}") for column in ("own", "other"))
+        difference, means = compare_paired(own, other), [summarise(values).mean for values in (own, other)]
         ours = f"{means[0]:.4g} against {means[1]:.4g} for other classes; difference {difference}"
         claim = f"the own class is more prominent than others, by {what}"
         found.append(Verdict(claim, "“significantly more prominent”", ours, difference.state(1), bed.title))
@@ -56,12 +56,12 @@ def _species(name: str) -> str:
     return name.rpartition(".")[2].replace("_", " ")
 
 
-FINE_GRAINED = BedFigure(
+FINE_GRAINED = SetupFigure(
     name="fine-grained",
     title="Fig. CUB: image × class of five birds",
-    beds=("cub",),
+    setups=("cub",),
     caption="SAMP++ at η = 0.02; rows are images, columns the classes explained.",
-    cells_of=lambda bed: [Blocks(bed)],
+    measurements_of=lambda bed: [ClassBlocks(bed)],
     draw_on=draw,
     verdicts_of=verdicts,
 )

@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from samp.plots.deletion_insertion import COLOURS
-from samp.plots.page import EDGE, MARGIN, WIDTH, Panel, page, rgb, rule
-from samp_lab.figures.pages import Swept
+from samp.plots.page import EDGE, MARGIN, WIDTH, Panel, make_figure, rgb, rule_axes
+from samp_lab.figures.pages import SweepLine
 
 IN_A_ROW = 2
 TALL, TICKS, BELOW, ABOVE = 2.0, 0.5, 0.42, 0.3  # inches: of the axes, left of, below and above them
@@ -21,10 +21,10 @@ LEGEND = 3  # entries side by side above one panel
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class PanelStyle:
     """The words beside the axes, whether x is logarithmic and at which places it is marked, and a line to compare with.
 
-    >>> Look("gradients", "insertion − deletion", marked=(7, 14)).marked
+    >>> PanelStyle("gradients", "insertion − deletion", marked=(7, 14)).marked
     (7, 14)
     """
 
@@ -36,28 +36,28 @@ class Look:
     """The two ends of a dotted line."""
 
 
-def panel_page(beds: Mapping[str, Sequence[Swept]], look: Look, caption: Sequence[str]) -> Figure:
+def panel_page(setups: Mapping[str, Sequence[SweepLine]], look: PanelStyle, caption: Sequence[str]) -> Figure:
     """Lines by the title of their bed, two beds in a row; the legend stands above the first.
 
-    >>> line = Swept("SAMP", [7.0, 14.0], [1.0, 2.0], [0.9, 1.9], [1.1, 2.1])
-    >>> len(panel_page({"MNIST": [line], "CIFAR-10": [line]}, Look("gradients", "score", (7, 14)), []).axes)
+    >>> line = SweepLine("SAMP", [7.0, 14.0], [1.0, 2.0], [0.9, 1.9], [1.1, 2.1])
+    >>> len(panel_page({"MNIST": [line], "CIFAR-10": [line]}, PanelStyle("gradients", "score", (7, 14)), []).axes)
     2
     """
     width = (WIDTH - 2 * MARGIN - EDGE) / IN_A_ROW - TICKS
     panels = []
-    for number, (title, lines) in enumerate(beds.items()):
+    for number, (title, lines) in enumerate(setups.items()):
         row, column = divmod(number, IN_A_ROW)
         top = 2 * ABOVE + 0.1 + row * (TALL + BELOW + ABOVE)
-        drawing = _Drawing(title, lines, look, legend=LEGEND * min(len(beds), IN_A_ROW) * (number == 0))
+        drawing = _Drawing(title, lines, look, legend=LEGEND * min(len(setups), IN_A_ROW) * (number == 0))
         panels.append(Panel(TICKS + column * (width + TICKS), top, width, TALL, drawing))
-    return page(panels, caption, below=0.36, right=EDGE)
+    return make_figure(panels, caption, below=0.36, right=EDGE)
 
 
 @dataclass(frozen=True, eq=False)
 class _Drawing:
     title: str
-    lines: Sequence[Swept]
-    look: Look
+    lines: Sequence[SweepLine]
+    look: PanelStyle
     legend: int
     """Entries side by side; 0 for none."""
 
@@ -68,7 +68,7 @@ class _Drawing:
             axes.plot(line.x, line.mean, "o-", color=colour, markersize=3, label=line.label)
         if self.look.against:
             axes.plot(*zip(*self.look.against, strict=True), ":", color="black", linewidth=1.0)
-        rule(axes, self.look.x, self.look.y)
+        rule_axes(axes, self.look.x, self.look.y)
         axes.set_title(self.title, size="medium", loc="left", pad=4)
         if self.look.marked:
             axes.set_xscale("log")

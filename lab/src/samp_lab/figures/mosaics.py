@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from samp.metrics.statistics import summarise
-from samp_lab.claims import image_by_image
-from samp_lab.experiment import Sheet
-from samp_lab.figures.setup_figure import BedFigure
-from samp_lab.measurements.class_maps import Quartered
+from samp_lab.claims import compare_paired
+from samp_lab.experiment import FigureContext
+from samp_lab.figures.setup_figure import SetupFigure
+from samp_lab.measurements.class_maps import MosaicShares
 from samp_lab.report.format import percent
 from samp_lab.sections import Verdict
-from samp_lab.setups import Bed
+from samp_lab.setups import Setup
 from samp_lab.store import Results
 
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 SHOWN = 4  # images
 
 
-def draw(sheet: Sheet, bed: Bed, name: str) -> None:
+def draw(sheet: FigureContext, bed: Setup, name: str) -> None:
     """For each mosaic its picture and a map for each of its classes."""
     from samp.plots.shades import Grey
     from samp_lab.figures.pages import Tile, tile_page
 
-    arrays = {name: array[:SHOWN].numpy() for name, array in sheet.arrays(Quartered(bed)).items()}
-    photos, label = sheet.pictures(bed, None), sheet.lab.net(bed.net).label
+    arrays = {name: array[:SHOWN].numpy() for name, array in sheet.arrays(MosaicShares(bed)).items()}
+    photos, label = sheet.pictures(bed, None), sheet.workspace.net(bed.net).label
     rows: list[Row] = []
     for image, (maps, present) in enumerate(zip(arrays["maps"], arrays["classes"].tolist(), strict=True)):
         full = max(Grey().limits(credit)[1] for credit in maps)
@@ -38,10 +38,10 @@ def draw(sheet: Sheet, bed: Bed, name: str) -> None:
     sheet.save(tile_page(rows, [words], width=6.5), name)
 
 
-def verdicts(results: Results, bed: Bed) -> list[Verdict]:
+def verdicts(results: Results, bed: Setup) -> list[Verdict]:
     """Whether credit for a digit lies on it."""
-    inside, ink = (results.numbers(Quartered(bed), column) for column in ("inside", "ink"))
-    found, mean, chance = image_by_image(inside, ink), summarise(inside), summarise(ink)
+    inside, ink = (results.numbers(MosaicShares(bed), column) for column in ("inside", "ink"))
+    found, mean, chance = compare_paired(inside, ink), summarise(inside), summarise(ink)
     ours = (
         f"{percent(mean.mean)} [{percent(mean.low)}, {percent(mean.high)}] of the positive credit lies in the digit's "
         f"own quarters, which hold {percent(chance.mean)} of the ink; {found}"
@@ -50,12 +50,12 @@ def verdicts(results: Results, bed: Bed) -> list[Verdict]:
     return [Verdict(claim, "“only attributes to the 0 digit”", ours, found.state(1), bed.title)]
 
 
-MOSAICS = BedFigure(
+MOSAICS = SetupFigure(
     name="mosaics",
     title="Fig. multi-label: mosaics of digits",
-    beds=("mosaic",),
+    setups=("mosaic",),
     caption="SAMP++ at η = 0.02, one map for each class that is there.",
-    cells_of=lambda bed: [Quartered(bed)],
+    measurements_of=lambda bed: [MosaicShares(bed)],
     draw_on=draw,
     verdicts_of=verdicts,
 )

@@ -18,7 +18,21 @@ from samp.metrics.intervals import Bootstrap
 from samp.metrics.protocols import PROTOCOLS
 from samp.plots import measured_curves
 from samp.plots.deletion_insertion import COLOURS
-from samp.plots.page import EDGE, GAP, LINE, MARGIN, SIZE, WIDTH, Panel, fitted, frame, page, rgb, rule, wrapped
+from samp.plots.page import (
+    EDGE,
+    GAP,
+    LINE,
+    MARGIN,
+    SIZE,
+    WIDTH,
+    Panel,
+    fit_height,
+    frame_axes,
+    make_figure,
+    rgb,
+    rule_axes,
+    wrap_text,
+)
 from samp.plots.reading import Array, photo_of
 from samp.plots.shades import GREY, Grey
 
@@ -43,7 +57,7 @@ class Tile:
             axes.imshow(photo_of(self.pixels).pixels)
         else:
             axes.imshow(self.pixels, cmap=GREY, vmin=0, vmax=self.full or Grey().limits(self.pixels)[1])
-        frame(axes, self.above)
+        frame_axes(axes, self.above)
         axes.set_ylabel(self.beside, size=SIZE, labelpad=3)
         for spine in axes.spines.values() if self.edge else ():
             spine.set(color=rgb(self.edge or ()), linewidth=2)
@@ -60,10 +74,10 @@ def tile_page(rows: Sequence[Row], caption: Sequence[str], title: str = "", widt
     >>> len(figure.axes)
     3
     """
-    return page(placed(rows, width - 2 * MARGIN), caption, title)
+    return make_figure(layout_panels(rows, width - 2 * MARGIN), caption, title)
 
 
-def placed(rows: Sequence[Row], room: float) -> list[Panel]:
+def layout_panels(rows: Sequence[Row], room: float) -> list[Panel]:
     """The panels of these rows in so many inches of width."""
     beside = [tile.beside for row in rows for tile in row if tile]
     aside = (LINE * max(_lines(text) for text in beside) + 0.06) * any(beside)
@@ -74,13 +88,13 @@ def placed(rows: Sequence[Row], room: float) -> list[Panel]:
         if not row:
             top += 2 * GAP
             continue
-        words = max((_lines(_fold(tile.above, width)) for tile in row if tile), default=0)
+        words = max((_lines(_wrap(tile.above, width)) for tile in row if tile), default=0)
         top += words * LINE + 0.06 * bool(words)
-        height = max(fitted(width, tile.pixels.shape) for tile in row if tile)
+        height = max(fit_height(width, tile.pixels.shape) for tile in row if tile)
         for column, tile in enumerate(row):
             if tile:
                 left = aside + column * (width + GAP)
-                panels.append(Panel(left, top, width, height, replace(tile, above=_fold(tile.above, width))))
+                panels.append(Panel(left, top, width, height, replace(tile, above=_wrap(tile.above, width))))
         top += height + GAP
     return panels
 
@@ -119,7 +133,7 @@ def mean_band(curves: Tensor, bootstrap: Bootstrap = EVEN) -> tuple[Array, Array
 
 
 @dataclass(frozen=True, eq=False)
-class Swept:
+class SweepLine:
     """A line of means against a setting, with the interval of each mean."""
 
     label: str
@@ -129,10 +143,10 @@ class Swept:
     high: Sequence[float]
 
 
-def sweep_page(halves: Mapping[str, Sequence[Swept]], x: str, caption: Sequence[str], title: str = "") -> Figure:
+def sweep_page(halves: Mapping[str, Sequence[SweepLine]], x: str, caption: Sequence[str], title: str = "") -> Figure:
     """Axes side by side, each with the same lines of another column.
 
-    >>> line = Swept("net", [0.0, 0.5], [1.0, 2.0], [0.9, 1.9], [1.1, 2.1])
+    >>> line = SweepLine("net", [0.0, 0.5], [1.0, 2.0], [0.9, 1.9], [1.1, 2.1])
     >>> len(sweep_page({"deletion": [line], "insertion": [line]}, "λ", []).axes)
     2
     """
@@ -141,16 +155,16 @@ def sweep_page(halves: Mapping[str, Sequence[Swept]], x: str, caption: Sequence[
         Panel(0.5 + place * (width + 0.5), 0.25, width, 2.2, _sweep(lines, x, y, first=not place))
         for place, (y, lines) in enumerate(halves.items())
     ]
-    return page(panels, caption, title, below=0.36, right=EDGE)
+    return make_figure(panels, caption, title, below=0.36, right=EDGE)
 
 
-def _sweep(lines: Sequence[Swept], x: str, y: str, *, first: bool) -> Callable[[Axes], None]:
+def _sweep(lines: Sequence[SweepLine], x: str, y: str, *, first: bool) -> Callable[[Axes], None]:
     def draw(axes: Axes) -> None:
         for number, line in enumerate(lines):
             colour = rgb(COLOURS[number % len(COLOURS)])
             axes.fill_between(line.x, line.low, line.high, color=colour, alpha=0.13, linewidth=0)
             axes.plot(line.x, line.mean, "o-", color=colour, markersize=3, label=line.label)
-        rule(axes, x, y)
+        rule_axes(axes, x, y)
         if first:  # one legend for all, above them
             axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, ncols=len(lines), handlelength=1.5)
 
@@ -165,8 +179,8 @@ def _curves(given: Mapping[str, Tensor], protocol: str) -> Curves:
     return Curves(*areas, deletion, insertion, given["shares"][0].double(), without, chosen)
 
 
-def _fold(text: str, width: float) -> str:
-    return "\n".join(wrapped(text, width, SIZE)) if text else ""
+def _wrap(text: str, width: float) -> str:
+    return "\n".join(wrap_text(text, width, SIZE)) if text else ""
 
 
 def _lines(text: str) -> int:

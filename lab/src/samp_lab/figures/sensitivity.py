@@ -12,13 +12,13 @@ from samp.attribution import DIRECTIONS, Direction
 from samp.methods import SAMP, SAMPPlusPlus
 from samp.metrics.correlations import spearman
 from samp.metrics.sensitivity_n import BETAS
-from samp_lab.experiment import Sheet
-from samp_lab.figures.setup_figure import BedFigure
-from samp_lab.measurements.base import Cell
-from samp_lab.measurements.paper_tables import Summed
+from samp_lab.experiment import FigureContext
+from samp_lab.figures.setup_figure import SetupFigure
+from samp_lab.measurements.base import Measurement
+from samp_lab.measurements.paper_tables import CreditSums
 from samp_lab.sections import Block, Grid, Verdict
-from samp_lab.setups import Bed
-from samp_lab.statistics import Estimate, Statistic, bootstrapped, correlation
+from samp_lab.setups import Setup
+from samp_lab.statistics import Estimate, Statistic, bootstrap_estimate, correlation
 from samp_lab.store import Results
 
 if TYPE_CHECKING:
@@ -40,49 +40,49 @@ ABOUT = (
 )
 
 
-def cells_of(bed: Bed, betas: Sequence[int] = BETAS) -> list[Cell]:
+def measurements_of(bed: Setup, betas: Sequence[int] = BETAS) -> list[Measurement]:
     """Every line at every β.
 
-    >>> from samp_lab.setups import bed
-    >>> len(cells_of(bed("mnist"))) == len(BETAS) * len(LINES)
+    >>> from samp_lab.setups import parse_setup
+    >>> len(measurements_of(parse_setup("mnist"))) == len(BETAS) * len(LINES)
     True
     """
-    return [_cell(bed, line, beta) for line in LINES for beta in betas]
+    return [_measurement(bed, line, beta) for line in LINES for beta in betas]
 
 
-def lines_of(results: Results, bed: Bed) -> dict[tuple[str, Direction], Series]:
+def lines_of(results: Results, bed: Setup) -> dict[tuple[str, Direction], Series]:
     """By method and direction, the correlation at those β that were measured."""
     return {(line, d): series for line in LINES for d in DIRECTIONS if (series := _series(results, bed, line, d))}
 
 
-def _draw_on(sheet: Sheet, bed: Bed, name: str) -> None:
+def _draw_on(sheet: FigureContext, bed: Setup, name: str) -> None:
     sheet.save(figure(lines_of(sheet.results, bed), bed.title), name)
 
 
-def _tables(results: Results, bed: Bed) -> list[Block]:
+def _tables(results: Results, bed: Setup) -> list[Block]:
     lines = lines_of(results, bed)
     betas = sorted({beta for series in lines.values() for beta in series})
     rows = tuple(
-        (f"{line}, {WORDS[direction]}", *(series[beta].shown(".2f") if beta in series else "–" for beta in betas))
+        (f"{line}, {WORDS[direction]}", *(series[beta].format(".2f") if beta in series else "–" for beta in betas))
         for (line, direction), series in lines.items()
     )
     return [Grid(("", *(f"β = {beta}" for beta in betas)), rows, f"{bed.title}: correlation of Σa and Δy")]
 
 
-def _verdicts(results: Results, bed: Bed) -> list[Verdict]:
+def _verdicts(results: Results, bed: Setup) -> list[Verdict]:
     lines = lines_of(results, bed)
     return [
         _rise(results, bed, line, direction, series) for (line, direction), series in lines.items() if len(series) > 1
     ]
 
 
-SENSITIVITY = BedFigure(
+SENSITIVITY = SetupFigure(
     pictures=False,
     name="sensitivity",
     title="Fig. Sensitivity-N: completeness against β",
-    beds=("mnist", "cifar10"),
+    setups=("mnist", "cifar10"),
     caption="correlation of Σa and Δy against β",
-    cells_of=cells_of,
+    measurements_of=measurements_of,
     draw_on=_draw_on,
     verdicts_of=_verdicts,
     tables_of=_tables,
@@ -90,32 +90,34 @@ SENSITIVITY = BedFigure(
 )
 
 
-def _cell(bed: Bed, line: str, beta: int) -> Summed:
-    return Summed(bed, replace(LINES[line], eta=1 / beta))
+def _measurement(bed: Setup, line: str, beta: int) -> CreditSums:
+    return CreditSums(bed, replace(LINES[line], eta=1 / beta))
 
 
-def _series(results: Results, bed: Bed, line: str, direction: Direction) -> Series:
-    measured = [beta for beta in BETAS if results.has(_cell(bed, line, beta))]
-    return {beta: bootstrapped(*_statistic(results, _cell(bed, line, beta), direction)) for beta in measured}
+def _series(results: Results, bed: Setup, line: str, direction: Direction) -> Series:
+    measured = [beta for beta in BETAS if results.has(_measurement(bed, line, beta))]
+    return {
+        beta: bootstrap_estimate(*_statistic(results, _measurement(bed, line, beta), direction)) for beta in measured
+    }
 
 
-def _statistic(results: Results, cell: Summed, direction: Direction) -> tuple[Statistic, int]:
+def _statistic(results: Results, cell: CreditSums, direction: Direction) -> tuple[Statistic, int]:
     """The correlation over images, and how many there are."""
     sums = [results.numbers(cell, f"{name} {direction}") for name in ("credit", "change")]
     return correlation(*sums), len(sums[0])
 
 
-def _rise(results: Results, bed: Bed, line: str, direction: Direction, series: Series) -> Verdict:
+def _rise(results: Results, bed: Setup, line: str, direction: Direction, series: Series) -> Verdict:
     """From the smallest β to the largest, over the same resamples of images; and how steadily."""
     betas = list(series)
     (low, images), (high, _) = (
-        _statistic(results, _cell(bed, line, beta), direction) for beta in (betas[0], betas[-1])
+        _statistic(results, _measurement(bed, line, beta), direction) for beta in (betas[0], betas[-1])
     )
-    rise = bootstrapped(lambda weights: high(weights) - low(weights), images)
+    rise = bootstrap_estimate(lambda weights: high(weights) - low(weights), images)
     steadily = spearman(
         torch.tensor(betas, dtype=torch.float64), torch.tensor([one.value for one in series.values()]).double()
     )
-    ours = f"r(β={betas[-1]}) − r(β={betas[0]}) = {rise.shown('+.2f')}; Spearman of β and r {float(steadily):+.2f}"
+    ours = f"r(β={betas[-1]}) − r(β={betas[0]}) = {rise.format('+.2f')}; Spearman of β and r {float(steadily):+.2f}"
     claim = f"correlation rises with β: {line}, {WORDS[direction]}"
     return Verdict(claim, "rises", ours.replace("-", "−"), rise.state(1), bed.title)
 
@@ -132,18 +134,18 @@ def figure(lines: Mapping[tuple[str, Direction], Series], title: str) -> Figure:
     >>> len(figure({("SAMP++", "to_image"): series}, "MNIST").axes[0].lines)
     1
     """
-    from samp.plots.page import EDGE, Panel, page
+    from samp.plots.page import EDGE, Panel, make_figure
 
     caption = (
         "Pearson's correlation over images of Σa and f(image) − f(baseline). The bands are 95 % bootstrap intervals "
         f"over images, of {BANDED} alone."
     )
     panel = Panel(0.5, 0.4, 4.3, 2.4, lambda axes: _draw(axes, lines))
-    return page([panel], [caption], title, below=0.36, right=EDGE)
+    return make_figure([panel], [caption], title, below=0.36, right=EDGE)
 
 
 def _draw(axes: Axes, lines: Mapping[tuple[str, Direction], Series]) -> None:
-    from samp.plots.page import rgb, rule
+    from samp.plots.page import rgb, rule_axes
     from samp.plots.sheet import CURVES
 
     for (line, direction), series in lines.items():
@@ -153,7 +155,7 @@ def _draw(axes: Axes, lines: Mapping[tuple[str, Direction], Series]) -> None:
         if line == BANDED:  # four bands over each other could not be told apart
             low, high = ([getattr(one, end) for one in series.values()] for end in ("low", "high"))
             axes.fill_between(list(series), low, high, color=colour, alpha=0.08, linewidth=0)
-    rule(axes, "β", "correlation")
+    rule_axes(axes, "β", "correlation")
     axes.set_xscale("log")
     marked = sorted({beta for series in lines.values() for beta in series})
     axes.set_xticks(marked, [str(beta) for beta in marked])

@@ -9,6 +9,6 @@ SHAPLEY = map_grid(
     name="shapley",
     title="Fig. Shapley: maps of the Shapley methods",
     columns={"ApproShapley": "shapley", "Deep SHAP": "deepshap", "SAMP++": SAMPPlusPlus(eta=0.02)},
-    beds=("mnist",),
+    setups=("mnist",),
     caption="ApproShapley (sampled permutations), Deep SHAP and SAMP++.",
 )

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from samp.metrics.statistics import summarise
-from samp_lab.claims import Difference, image_by_image
+from samp_lab.claims import Difference, compare_paired
 from samp_lab.effects import ARROWS, BETTER
-from samp_lab.experiment import Sheet
-from samp_lab.figures.setup_figure import picture
-from samp_lab.measurements.base import Cell, Judged
+from samp_lab.experiment import FigureContext
+from samp_lab.figures.setup_figure import picture_block
+from samp_lab.measurements.base import Measurement, MethodCurves
 from samp_lab.sections import Block, Section, State, Verdict, Verdicts
-from samp_lab.setups import Bed
+from samp_lab.setups import Setup
 from samp_lab.store import Results
 from samp_lab.tables.metric_table import MetricTable
 
 if TYPE_CHECKING:
-    from samp_lab.figures.pages import Swept
+    from samp_lab.figures.pages import SweepLine
 
 NEAR = 0.1 + 1e-9  # "≈ 0.3" is from 0.2 to 0.4
 
@@ -49,59 +49,59 @@ class Sweep:
         return self.table.title
 
     @property
-    def beds(self) -> tuple[str, ...]:
-        return self.table.beds
+    def setups(self) -> tuple[str, ...]:
+        return self.table.setups
 
-    def cells(self, beds: Sequence[Bed]) -> list[Cell]:
+    def measurements(self, setups: Sequence[Setup]) -> list[Measurement]:
         """The table's."""
-        return self.table.cells(beds)
+        return self.table.measurements(setups)
 
-    def draw(self, sheet: Sheet) -> None:
+    def draw(self, sheet: FigureContext) -> None:
         """One figure with a line for each bed."""
         from samp_lab.figures.pages import sweep_page
 
-        beds = [bed for bed in sheet.beds if self._there(sheet.results, bed)]
-        if beds:
-            halves = {ARROWS[c]: [self._line(sheet.results, bed, c) for bed in beds] for c in BETTER}
+        setups = [bed for bed in sheet.setups if self._has_results(sheet.results, bed)]
+        if setups:
+            halves = {ARROWS[c]: [self._line(sheet.results, bed, c) for bed in setups] for c in BETTER}
             words = "Means over images with their 95 % intervals."
             sheet.save(sweep_page(halves, self.axis, [words]), self.name)
 
-    def section(self, results: Results, beds: Sequence[Bed], figures: Path) -> Section:
+    def section(self, results: Results, setups: Sequence[Setup], figures: Path) -> Section:
         """The figure, the table, and the verdict on the best value."""
-        table = self.table.section(results, beds, figures)
-        blocks: list[Block] = picture(figures, self.name, f"Deletion and Insertion against {self.axis}.")
-        there = [bed for bed in beds if self._there(results, bed)]
+        table = self.table.section(results, setups, figures)
+        blocks: list[Block] = picture_block(figures, self.name, f"Deletion and Insertion against {self.axis}.")
+        there = [bed for bed in setups if self._has_results(results, bed)]
         verdicts = tuple(self._verdict(results, bed) for bed in there)
         return Section(self.name, self.title, (*blocks, *table.blocks, *([Verdicts(verdicts)] if verdicts else [])))
 
-    def _cell(self, row: str, bed: Bed) -> Judged:
-        return Judged(bed, self.table.rows[row])
+    def _measurement(self, row: str, bed: Setup) -> MethodCurves:
+        return MethodCurves(bed, self.table.rows[row])
 
-    def _there(self, results: Results, bed: Bed) -> bool:
-        return all(results.has(self._cell(row, bed)) for row in self.table.rows)
+    def _has_results(self, results: Results, bed: Setup) -> bool:
+        return all(results.has(self._measurement(row, bed)) for row in self.table.rows)
 
-    def _line(self, results: Results, bed: Bed, column: str) -> Swept:
-        from samp_lab.figures.pages import Swept
+    def _line(self, results: Results, bed: Setup, column: str) -> SweepLine:
+        from samp_lab.figures.pages import SweepLine
 
-        found = [summarise(results.numbers(self._cell(row, bed), column)) for row in self.table.rows]
+        found = [summarise(results.numbers(self._measurement(row, bed), column)) for row in self.table.rows]
         means, lows, highs = ([getattr(one, name) for one in found] for name in ("mean", "low", "high"))
-        return Swept(bed.title, self.values, means, lows, highs)
+        return SweepLine(bed.title, self.values, means, lows, highs)
 
-    def _verdict(self, results: Results, bed: Bed) -> Verdict:
+    def _verdict(self, results: Results, bed: Setup) -> Verdict:
         """By Insertion − Deletion, one number for both; values near the paper's are all called the paper's."""
         scores = [self._difference(results, row, bed) for row in self.table.rows]
         means = [summarise(score).mean for score in scores]
         ours = int(np.nanargmax(means)) if not np.isnan(means).all() else 0
         theirs = min(range(len(self.values)), key=lambda place: abs(self.values[place] - self.best))
-        found = image_by_image(scores[ours], scores[theirs])
+        found = compare_paired(scores[ours], scores[theirs])
         said = f"best at {self.values[ours]:g}"
         said += f", better than at {self.best:g} by {found}" if ours != theirs else ""
         state = _state(abs(self.values[ours] - self.best), found)
         claim = f"best {self.axis} ≈ {self.best:g} by Insertion − Deletion"
         return Verdict(claim, f"{self.best:g}", said, state, bed.title)
 
-    def _difference(self, results: Results, row: str, bed: Bed) -> list[float]:
-        deletion, insertion = (results.numbers(self._cell(row, bed), column) for column in BETTER)
+    def _difference(self, results: Results, row: str, bed: Setup) -> list[float]:
+        deletion, insertion = (results.numbers(self._measurement(row, bed), column) for column in BETTER)
         return [after - before for before, after in zip(deletion, insertion, strict=True)]
 
 

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from samp.metrics.statistics import Summary, summarise
-from samp_lab.claims import above
-from samp_lab.experiment import Sheet
-from samp_lab.figures.setup_figure import BedFigure
-from samp_lab.measurements.paper_figures import Walked
+from samp_lab.claims import state_above
+from samp_lab.experiment import FigureContext
+from samp_lab.figures.setup_figure import SetupFigure
+from samp_lab.measurements.paper_figures import WalkScores
 from samp_lab.report.format import percent
 from samp_lab.sections import State, Verdict
-from samp_lab.setups import Bed
+from samp_lab.setups import Setup
 from samp_lab.store import Results
 
 MOMENTS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -22,61 +22,61 @@ SMALL = 0.25  # of the rise: what we take for a small drop; the paper gives no n
 SHOWN = 3  # images
 
 
-def draw(sheet: Sheet, bed: Bed, name: str) -> None:
+def draw(sheet: FigureContext, bed: Setup, name: str) -> None:
     """The first images, each with its path."""
-    from samp_lab.figures.walk_page import Walk, walk_page
+    from samp_lab.figures.walk_page import WalkPictures, walk_page
 
-    arrays = {name: array.numpy() for name, array in sheet.arrays(Walked(bed)).items()}
+    arrays = {name: array.numpy() for name, array in sheet.arrays(WalkScores(bed)).items()}
     credit, arrival, scores = (arrays[name] for name in ("map", "arrival", "scores"))
     photos, black = sheet.pictures(bed, None), _black(sheet, bed)
     walks = [
-        Walk(credit[i], arrival[i], scores[i], photos[i] if photos else None, black)
+        WalkPictures(credit[i], arrival[i], scores[i], photos[i] if photos else None, black)
         for i in range(min(SHOWN, len(credit)))
     ]
     sheet.save(walk_page(walks, MOMENTS), name)
 
 
-def verdicts(results: Results, bed: Bed) -> list[Verdict]:
+def verdicts(results: Results, bed: Setup) -> list[Verdict]:
     """What the paper reads off the score curve."""
-    early, drop = (summarise(results.numbers(Walked(bed), column)) for column in ("early", "drop"))
-    rise, fall = _said(early, "by 25 % of the steps"), _said(drop, "lost by the end")
+    early, drop = (summarise(results.numbers(WalkScores(bed), column)) for column in ("early", "drop"))
+    rise, fall = _format_share(early, "by 25 % of the steps"), _format_share(drop, "lost by the end")
     return [
-        Verdict("rapid rise at the start", "more than 25 % of the rise", rise, above(early, STRAIGHT), bed.title),
-        Verdict("small drop at the end", "small (we say: below 25 %)", fall, small(drop), bed.title),
+        Verdict("rapid rise at the start", "more than 25 % of the rise", rise, state_above(early, STRAIGHT), bed.title),
+        Verdict("small drop at the end", "small (we say: below 25 %)", fall, small_drop_state(drop), bed.title),
     ]
 
 
-def small(drop: Summary) -> State:
+def small_drop_state(drop: Summary) -> State:
     """There is a drop, and it is below a quarter of the rise.
 
-    >>> small(summarise([0.1, 0.12, 0.11])), small(summarise([0.5, 0.6, 0.7])), small(summarise([0.1, 0.4]))
-    ('holds', 'fails', 'open')
+    >>> [small_drop_state(summarise(drops)) for drops in ([0.1, 0.12, 0.11], [0.5, 0.6, 0.7], [0.1, 0.4])]
+    ['holds', 'fails', 'open']
     """
-    there, large = above(drop, 0.0), above(drop, SMALL)
+    there, large = state_above(drop, 0.0), state_above(drop, SMALL)
     if there == "holds" and large == "fails":
         return "holds"
     return "fails" if there == "fails" or large == "holds" else "open"
 
 
-def _said(summary: Summary, when: str) -> str:
+def _format_share(summary: Summary, when: str) -> str:
     mean, low, high = map(percent, (summary.mean, summary.low, summary.high))
     return f"{mean} [{low}, {high}] of the rise {when}, {summary.count} images"
 
 
-def _black(sheet: Sheet, bed: Bed) -> np.ndarray[Any, Any]:
+def _black(sheet: FigureContext, bed: Setup) -> np.ndarray[Any, Any]:
     """The colour of zero in the space the net is fed, as bytes."""
-    return np.round(255 * np.atleast_1d(np.asarray(sheet.lab.net(bed.net).mean, float))).astype(np.uint8)
+    return np.round(255 * np.atleast_1d(np.asarray(sheet.workspace.net(bed.net).mean, float))).astype(np.uint8)
 
 
-VERIFICATION = BedFigure(
+VERIFICATION = SetupFigure(
     name="verification",
     title="Fig. verification: the path of SAMP",
-    beds=("photos/mobilenet_v2", "mnist", "imagenet/mobilenet_v2"),
+    setups=("photos/mobilenet_v2", "mnist", "imagenet/mobilenet_v2"),
     caption=(
         "SAMP from black (zero as the net is fed) to the image. Points on the path, the credit of the pixels that have "
         "arrived, and the score against the share of the steps."
     ),
-    cells_of=lambda bed: [Walked(bed)],
+    measurements_of=lambda bed: [WalkScores(bed)],
     draw_on=draw,
     verdicts_of=verdicts,
 )

@@ -10,11 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from samp.plots.page import EDGE, GAP, MARGIN, WIDTH, Panel, page, rgb, rule
+from samp.plots.page import EDGE, GAP, MARGIN, WIDTH, Panel, make_figure, rgb, rule_axes
 from samp.plots.reading import Array
 from samp.plots.shades import Grey
 from samp.plots.sheet import CURVES
-from samp_lab.figures.pages import Row, Tile, placed
+from samp_lab.figures.pages import Row, Tile, layout_panels
 from samp_lab.report.format import percent
 
 CURVE, TICKS = 2.0, 0.5  # inches
@@ -22,7 +22,7 @@ WORDS = f"All maps of a walk have the scale of its last one: {Grey().rule()}."
 
 
 @dataclass(frozen=True, eq=False)
-class Walk:
+class WalkPictures:
     """One image's walk: its map, when each pixel arrives, the score at each percent, and the picture if it is shown."""
 
     credit: Array  # h w
@@ -37,15 +37,15 @@ class Walk:
             return None
         return np.where((self.arrival <= share + 1e-6)[..., None], self.photo, self.black).astype(np.uint8)
 
-    def so_far(self, share: float) -> Array:
+    def credit_at(self, share: float) -> Array:
         """h w: the credit of the pixels that have arrived."""
         return np.where((self.arrival <= share + 1e-6) & (share > 0), self.credit, 0.0)
 
 
-def walk_page(walks: Sequence[Walk], moments: Sequence[float]) -> Figure:
+def walk_page(walks: Sequence[WalkPictures], moments: Sequence[float]) -> Figure:
     """For each walk a row of points, a row of maps, and its curve beside them.
 
-    >>> walk = Walk(np.ones((4, 4)), np.full((4, 4), 0.5), np.linspace(0, 1, 101), None, np.zeros(1, np.uint8))
+    >>> walk = WalkPictures(np.ones((4, 4)), np.full((4, 4), 0.5), np.linspace(0, 1, 101), None, np.zeros(1, np.uint8))
     >>> len(walk_page([walk], [0.0, 0.5, 1.0]).axes)  # three maps and the curve
     4
     """
@@ -53,41 +53,42 @@ def walk_page(walks: Sequence[Walk], moments: Sequence[float]) -> Figure:
     top = 0.0
     for number, walk in enumerate(walks):
         heads = [percent(share) if not number else "" for share in moments]
-        part = placed(_rows(walk, moments, heads), WIDTH - 2 * MARGIN - CURVE - TICKS - EDGE)
+        part = layout_panels(_rows(walk, moments, heads), WIDTH - 2 * MARGIN - CURVE - TICKS - EDGE)
         panels += [Panel(p.left, top + p.top, p.width, p.height, p.draw) for p in part]
         last = number == len(walks) - 1
         first, bottom = part[0].top, max(p.top + p.height for p in part)
         left = max(p.left + p.width for p in part) + TICKS
         panels.append(Panel(left, top + first, CURVE, bottom - first - 0.12 * (not last), _curve(walk, moments, last)))
         top += bottom + 2 * GAP
-    return page(panels, [WORDS], below=0.36, right=EDGE)
+    return make_figure(panels, [WORDS], below=0.36, right=EDGE)
 
 
-def _rows(walk: Walk, moments: Sequence[float], heads: Sequence[str]) -> list[Row]:
+def _rows(walk: WalkPictures, moments: Sequence[float], heads: Sequence[str]) -> list[Row]:
     full = Grey().limits(walk.credit)[1]
     points = [walk.point(share) for share in moments]
     shown = [point for point in points if point is not None]
     above = [
-        Tile(point, head, beside) for point, head, beside in zip(shown, heads, _first("point", moments), strict=False)
+        Tile(point, head, beside)
+        for point, head, beside in zip(shown, heads, _first_head("point", moments), strict=False)
     ]
     under = [""] * len(heads) if shown else heads
     maps = [
-        Tile(walk.so_far(share), head, beside, full)
-        for share, head, beside in zip(moments, under, _first("credit", moments), strict=True)
+        Tile(walk.credit_at(share), head, beside, full)
+        for share, head, beside in zip(moments, under, _first_head("credit", moments), strict=True)
     ]
     return [above, maps] if above else [maps]
 
 
-def _first(word: str, moments: Sequence[float]) -> list[str]:
+def _first_head(word: str, moments: Sequence[float]) -> list[str]:
     return [word, *[""] * (len(moments) - 1)]
 
 
-def _curve(walk: Walk, moments: Sequence[float], last: bool) -> Callable[[Axes], None]:
+def _curve(walk: WalkPictures, moments: Sequence[float], last: bool) -> Callable[[Axes], None]:
     def draw(axes: Axes) -> None:
         colour, share = rgb(CURVES["to_image"][0]), np.linspace(0, 1, len(walk.scores))
         axes.plot(share, walk.scores, color=colour)
         axes.plot(moments, np.interp(moments, share, walk.scores), "o", color=colour, markersize=3.5)
-        rule(axes, "share of the steps" if last else "", "score")
+        rule_axes(axes, "share of the steps" if last else "", "score")
         axes.set_xlim(-0.03, 1.03)
         axes.set_xticks([0, 0.25, 0.5, 0.75, 1])
         axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))

@@ -11,41 +11,41 @@ from torch import Tensor
 from samp.annotations.boxes import Annotation
 from samp.explain import explain
 from samp.methods import Method
-from samp_lab.measurements.base import Measured, numbers
+from samp_lab.measurements.base import PartResult, to_numbers
 from samp_lab.measurements.paper_figures import FOR_PICTURES
-from samp_lab.setups import Bed
-from samp_lab.workspace import Part
+from samp_lab.setups import Setup
+from samp_lab.workspace import ImagePart
 
 BLOCK = 5  # images × classes of the paper's grid
 
 
 @dataclass(frozen=True)
-class Quartered:
+class MosaicShares:
     """A map for the class of each box of an image, and how much of its positive credit lies in that class's boxes.
 
     `inside` is that share, `ink` the share of the image's own brightness there: what a map without regard to the class
     would give. Both are means over the boxes of an image.
 
-    >>> from samp_lab.setups import bed
-    >>> Quartered(bed("mosaic")).bed.net
+    >>> from samp_lab.setups import parse_setup
+    >>> MosaicShares(parse_setup("mosaic")).bed.net
     'mosaic'
     """
 
     kind: ClassVar[str] = "quartered"
     version: ClassVar[int] = 1
 
-    bed: Bed
+    bed: Setup
     method: Method = FOR_PICTURES
     most: int | None = None
 
-    def measure(self, part: Part) -> Measured:
+    def measure(self, part: ImagePart) -> PartResult:
         notes = [_annotation(entry.id, entry.annotation) for entry in part.entries]
         targets = torch.tensor([[_class(part, box.label) for box in note.boxes] for note in notes])  # b 4
         maps = torch.stack([_maps(part, self.method, target) for target in targets.unbind(1)], 1)  # b 4 h w
         masks = torch.stack([_masks(note) for note in notes])  # b 4 h w
         ink = part.x.detach().cpu().sum(1, keepdim=True).expand_as(masks)
-        found = {"inside": numbers(share_inside(maps, masks)), "ink": numbers(share_inside(ink, masks))}
-        return Measured(found, arrays={"maps": maps, "classes": targets})
+        found = {"inside": to_numbers(share_inside(maps, masks)), "ink": to_numbers(share_inside(ink, masks))}
+        return PartResult(found, arrays={"maps": maps, "classes": targets})
 
 
 def share_inside(maps: Tensor, masks: Tensor) -> Tensor:
@@ -59,26 +59,26 @@ def share_inside(maps: Tensor, masks: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Blocks:
+class ClassBlocks:
     """Blocks of five images, each explained for the class of every image of its block (Fig. CUB).
 
     `own` and `other` are the sums of positive credit for the image's own class and, as a mean, for the others;
     `own_net` and `other_net` those of all credit, for and against. Images are taken five by five in the order of a
     part; the last block may have fewer, and maps that are not there are NaN.
 
-    >>> from samp_lab.setups import bed
-    >>> Blocks(bed("cub")).most
+    >>> from samp_lab.setups import parse_setup
+    >>> ClassBlocks(parse_setup("cub")).most
     25
     """
 
     kind: ClassVar[str] = "blocks"
     version: ClassVar[int] = 1
 
-    bed: Bed
+    bed: Setup
     method: Method = FOR_PICTURES
     most: int | None = 25
 
-    def measure(self, part: Part) -> Measured:
+    def measure(self, part: ImagePart) -> PartResult:
         labels = torch.tensor([_label(entry.id, entry.label) for entry in part.entries])
         classes = block_classes(labels)  # b 5
         known = [target.clamp(min=0) for target in classes.unbind(1)]
@@ -86,9 +86,9 @@ class Blocks:
         maps[classes < 0] = torch.nan
         own, found = classes == labels[:, None], {}
         for ending, credit in (("", maps.clamp(min=0).sum((2, 3))), ("_net", maps.sum((2, 3)))):
-            found[f"own{ending}"] = numbers(credit.masked_fill(~own, torch.nan).nanmean(1))
-            found[f"other{ending}"] = numbers(credit.masked_fill(own, torch.nan).nanmean(1))
-        return Measured(found, arrays={"maps": maps, "classes": classes, "labels": labels})
+            found[f"own{ending}"] = to_numbers(credit.masked_fill(~own, torch.nan).nanmean(1))
+            found[f"other{ending}"] = to_numbers(credit.masked_fill(own, torch.nan).nanmean(1))
+        return PartResult(found, arrays={"maps": maps, "classes": classes, "labels": labels})
 
 
 def block_classes(labels: Tensor) -> Tensor:
@@ -105,7 +105,7 @@ def block_classes(labels: Tensor) -> Tensor:
     return found
 
 
-def _maps(part: Part, method: Method, target: Tensor) -> Tensor:
+def _maps(part: ImagePart, method: Method, target: Tensor) -> Tensor:
     result = explain(part.net, part.x, target=target.to(part.x.device), method=method, seed=part.seed)
     return result.map.detach().float().cpu()
 
@@ -120,7 +120,7 @@ def _masks(note: Annotation) -> Tensor:
     return masks
 
 
-def _class(part: Part, label: str) -> int:
+def _class(part: ImagePart, label: str) -> int:
     return part.classifier.classes.index(label)
 
 

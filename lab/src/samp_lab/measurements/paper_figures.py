@@ -13,10 +13,10 @@ from samp.attribution import Attribution
 from samp.explain import explain
 from samp.methods import SAMP, Method, SAMPPlusPlus
 from samp.metrics.concentration import gini
-from samp_lab.measurements.base import Measured, numbers
+from samp_lab.measurements.base import PartResult, to_numbers
 from samp_lab.nets.blue_counter import BLUE
-from samp_lab.setups import Bed
-from samp_lab.workspace import Part
+from samp_lab.setups import Setup
+from samp_lab.workspace import ImagePart
 
 FROM_BLACK = SAMP(direction="to_image", baseline="black")
 FOR_PICTURES = SAMPPlusPlus(eta=0.02)  # the paper's η for pictures
@@ -25,26 +25,26 @@ EARLY = 25  # percent of the walk that the paper calls its start
 
 
 @dataclass(frozen=True)
-class Walked:
+class WalkScores:
     """The walk from black to the image: maps, when each pixel arrives, and the score at each percent of its steps.
 
     `early` is the score's rise over the first quarter and `drop` its fall at the end, both as shares of the whole rise
     from the start to the highest score. SAMP moves each pixel in one step, so the credit so far is that of the pixels
     that have arrived.
 
-    >>> from samp_lab.setups import bed
-    >>> Walked(bed("photos")).method.direction
+    >>> from samp_lab.setups import parse_setup
+    >>> WalkScores(parse_setup("photos")).method.direction
     'to_image'
     """
 
     kind: ClassVar[str] = "walked"
     version: ClassVar[int] = 1
 
-    bed: Bed
+    bed: Setup
     method: SAMP = FROM_BLACK
     most: int | None = None
 
-    def measure(self, part: Part) -> Measured:
+    def measure(self, part: ImagePart) -> PartResult:
         result = explain(part.net, part.x, target=part.target, method=self.method, seed=part.seed)
         steps, order = result.steps["to_image"].clamp(min=1), result.order["to_image"]
         arrival = (order.clamp(min=0) / steps[:, None]).view(len(part.x), *part.x.shape[2:])
@@ -52,12 +52,12 @@ class Walked:
         start, highest = scores[:, 0], result.scores["to_image"].nan_to_num(nan=-torch.inf).amax(1).to(scores)
         rise = highest - start
         found = {
-            "early": numbers((scores[:, EARLY] - start) / rise),
-            "drop": numbers((highest - scores[:, -1]) / rise),
-            "steps": numbers(steps),
+            "early": to_numbers((scores[:, EARLY] - start) / rise),
+            "drop": to_numbers((highest - scores[:, -1]) / rise),
+            "steps": to_numbers(steps),
         }
         arrays = {"map": result.map, "arrival": arrival, "scores": scores}
-        return Measured(found, arrays={name: array.detach().float().cpu() for name, array in arrays.items()})
+        return PartResult(found, arrays={name: array.detach().float().cpu() for name, array in arrays.items()})
 
 
 def even_scores(result: Attribution) -> Tensor:
@@ -72,24 +72,24 @@ def even_scores(result: Attribution) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Alike:
+class MapSimilarity:
     """How alike some methods' maps are: for each image, the mean Pearson correlation over all pairs of them.
 
-    >>> from samp_lab.setups import bed
-    >>> Alike(bed("photos"), (SAMP(), SAMPPlusPlus())).kind
+    >>> from samp_lab.setups import parse_setup
+    >>> MapSimilarity(parse_setup("photos"), (SAMP(), SAMPPlusPlus())).kind
     'alike'
     """
 
     kind: ClassVar[str] = "alike"
     version: ClassVar[int] = 1
 
-    bed: Bed
+    bed: Setup
     methods: tuple[Method, ...]
     most: int | None = None
 
-    def measure(self, part: Part) -> Measured:
+    def measure(self, part: ImagePart) -> PartResult:
         maps = torch.stack([_map(part, method) for method in self.methods], 1)  # b m h w
-        return Measured({"correlation": numbers(mean_correlation(maps))}, arrays={"maps": maps})
+        return PartResult({"correlation": to_numbers(mean_correlation(maps))}, arrays={"maps": maps})
 
 
 def mean_correlation(maps: Tensor) -> Tensor:
@@ -107,27 +107,27 @@ def mean_correlation(maps: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Confident:
+class Confidence:
     """How sure the net is of the class explained (soft-max), and how concentrated and how scattered its map is.
 
-    >>> from samp_lab.setups import bed
-    >>> Confident(bed("imagenet")).method.eta
+    >>> from samp_lab.setups import parse_setup
+    >>> Confidence(parse_setup("imagenet")).method.eta
     0.02
     """
 
     kind: ClassVar[str] = "confident"
     version: ClassVar[int] = 1
 
-    bed: Bed
+    bed: Setup
     method: Method = FOR_PICTURES
     most: int | None = None
 
-    def measure(self, part: Part) -> Measured:
+    def measure(self, part: ImagePart) -> PartResult:
         with torch.no_grad():
             sure = part.net(part.x).double().softmax(1).gather(1, part.target[:, None])[:, 0]
         maps = _map(part, self.method)
-        found = {"confidence": numbers(sure), "gini": numbers(gini(maps)), "scatter": numbers(scatter(maps))}
-        return Measured(found, arrays={"map": maps})
+        found = {"confidence": to_numbers(sure), "gini": to_numbers(gini(maps)), "scatter": to_numbers(scatter(maps))}
+        return PartResult(found, arrays={"map": maps})
 
 
 def scatter(maps: Tensor) -> Tensor:
@@ -152,31 +152,31 @@ def scatter(maps: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountingCredit:
     """Credit for counting blue pixels: how unequal it is among them, and how much of it others get.
 
     `spread` is (largest − smallest) / mean over the blue pixels, all equally blue; `elsewhere` the share of |credit|
     on all other pixels.
 
-    >>> from samp_lab.setups import bed
-    >>> Counted(bed("counting"), "ig").bed.net
+    >>> from samp_lab.setups import parse_setup
+    >>> CountingCredit(parse_setup("counting"), "ig").bed.net
     'counting'
     """
 
     kind: ClassVar[str] = "counted"
     version: ClassVar[int] = 1
 
-    bed: Bed
+    bed: Setup
     method: str | Method
     most: int | None = None
 
-    def measure(self, part: Part) -> Measured:
+    def measure(self, part: ImagePart) -> PartResult:
         maps = _map(part, self.method)
         blue = (part.x.cpu() == torch.tensor(BLUE).view(3, 1, 1) / 255).all(1)  # b h w
         spread = torch.stack([relative_spread(credit[mask]) for credit, mask in zip(maps, blue, strict=True)])
         elsewhere = (maps.abs() * ~blue).sum((1, 2)) / maps.abs().sum((1, 2))
-        found = {"spread": numbers(spread), "elsewhere": numbers(elsewhere), "blue": blue.sum((1, 2)).tolist()}
-        return Measured(found, arrays={"map": maps})
+        found = {"spread": to_numbers(spread), "elsewhere": to_numbers(elsewhere), "blue": blue.sum((1, 2)).tolist()}
+        return PartResult(found, arrays={"map": maps})
 
 
 def relative_spread(credit: Tensor) -> Tensor:
@@ -188,6 +188,6 @@ def relative_spread(credit: Tensor) -> Tensor:
     return (credit.max() - credit.min()) / credit.mean().abs()
 
 
-def _map(part: Part, method: str | Method) -> Tensor:
+def _map(part: ImagePart, method: str | Method) -> Tensor:
     result = explain(part.net, part.x, target=part.target, method=method, seed=part.seed)
     return result.map.detach().float().cpu()

@@ -17,11 +17,11 @@ from samp.groups import Pixels
 from samp.methods import Method
 from samp.metrics.mu_fidelity import mu_fidelity
 from samp.metrics.pointing_game import is_difficult, pointing_game
-from samp_lab.measurements.base import Column, Measured, numbers
-from samp_lab.setups import Bed
-from samp_lab.workspace import Part
+from samp_lab.measurements.base import Column, PartResult, to_numbers
+from samp_lab.setups import Setup
+from samp_lab.workspace import ImagePart
 
-SOURCES: Mapping[str, Mapping[str, Any]] = {
+FIDELITY_SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "novello": {},
     "bhatt": {"groups": Pixels(), "correlation": "pearson"},
 }
@@ -34,38 +34,38 @@ TOLERANCE = 0.03
 class Fidelity:
     """μFidelity of a method's maps by the settings of each source (READING, point 17: the paper gives none).
 
-    >>> from samp_lab.setups import bed
-    >>> Fidelity(bed("mnist"), "ig").kind, list(SOURCES)
+    >>> from samp_lab.setups import parse_setup
+    >>> Fidelity(parse_setup("mnist"), "ig").kind, list(FIDELITY_SETTINGS)
     ('fidelity', ['novello', 'bhatt'])
     """
 
     kind: ClassVar[str] = "fidelity"
     version: ClassVar[int] = 1
 
-    bed: Bed
+    bed: Setup
     method: str | Method
     most: int | None = None
 
-    def measure(self, part: Part) -> Measured:
+    def measure(self, part: ImagePart) -> PartResult:
         started = part.now()
         result = explain(part.net, part.x, target=part.target, method=self.method, seed=part.seed)
         seconds = part.now() - started
         found = {
             source: mu_fidelity(part.net, part.x, result, part.target, seed=part.seed, **settings).correlation
-            for source, settings in SOURCES.items()
+            for source, settings in FIDELITY_SETTINGS.items()
         }
-        timing = {"seconds": _shared(seconds, len(part.x))}
-        return Measured({source: numbers(correlation) for source, correlation in found.items()}, timing)
+        timing = {"seconds": _per_image(seconds, len(part.x))}
+        return PartResult({source: to_numbers(correlation) for source, correlation in found.items()}, timing)
 
 
 @dataclass(frozen=True)
-class Timed:
+class MethodSeconds:
     """Seconds for one image at a time, after one that is not counted; the model calls each of them took.
 
     Cells measured at the same time slow each other down, so these are measured `alone`, whatever `--jobs` says.
 
-    >>> from samp_lab.setups import bed
-    >>> Timed(bed("mnist"), "cam").most
+    >>> from samp_lab.setups import parse_setup
+    >>> MethodSeconds(parse_setup("mnist"), "cam").most
     10
     """
 
@@ -73,45 +73,45 @@ class Timed:
     version: ClassVar[int] = 1
     alone: ClassVar[bool] = True
 
-    bed: Bed
+    bed: Setup
     method: str | Method
     most: int | None = 10
 
-    def measure(self, part: Part) -> Measured:
-        self._explained(part, 0)  # the first call on a device also loads libraries and probes how much fits
+    def measure(self, part: ImagePart) -> PartResult:
+        self._explain_one(part, 0)  # the first call on a device also loads libraries and probes how much fits
         found: dict[str, Column] = {"gradients": [], "forwards": []}
         seconds = []
         for image in range(len(part.x)):
             started = part.now()
-            result = self._explained(part, image)
+            result = self._explain_one(part, image)
             seconds.append(part.now() - started)
-            found["gradients"] += numbers(result.gradients)
+            found["gradients"] += to_numbers(result.gradients)
             found["forwards"].append(int(result.details.get("forwards") or 0))
-        return Measured(found, {"seconds": seconds})
+        return PartResult(found, {"seconds": seconds})
 
-    def _explained(self, part: Part, image: int) -> Attribution:
+    def _explain_one(self, part: ImagePart, image: int) -> Attribution:
         one = slice(image, image + 1)
         return explain(part.net, part.x[one], target=part.target[one], method=self.method, seed=part.seed)
 
 
 @dataclass(frozen=True)
-class Summed:
+class CreditSums:
     """Σa and Δy of each direction that a method walks: what the completeness check correlates over images.
 
     >>> import samp
-    >>> from samp_lab.setups import bed
-    >>> Summed(bed("mnist"), samp.SAMP(eta=0.1)).kind
+    >>> from samp_lab.setups import parse_setup
+    >>> CreditSums(parse_setup("mnist"), samp.SAMP(eta=0.1)).kind
     'summed'
     """
 
     kind: ClassVar[str] = "summed"
     version: ClassVar[int] = 1
 
-    bed: Bed
+    bed: Setup
     method: str | Method
     most: int | None = None
 
-    def measure(self, part: Part) -> Measured:
+    def measure(self, part: ImagePart) -> PartResult:
         started = part.now()
         result = explain(part.net, part.x, target=part.target, method=self.method, seed=part.seed)
         seconds = part.now() - started
@@ -120,10 +120,10 @@ class Summed:
         found: dict[str, Column] = {}
         for direction, residual in result.residual_by_direction.items():
             change = result.score_change[direction]
-            found[f"credit {direction}"] = numbers(change - residual)
-            found[f"change {direction}"] = numbers(change)
-        found["gradients"] = numbers(result.gradients)
-        return Measured(found, {"seconds": _shared(seconds, len(part.x))})
+            found[f"credit {direction}"] = to_numbers(change - residual)
+            found[f"change {direction}"] = to_numbers(change)
+        found["gradients"] = to_numbers(result.gradients)
+        return PartResult(found, {"seconds": _per_image(seconds, len(part.x))})
 
 
 @dataclass(frozen=True)
@@ -135,21 +135,21 @@ class Pointing:
     The truth are boxes, cut as the photo was; what lies outside the cut is not played. `numbers["game"]` holds for each
     photo a list of [class, hit, difficult], or None if its boxes could not be read.
 
-    >>> from samp_lab.setups import bed
-    >>> Pointing(bed("coco"), "rise").tolerance
+    >>> from samp_lab.setups import parse_setup
+    >>> Pointing(parse_setup("coco"), "rise").tolerance
     0.03
     """
 
     kind: ClassVar[str] = "pointing"
     version: ClassVar[int] = 1
 
-    bed: Bed
+    bed: Setup
     method: str | Method
     tolerance: float = TOLERANCE
     """How far beside the object still hits, as a share of the photo's longer side."""
     most: int | None = None
 
-    def measure(self, part: Part) -> Measured:
+    def measure(self, part: ImagePart) -> PartResult:
         photos = [_annotation(part, number) for number in range(len(part.entries))]
         pairs = _pairs(part, photos)
         started = part.now()
@@ -160,9 +160,9 @@ class Pointing:
         for pair, heat in zip(pairs, maps, strict=True):
             games[pair.photo].append([pair.label, self._hits(part, pair, heat), is_difficult(pair.whole, pair.label)])
             spent[pair.photo] += seconds / len(pairs)
-        return Measured({"game": games}, {"seconds": spent})
+        return PartResult({"game": games}, {"seconds": spent})
 
-    def _hits(self, part: Part, pair: Pair, heat: Tensor) -> bool:
+    def _hits(self, part: ImagePart, pair: Pair, heat: Tensor) -> bool:
         tolerance = (
             self.tolerance * max(pair.whole.size) * shrinkage(pair.whole.size, pair.cut.size, part.classifier.margin)
         )
@@ -181,10 +181,11 @@ class Pair:
 
 
 @cache
-def imagenet_classes_of() -> dict[str, tuple[int, ...]]:
+def imagenet_classes_by_label() -> dict[str, tuple[int, ...]]:
     """The ImageNet classes that the classes of COCO and VOC stand for; those that stand for none are left out.
 
-    >>> imagenet_classes_of()["aeroplane"] == imagenet_classes_of()["airplane"], "person" in imagenet_classes_of()
+    >>> classes = imagenet_classes_by_label()
+    >>> classes["aeroplane"] == classes["airplane"], "person" in classes
     (True, False)
     """
     from samp_lab.datasets.detection import IN_COCO, coco_classes
@@ -205,7 +206,7 @@ def shrinkage(photo: Size, picture: Size, margin: float | None) -> float:
     return float((down * across) ** -0.5) if down != across else 1 / down
 
 
-def _annotation(part: Part, number: int) -> Annotation | None:
+def _annotation(part: ImagePart, number: int) -> Annotation | None:
     """The photo's boxes; None if its file is broken, which is no reason to lose the other photos."""
     entry = part.entries[number]
     try:
@@ -217,15 +218,15 @@ def _annotation(part: Part, number: int) -> Annotation | None:
     return found
 
 
-def _pairs(part: Part, photos: Sequence[Annotation | None]) -> list[Pair]:
+def _pairs(part: ImagePart, photos: Sequence[Annotation | None]) -> list[Pair]:
     logits = _logits(part)
     return [
         pair for photo, whole in enumerate(photos) if whole for pair in _pairs_of(part, photo, whole, logits[photo])
     ]
 
 
-def _pairs_of(part: Part, photo: int, whole: Annotation, logits: Tensor) -> list[Pair]:
-    known = imagenet_classes_of()
+def _pairs_of(part: ImagePart, photo: int, whole: Annotation, logits: Tensor) -> list[Pair]:
+    known = imagenet_classes_by_label()
     cut = cropped(whole, part.classifier.shape, part.classifier.margin)
     # as published: a class whose objects are all "difficult" in VOC's sense is not played
     labels = [label for label in cut.labels if label in known and not all(box.difficult for box in cut.of(label))]
@@ -234,7 +235,7 @@ def _pairs_of(part: Part, photo: int, whole: Annotation, logits: Tensor) -> list
     return [Pair(photo, label, target, cut, whole) for label, target in zip(labels, targets, strict=True)]
 
 
-def _logits(part: Part) -> Tensor:
+def _logits(part: ImagePart) -> Tensor:
     with torch.no_grad():
         logits: Tensor = part.net(part.x).cpu()
     if logits.ndim != 2 or logits.shape[1] != 1000:
@@ -245,7 +246,7 @@ def _logits(part: Part) -> Tensor:
     return logits
 
 
-def _maps(part: Part, pairs: Sequence[Pair], method: str | Method) -> Tensor:
+def _maps(part: ImagePart, pairs: Sequence[Pair], method: str | Method) -> Tensor:
     """p h w: the map of each pair."""
     if not pairs:
         return torch.empty(0, *part.x.shape[2:])
@@ -255,5 +256,5 @@ def _maps(part: Part, pairs: Sequence[Pair], method: str | Method) -> Tensor:
     return maps.detach().float().cpu()
 
 
-def _shared(seconds: float, count: int) -> Column:
+def _per_image(seconds: float, count: int) -> Column:
     return [seconds / count] * count

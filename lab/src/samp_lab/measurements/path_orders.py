@@ -17,22 +17,22 @@ from samp.explain import explain
 from samp.groups import Patches
 from samp.methods import Method
 from samp.metrics.deletion_insertion import deletion_insertion
-from samp_lab.measurements.base import Column, Measured, numbers
-from samp_lab.setups import Bed
+from samp_lab.measurements.base import Column, PartResult, to_numbers
+from samp_lab.setups import Setup
 from samp_lab.theory.allocation import Allocation, allocation
 from samp_lab.theory.optimal_path import (
     Floats,
     Integers,
     Manipulation,
-    Path,
-    beam,
-    greedy,
-    highest,
-    optimum,
-    path_of,
+    ScoredPath,
+    beam_search,
+    evaluate_order,
+    greedy_path,
+    max_area_path,
+    max_variance_path,
     variance,
 )
-from samp_lab.workspace import Part
+from samp_lab.workspace import ImagePart
 
 PAIR = (black, Blurred())
 """The paper's baselines: deletion ends at black, insertion starts from the blurred image."""
@@ -76,9 +76,9 @@ class Superpixels:
     def ids(self, x: Tensor) -> Tensor:
         """b h w: the number of each pixel's group."""
         squares = Squares(self.across).ids(x)
-        return torch.stack([self._of_one(image, first) for image, first in zip(x, squares, strict=True)])
+        return torch.stack([self._segment_one(image, first) for image, first in zip(x, squares, strict=True)])
 
-    def _of_one(self, image: Tensor, ids: Tensor) -> Tensor:
+    def _segment_one(self, image: Tensor, ids: Tensor) -> Tensor:
         height, width = ids.shape
         place = torch.stack(torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")).to(image)
         colour = image / (image.std() * self.stiffness).clamp(min=1e-6)
@@ -102,120 +102,120 @@ class Optimum:
     `numbers` hold both by search and way (`WAYS`): "optimum to_image variance", "beam 4 both area" … "optimum" is the
     path of largest variance, "highest" that of largest area, "random" the mean of many orders.
 
-    >>> from samp_lab.setups import bed
-    >>> Optimum(bed("mnist")).cut
+    >>> from samp_lab.setups import parse_setup
+    >>> Optimum(parse_setup("mnist")).cut
     Squares(across=4)
     """
 
     kind: ClassVar[str] = "optimum"
     version: ClassVar[int] = 1
 
-    bed: Bed
+    bed: Setup
     cut: Cut = Squares()
     most: int | None = 50
 
-    def measure(self, part: Part) -> Measured:
+    def measure(self, part: ImagePart) -> PartResult:
         found: dict[str, Column] = {}
         started = part.now()
         for image, walks in enumerate(manipulations(part, self.cut)):
-            tables = {direction: walk.of_all_sets() for direction, walk in walks.items()}
-            for way, score in with_both(tables).items():
-                for search, paths in self._searched(score, part.seed + image).items():
+            tables = {direction: walk.score_all_sets() for direction, walk in walks.items()}
+            for way, score in rising_scores(tables).items():
+                for search, paths in self._search(score, part.seed + image).items():
                     for name in ("variance", "area"):
                         mean = float(np.mean([getattr(path, name) for path in paths]))
                         found.setdefault(f"{search} {way} {name}", []).append(float(f"{mean:.7g}"))
-        return Measured(found, {"seconds": [(part.now() - started) / len(part.x)] * len(part.x)})
+        return PartResult(found, {"seconds": [(part.now() - started) / len(part.x)] * len(part.x)})
 
-    def _searched(self, score: Floats, seed: int) -> dict[str, list[Path]]:
+    def _search(self, score: Floats, seed: int) -> dict[str, list[ScoredPath]]:
         """What each search finds, where the score should rise."""
         orders = random_orders(len(score).bit_length() - 1, RANDOM, seed)
-        found = {"optimum": optimum(score), "highest": highest(score), "greedy": greedy(score)}
-        found |= {f"beam {width}": beam(score, width) for width in WIDTHS}
-        return {**{name: [path] for name, path in found.items()}, "random": [path_of(score, o) for o in orders]}
+        found = {"optimum": max_variance_path(score), "highest": max_area_path(score), "greedy": greedy_path(score)}
+        found |= {f"beam {width}": beam_search(score, width) for width in WIDTHS}
+        return {**{name: [path] for name, path in found.items()}, "random": [evaluate_order(score, o) for o in orders]}
 
 
 @dataclass(frozen=True)
-class Ordered:
+class MethodOrders:
     """The variance of true credits and the area along a method's order of groups, one a step, in each of the `WAYS`.
 
     Its paths serve their own directions; the one order for both is the ranking of its credit, as metrics take it.
 
-    >>> from samp_lab.setups import bed
-    >>> Ordered(bed("mnist"), "samp").kind
+    >>> from samp_lab.setups import parse_setup
+    >>> MethodOrders(parse_setup("mnist"), "samp").kind
     'ordered'
     """
 
     kind: ClassVar[str] = "ordered"
     version: ClassVar[int] = 1
 
-    bed: Bed
+    bed: Setup
     method: str | Method
     cut: Cut = Squares()
     most: int | None = 50
 
-    def measure(self, part: Part) -> Measured:
+    def measure(self, part: ImagePart) -> PartResult:
         ids = self.cut.ids(part.x)[:, None]  # b 1 h w
         started = part.now()
         result = explain(part.net, part.x, target=part.target, method=self.method, groups=ids, seed=part.seed)
         seconds = part.now() - started
-        found: dict[str, Column] = {"gradients": numbers(result.gradients)}
+        found: dict[str, Column] = {"gradients": to_numbers(result.gradients)}
         for image, walks in enumerate(manipulations(part, self.cut)):
             for way, order in orders_of(result, image, next(iter(walks.values())).groups).items():
-                along = with_both({d: walk.along(order) for d, walk in walks.items()})[way]
+                along = rising_scores({d: walk.score_along(order) for d, walk in walks.items()})[way]
                 for name, value in (("variance", variance(np.diff(along))), ("area", along.mean())):
                     found.setdefault(f"{way} {name}", []).append(float(f"{float(value):.7g}"))
-        return Measured(found, {"seconds": [seconds / len(part.x)] * len(part.x)})
+        return PartResult(found, {"seconds": [seconds / len(part.x)] * len(part.x)})
 
 
 @dataclass(frozen=True)
-class Shuffled:
+class RandomOrders:
     """What Ass. 1 says of credits, on a real net: scores and credits along random orders of the groups.
 
-    `numbers` hold, by direction, what `Allocation` does.
+    `to_numbers` hold, by direction, what `Allocation` does.
 
-    >>> from samp_lab.setups import bed
-    >>> Shuffled(bed("mnist")).orders
+    >>> from samp_lab.setups import parse_setup
+    >>> RandomOrders(parse_setup("mnist")).orders
     100
     """
 
     kind: ClassVar[str] = "shuffled"
     version: ClassVar[int] = 1
 
-    bed: Bed
+    bed: Setup
     cut: Cut = Squares(7)
     orders: int = 100
     most: int | None = 20
 
-    def measure(self, part: Part) -> Measured:
+    def measure(self, part: ImagePart) -> PartResult:
         found: dict[str, Column] = {}
         started = part.now()
         for image, walks in enumerate(manipulations(part, self.cut)):
             for direction, walk in walks.items():
                 orders = random_orders(walk.groups, self.orders, part.seed + image)
-                for name, value in _rounded(allocation(walk.along(orders), orders)).items():
+                for name, value in _round_all(allocation(walk.score_along(orders), orders)).items():
                     found.setdefault(f"{name} {direction}", []).append(value)
-        return Measured(found, {"seconds": [(part.now() - started) / len(part.x)] * len(part.x)})
+        return PartResult(found, {"seconds": [(part.now() - started) / len(part.x)] * len(part.x)})
 
 
 @dataclass(frozen=True)
-class Transferred:
+class TransferCurves:
     """Maps of the bed's net judged by another: Deletion and Insertion of the class that they explain, by its score.
 
-    >>> from samp_lab.setups import bed
-    >>> Transferred(bed("imagenet"), "samp++", "squeezenet1_1").judge
+    >>> from samp_lab.setups import parse_setup
+    >>> TransferCurves(parse_setup("imagenet"), "samp++", "squeezenet1_1").judge
     'squeezenet1_1'
     """
 
     kind: ClassVar[str] = "transferred"
     version: ClassVar[int] = 1
 
-    bed: Bed
+    bed: Setup
     method: str | Method
     judge: str
     most: int | None = None
 
-    def measure(self, part: Part) -> Measured:
-        judge, x = part.seen_by(self.judge)
+    def measure(self, part: ImagePart) -> PartResult:
+        judge, x = part.other_net(self.judge)
         if x.shape[2:] != part.x.shape[2:]:
             raise ValueError(
                 f"{self.judge} takes {tuple(x.shape[2:])} pixels and {self.bed.net} {tuple(part.x.shape[2:])}: "
@@ -225,23 +225,23 @@ class Transferred:
         result = explain(part.net, part.x, target=part.target, method=self.method, seed=part.seed)
         seconds = part.now() - started
         curves = deletion_insertion(judge, x, result.map, part.target, self.bed.protocol)
-        columns = {name: numbers(getattr(curves, name)) for name in ("deletion", "insertion", "difference")}
-        return Measured(columns, {"seconds": [seconds / len(part.x)] * len(part.x)})
+        columns = {name: to_numbers(getattr(curves, name)) for name in ("deletion", "insertion", "difference")}
+        return PartResult(columns, {"seconds": [seconds / len(part.x)] * len(part.x)})
 
 
-def manipulations(part: Part, cut: Cut) -> Iterator[dict[Direction, Manipulation]]:
+def manipulations(part: ImagePart, cut: Cut) -> Iterator[dict[Direction, Manipulation]]:
     """For each image its two walks by groups, with the logit of the class that the net predicts."""
     dark, soft = (baseline(part.x) for baseline in PAIR)
     for image, ids in enumerate(cut.ids(part.x)):
-        score = partial(_score, part.net, int(part.target[image]))
+        score = partial(_class_score, part.net, int(part.target[image]))
         ends = {"to_baseline": (part.x[image], dark[image]), "to_image": (soft[image], part.x[image])}
         yield {d: Manipulation(score, *ends[d], ids) for d in DIRECTIONS}
 
 
-def with_both(scores: Mapping[Direction, Floats]) -> dict[str, Floats]:
+def rising_scores(scores: Mapping[Direction, Floats]) -> dict[str, Floats]:
     """Scores of both directions as what should rise in each of the `WAYS`.
 
-    >>> list(with_both({"to_baseline": np.array([1.0]), "to_image": np.array([3.0])}).values())
+    >>> list(rising_scores({"to_baseline": np.array([1.0]), "to_image": np.array([3.0])}).values())
     [array([-1.]), array([3.]), array([2.])]
     """
     fall, rise = scores["to_baseline"], scores["to_image"]
@@ -267,13 +267,13 @@ def orders_of(result: Attribution, image: int, groups: int) -> dict[str, Integer
     return {way: np.asarray(order.numpy(), np.int64) for way, order in orders.items()}
 
 
-def _score(net: Callable[[Tensor], Tensor], target: int, x: Tensor) -> Tensor:
+def _class_score(net: Callable[[Tensor], Tensor], target: int, x: Tensor) -> Tensor:
     return net(x)[:, target]
 
 
-def _rounded(found: Allocation) -> dict[str, object]:
+def _round_all(found: Allocation) -> dict[str, object]:
     """Seven digits, None for what is no number."""
     return {
-        name: numbers(torch.tensor(value)) if isinstance(value, list) else numbers(torch.tensor([value]))[0]
+        name: to_numbers(torch.tensor(value)) if isinstance(value, list) else to_numbers(torch.tensor([value]))[0]
         for name, value in vars(found).items()
     }

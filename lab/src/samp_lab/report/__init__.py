@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from samp.atomic import whole
+from samp.atomic import atomic_write
 from samp_lab.store import Store
 
 if TYPE_CHECKING:
@@ -27,17 +27,17 @@ def write_report(store: Store, experiments: Iterable[Experiment] | None = None) 
     ['report.md', 'report.html']
     """
     from samp_lab.registry import EXPERIMENTS
-    from samp_lab.report.contents import gather
-    from samp_lab.report.html_page import page
-    from samp_lab.report.markdown import markdown
+    from samp_lab.report.contents import gather_report
+    from samp_lab.report.html_page import render_html
+    from samp_lab.report.markdown import render_markdown
 
     if not store.results_file.is_file():
         raise FileNotFoundError(
             f"there are no results in {store.folder}: measure some first, by samp bench table1 --out {store.folder}."
         )
-    report = gather(store, EXPERIMENTS.values() if experiments is None else experiments)
+    report = gather_report(store, EXPERIMENTS.values() if experiments is None else experiments)
     written = store.folder / "report.md", store.folder / "report.html"
-    for path, text in zip(written, (markdown(report), page(report)), strict=True):
-        with whole(path) as unfinished:
+    for path, text in zip(written, (render_markdown(report), render_html(report)), strict=True):
+        with atomic_write(path) as unfinished:
             unfinished.write_text(text, encoding="utf-8")
     return written

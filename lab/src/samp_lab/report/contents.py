@@ -12,8 +12,8 @@ from typing import Any
 from samp_lab.experiment import Experiment
 from samp_lab.measurements.base import name_of
 from samp_lab.report.remarks import Remark, read_remarks
-from samp_lab.sections import Grid, Section, State, Verdict, Words
-from samp_lab.setups import DATA_TITLES, NET_TITLES, Bed, bed
+from samp_lab.sections import Grid, Paragraph, Section, State, Verdict
+from samp_lab.setups import DATA_TITLES, NET_TITLES, Setup, parse_setup
 from samp_lab.store import Results, Store
 
 SILENT = ("", "–")
@@ -60,7 +60,7 @@ class Report:
 
     chapters: tuple[Chapter, ...]
     remarks: tuple[Remark, ...]
-    beds: Grid
+    setups: Grid
     facts: tuple[tuple[str, str], ...]
     commands: tuple[str, ...]
     left_out: tuple[str, ...]
@@ -77,34 +77,34 @@ class Report:
         return [(c, verdict) for c in self.chapters for verdict in c.section.verdicts if verdict.state == state]
 
 
-def gather(store: Store, experiments: Iterable[Experiment]) -> Report:
+def gather_report(store: Store, experiments: Iterable[Experiment]) -> Report:
     """Everything from the folder of a run; nothing is measured, and neither images nor nets are needed.
 
-    >>> gather(Store(Path("no such folder")), []).facts[0]
+    >>> gather_report(Store(Path("no such folder")), []).facts[0]
     ('Machine and versions', 'not known')
     """
     kept = store.results()
     results = store.read()
-    present = _beds(results)
+    present = _setups_in(results)
     chapters: list[Chapter] = []
     unfinished: list[str] = []
     for experiment in experiments:
-        known = {one: _known(experiment, one, results) for one in present}
-        enough = [one for one in present if _enough(known[one], own=_is_for(experiment, one))]
-        mixed = {one: said for one in enough if (said := _mixed(experiment, one, results))}
+        known = {one: _count_known(experiment, one, results) for one in present}
+        enough = [one for one in present if _is_complete_enough(known[one], own=_is_for(experiment, one))]
+        mixed = {one: said for one in enough if (said := _mixture_note(experiment, one, results))}
         shown = [one for one in enough if one not in mixed]
         section = experiment.section(results, shown, store.folder / "figures") if shown else None
-        if section and not all(isinstance(block, Words) for block in section.blocks):
+        if section and not all(isinstance(block, Paragraph) for block in section.blocks):
             chapters.append(Chapter(section, read_remarks(store.folder / "remarks" / f"{experiment.name}.md")))
         unfinished += mixed.values()
-        unfinished += _unfinished(experiment, {one: count for one, count in known.items() if one not in enough})
+        unfinished += _unfinished_notes(experiment, {one: count for one, count in known.items() if one not in enough})
     return Report(
         chapters=tuple(chapters),
         remarks=read_remarks(store.folder / "remarks" / "summary.md"),
-        beds=_bed_table(present, results),
+        setups=_setup_table(present, results),
         facts=(*_facts(kept["about"], results), *_nets(kept.get("nets", {}))),
         commands=tuple(kept["commands"]),
-        left_out=(*_stale(results), *_skipped(results), *_failed(results), *unfinished),
+        left_out=(*_stale_notes(results), *_skipped_notes(results), *_failure_notes(results), *unfinished),
         figures=store.folder / "figures",
     )
 
@@ -112,23 +112,23 @@ def gather(store: Store, experiments: Iterable[Experiment]) -> Report:
 # ---- which experiments, on which beds
 
 
-def _beds(results: Results) -> list[Bed]:
+def _setups_in(results: Results) -> list[Setup]:
     """The beds that anything was measured on, in the order the paper has them."""
-    found = {bed(entry["asked"]["bed"]) for entry in results.cells.values()}
+    found = {parse_setup(entry["asked"]["bed"]) for entry in results.entries.values()}
     data, nets = list(DATA_TITLES), list(NET_TITLES)
 
-    def place(one: Bed) -> tuple[int, str, int, str]:
+    def place(one: Setup) -> tuple[int, str, int, str]:
         whole, _, half = one.data.partition(":")
         return data.index(whole), half, nets.index(one.net) if one.net in nets else len(nets), one.net
 
     return sorted(found, key=place)
 
 
-def _is_for(experiment: Experiment, one: Bed) -> bool:
-    return one.data in {bed(name).data for name in experiment.beds}
+def _is_for(experiment: Experiment, one: Setup) -> bool:
+    return one.data in {parse_setup(name).data for name in experiment.setups}
 
 
-def _enough(count: tuple[int, int], *, own: bool) -> bool:
+def _is_complete_enough(count: tuple[int, int], *, own: bool) -> bool:
     """Whether an experiment was run on a bed: on its own data most cells are there, on other data all.
 
     Experiments share cells, so that some are there although nobody ran the experiment.
@@ -137,21 +137,21 @@ def _enough(count: tuple[int, int], *, own: bool) -> bool:
     return 2 * measured > asked if own else measured == asked > 0
 
 
-def _known(experiment: Experiment, one: Bed, results: Results) -> tuple[int, int]:
+def _count_known(experiment: Experiment, one: Setup, results: Results) -> tuple[int, int]:
     """How many of the experiment's cells on a bed were measured or failed, and how many it asks for."""
-    cells = {name_of(cell): cell for cell in experiment.cells([one])}
+    cells = {name_of(cell): cell for cell in experiment.measurements([one])}
     return sum(results.has(cell) or results.failure(cell) is not None for cell in cells.values()), len(cells)
 
 
-def _mixed(experiment: Experiment, one: Bed, results: Results) -> str | None:
+def _mixture_note(experiment: Experiment, one: Setup, results: Results) -> str | None:
     """What is wrong if cells that stand side by side were measured on different images, or with different weights.
 
     A cell's entry is that of the last run that asked for it, whatever seed and limit it had.
     """
     found: dict[int | None, dict[str, str]] = {}
-    for cell in experiment.cells([one]):
+    for cell in experiment.measurements([one]):
         if results.has(cell):
-            facts = results.found(cell).get("facts", {})
+            facts = results.entry(cell).get("facts", {})
             same = repr([facts.get(name) for name in ("images", "weights", "unread")])
             weights = str(facts.get("weights"))[:SHOWN_HASH]
             words = f"{facts.get('count')} images of seed {facts.get('seed')}, weights {weights}"
@@ -165,21 +165,21 @@ def _mixed(experiment: Experiment, one: Bed, results: Results) -> str | None:
     )
 
 
-def _unfinished(experiment: Experiment, known: Mapping[Bed, tuple[int, int]]) -> Iterator[str]:
+def _unfinished_notes(experiment: Experiment, known: Mapping[Setup, tuple[int, int]]) -> Iterator[str]:
     own = {one: count for one, count in known.items() if _is_for(experiment, one)}
     some = [f"{one.title} ({measured} of {asked} cells)" for one, (measured, asked) in own.items() if measured]
     if some:
         yield f"{experiment.title} is not shown for {', '.join(some)}: samp bench {experiment.name} measures the rest."
 
 
-def _stale(results: Results) -> Iterator[str]:
+def _stale_notes(results: Results) -> Iterator[str]:
     """What is shown although the code has changed since, by the reason that its entry in results.json gives."""
     reasons: dict[str, list[str]] = {}
-    for entry in results.cells.values():
+    for entry in results.entries.values():
         if "stale" in entry:
             asked = entry["asked"]
             method = str(asked.get("method", asked["kind"])).partition("(")[0]
-            reasons.setdefault(entry["stale"], []).append(f"{method} on {bed(asked['bed']).title}")
+            reasons.setdefault(entry["stale"], []).append(f"{method} on {parse_setup(asked['bed']).title}")
     for why, titles in reasons.items():
         yield f"Stale, shown all the same: {', '.join(dict.fromkeys(titles))} ({len(titles)} cells), {why}."
 
@@ -187,10 +187,10 @@ def _stale(results: Results) -> Iterator[str]:
 # ---- how it was made
 
 
-def _bed_table(beds: Sequence[Bed], results: Results) -> Grid:
+def _setup_table(setups: Sequence[Setup], results: Results) -> Grid:
     rows = []
-    for one in beds:
-        entries = [entry for entry in results.cells.values() if bed(entry["asked"]["bed"]) == one]
+    for one in setups:
+        entries = [entry for entry in results.entries.values() if parse_setup(entry["asked"]["bed"]) == one]
         facts = [entry.get("facts", {}) for entry in entries]
         unread = max((len(entry.get("skipped", ())) for entry in entries), default=0)
         count = max((int(fact.get("count", 0)) for fact in facts), default=0)
@@ -210,37 +210,40 @@ def _nets(trained: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _facts(about: Mapping[str, Any], results: Results) -> Iterator[tuple[str, str]]:
-    facts = [entry.get("facts", {}) for entry in results.cells.values()]
+    facts = [entry.get("facts", {}) for entry in results.entries.values()]
     seeds = sorted({str(fact["seed"]) for fact in facts if "seed" in fact} or {str(about.get("seed", "not known"))})
     timed = sorted({str(timing["machine"]) for timing in results.timings.values() if "machine" in timing})
     yield "Machine and versions", str(about.get("device", "not known"))
     if timed and timed != [about.get("device")]:
         yield "Seconds were taken on", "; ".join(timed)
     yield "Seed", ", ".join(seeds)
-    yield "Cells measured", f"{len(results.cells)}" + (f"; {len(results.failures)} failed" if results.failures else "")
+    yield (
+        "Cells measured",
+        f"{len(results.entries)}" + (f"; {len(results.failures)} failed" if results.failures else ""),
+    )
 
 
 # ---- what is left out
 
 
-def _skipped(results: Results) -> list[str]:
+def _skipped_notes(results: Results) -> list[str]:
     """Images that could not be read, each once for a data set however many cells met it."""
     found = {
-        f"{bed(entry['asked']['bed']).data_title}: image {one['id']} was left out: {_ended(one['why'])}"
-        for entry in results.cells.values()
+        f"{parse_setup(entry['asked']['bed']).data_title}: image {one['id']} was left out: {_end_sentence(one['why'])}"
+        for entry in results.entries.values()
         for one in entry.get("skipped", ())
     }
     return sorted(found)
 
 
-def _failed(results: Results) -> list[str]:
+def _failure_notes(results: Results) -> list[str]:
     """A sentence for each reason, with the cells that it kept from being measured."""
     reasons: dict[str, list[str]] = {}
     for name, why in sorted(results.failures.items()):
-        again = " again, and older numbers are shown" if name in results.cells else ""
-        reasons.setdefault(f"{again}: {_ended(why)}", []).append(name)
+        again = " again, and older numbers are shown" if name in results.entries else ""
+        reasons.setdefault(f"{again}: {_end_sentence(why)}", []).append(name)
     return [f"{'; '.join(names)} could not be measured{said}" for said, names in reasons.items()]
 
 
-def _ended(sentence: str) -> str:
+def _end_sentence(sentence: str) -> str:
     return sentence if sentence.endswith((".", "!", "?")) else f"{sentence}."

@@ -7,28 +7,28 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
-from samp.html.embed import policy
+from samp.html.embed import content_security_policy
 from samp_lab.report.contents import Chapter, Report
-from samp_lab.report.html_pictures import picture
-from samp_lab.report.html_tables import bar, labelled_bar, linked, state_badge, table, with_states
-from samp_lab.report.remarks import Line, Remark, Run
-from samp_lab.report.shared_tables import claim_table, summary_table, tallies, tally_table
+from samp_lab.report.html_pictures import embed_picture
+from samp_lab.report.html_tables import badge_states, bar, labelled_bar, link_to_chapters, state_badge, table
+from samp_lab.report.remarks import Line, Remark, TextRun
+from samp_lab.report.shared_tables import claim_table, summary_table, tally_sentences, tally_table
 from samp_lab.report.texts import HEADINGS, LEAD, MEANINGS, SIGNS, TITLE
-from samp_lab.sections import Block, Grid, Picture, Verdicts, Words
+from samp_lab.sections import Block, Grid, Paragraph, Picture, Verdicts
 
 
-def page(report: Report) -> str:
+def render_html(report: Report) -> str:
     """The whole page.
 
     >>> from pathlib import Path
-    >>> from samp_lab.report.contents import gather
+    >>> from samp_lab.report.contents import gather_report
     >>> from samp_lab.store import Store
-    >>> page(gather(Store(Path("no such folder")), [])).splitlines()[0]
+    >>> render_html(gather_report(Store(Path("no such folder")), [])).splitlines()[0]
     '<!doctype html>'
     """
-    css, script = _source("css"), _source("js")
-    return Template(_source("html")).substitute(
-        policy=policy(script, css),
+    css, script = _read_source("css"), _read_source("js")
+    return Template(_read_source("html")).substitute(
+        policy=content_security_policy(script, css),
         title=escape(TITLE),
         lead=escape(LEAD),
         css=css,
@@ -62,7 +62,7 @@ def _marks(chapter: Chapter) -> str:
 def _main(report: Report) -> Iterator[str]:
     yield _section("in-short", "In short", _summary(report))
     yield _section("reading", "How to read it", [f'<dl class="card words">{_items(MEANINGS)}</dl>'])
-    yield _section("made", "How it was made", _made(report))
+    yield _section("made", "How it was made", _provenance(report))
     for chapter in report.chapters:
         yield _section(chapter.anchor, chapter.section.title, _chapter(chapter, report))
     if report.left_out:
@@ -76,30 +76,30 @@ def _section(anchor: str, title: str, blocks: Iterable[str]) -> str:
 
 
 def _summary(report: Report) -> Iterator[str]:
-    for own, sentence in enumerate(tallies(report)):
+    for own, sentence in enumerate(tally_sentences(report)):
         yield f'<p class="tally">{escape(sentence)}</p>'
         yield labelled_bar(report.counts(own=bool(own)))
     yield from (_remark(remark) for remark in report.remarks)
     for state, heading in HEADINGS.items():
         claims = report.claims(state)
         if claims:
-            yield f"<h3>{state_badge(state, SIGNS[state], told=False)} {escape(heading)}</h3>"
-            yield table(summary_table(claims, heading), linked(chapter.anchor for chapter, _ in claims))
+            yield f"<h3>{state_badge(state, SIGNS[state], spoken=False)} {escape(heading)}</h3>"
+            yield table(summary_table(claims, heading), link_to_chapters(chapter.anchor for chapter, _ in claims))
     chapters = [chapter for chapter in report.chapters if chapter.section.verdicts]
     if chapters:
         yield "<h3>All claims</h3>"
-        yield table(tally_table(chapters), linked(chapter.anchor for chapter in chapters))
+        yield table(tally_table(chapters), link_to_chapters(chapter.anchor for chapter in chapters))
 
 
-def _made(report: Report) -> Iterator[str]:
+def _provenance(report: Report) -> Iterator[str]:
     yield f'<dl class="card words">{_items(report.facts)}</dl>'
     if report.commands:
         lines = "\n".join(escape(command) for command in report.commands)
         yield '<h3 id="commands">Commands</h3>'
         yield f'<pre class="card" role="region" aria-labelledby="commands" tabindex="0">{lines}</pre>'
-    if report.beds.rows:
+    if report.setups.rows:
         yield "<h3>Test beds</h3>"
-        yield table(report.beds)
+        yield table(report.setups)
 
 
 def _chapter(chapter: Chapter, report: Report) -> Iterator[str]:
@@ -113,7 +113,7 @@ def _chapter(chapter: Chapter, report: Report) -> Iterator[str]:
 
 def _block(block: Block, report: Report) -> Iterator[str]:
     match block:
-        case Words():
+        case Paragraph():
             yield f"<p>{escape(block.text)}</p>"
         case Grid():
             yield from ([f"<h3>{escape(block.title)}</h3>"] if block.title else [])
@@ -121,9 +121,11 @@ def _block(block: Block, report: Report) -> Iterator[str]:
         case Verdicts():
             yield f"<h3>{escape(block.title)}</h3>"
             yield bar(block.rows)
-            yield table(claim_table(block.rows, block.title, states=True), with_states(row.state for row in block.rows))
+            yield table(
+                claim_table(block.rows, block.title, states=True), badge_states(row.state for row in block.rows)
+            )
         case Picture():
-            yield picture(block, report.figures)
+            yield embed_picture(block, report.figures)
 
 
 def _items(pairs: Iterable[tuple[str, str]]) -> str:
@@ -139,7 +141,7 @@ def _line(line: Line) -> str:
     return "".join(_run(run) for run in line)
 
 
-def _run(run: Run) -> str:
+def _run(run: TextRun) -> str:
     text = escape(run.text)
     match run.kind:
         case "bold":
@@ -151,5 +153,5 @@ def _run(run: Run) -> str:
     return text
 
 
-def _source(kind: str) -> str:
+def _read_source(kind: str) -> str:
     return (files("samp_lab") / "report" / f"page.{kind}").read_text(encoding="utf-8")

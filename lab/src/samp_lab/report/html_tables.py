@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 
-from samp_lab.report.shared_tables import NUMBER, best_and_rest, numeric, state_words
+from samp_lab.report.shared_tables import NUMBER, best_and_rest, numeric_columns, state_words
 from samp_lab.report.texts import PLURALS, SIGNS, STATES
 from samp_lab.sections import Grid, State, Verdict
 
@@ -16,7 +16,7 @@ Special = Callable[[int, int, str], str | None]
 SHORT_HEAD, SHORT_LINK = 12, 20  # letters that need not be broken
 NO_BREAK = "\N{NO-BREAK SPACE}"
 ARROW = re.compile(r" (?=[↓↑])")
-SURE = re.compile(r"^(?P<number>.*?)(?P<sd> ± [^\[]*?)?(?P<sure> \[.*)?$", re.DOTALL)
+NUMBER_PARTS = re.compile(r"^(?P<number>.*?)(?P<sd> ± [^\[]*?)?(?P<sure> \[.*)?$", re.DOTALL)
 
 
 def table(grid: Grid, special: Special = lambda row, column, text: None) -> str:
@@ -25,7 +25,7 @@ def table(grid: Grid, special: Special = lambda row, column, text: None) -> str:
     >>> '<th scope="row">IG</th><td class="n"><strong>1</strong>' in table(Grid(("", "a"), (("IG", "**1**"),)))
     True
     """
-    right = numeric(grid)
+    right = numeric_columns(grid)
     starts = _starts(grid)
     body = "".join(_row(number, row, right, starts, special) for number, row in enumerate(grid.rows))
     title = grid.title or "Table"
@@ -51,7 +51,9 @@ def _groups(grid: Grid, starts: set[int]) -> str:
         edge = ' class="edge"' if place in starts else ""
         span = f' colspan="{columns}"'
         cells.append(
-            f'<th scope="colgroup"{span}{edge}>{escape(_kept(name))}</th>' if name else f"<td{span}{edge}></td>"
+            f'<th scope="colgroup"{span}{edge}>{escape(_keep_on_one_line(name))}</th>'
+            if name
+            else f"<td{span}{edge}></td>"
         )
         place += columns
     return f'<tr class="groups">{"".join(cells)}</tr>' if cells else ""
@@ -60,8 +62,8 @@ def _groups(grid: Grid, starts: set[int]) -> str:
 def _heads(grid: Grid, right: Sequence[bool], starts: set[int]) -> str:
     cells = []
     for place, head in enumerate(grid.heads):
-        look = _look(place, right, starts)
-        cells.append(f'<th scope="col"{look}>{escape(_kept(head))}</th>' if head else f"<td{look}></td>")
+        look = _cell_classes(place, right, starts)
+        cells.append(f'<th scope="col"{look}>{escape(_keep_on_one_line(head))}</th>' if head else f"<td{look}></td>")
     return f"<tr>{''.join(cells)}</tr>"
 
 
@@ -69,12 +71,12 @@ def _row(number: int, row: Sequence[str], right: Sequence[bool], starts: set[int
     cells = []
     for place, text in enumerate(row):
         inner = special(number, place, text) or _cell(text)
-        look = _look(place, right, starts)
+        look = _cell_classes(place, right, starts)
         cells.append(f'<th scope="row"{look}>{inner}</th>' if place == 0 else f"<td{look}>{inner}</td>")
     return f"<tr>{''.join(cells)}</tr>"
 
 
-def _look(place: int, right: Sequence[bool], starts: set[int]) -> str:
+def _cell_classes(place: int, right: Sequence[bool], starts: set[int]) -> str:
     classes = " ".join(["n"] * right[place] + ["edge"] * (place in starts))
     return f' class="{classes}"' if classes else ""
 
@@ -83,7 +85,7 @@ def _cell(text: str) -> str:
     """The number, its deviation and, below it, how sure it is."""
     best, rest = best_and_rest(text)
     shown = f'<strong>{escape(best)}</strong><span class="unseen"> best</span>' if best else ""
-    parts = SURE.match(rest) if NUMBER.match(text) else None
+    parts = NUMBER_PARTS.match(rest) if NUMBER.match(text) else None
     if parts is None:
         return shown + escape(ARROW.sub(NO_BREAK, rest))
     shown += escape(parts["number"])
@@ -91,7 +93,7 @@ def _cell(text: str) -> str:
     return shown + (f'<span class="sure">{escape(parts["sure"])}</span>' if parts["sure"] else "")
 
 
-def _kept(text: str, short: int = SHORT_HEAD) -> str:
+def _keep_on_one_line(text: str, short: int = SHORT_HEAD) -> str:
     """A short text, or an arrow and its word, on one line."""
     return ARROW.sub(NO_BREAK, text.replace(" ", NO_BREAK) if len(text) <= short else text)
 
@@ -99,22 +101,22 @@ def _kept(text: str, short: int = SHORT_HEAD) -> str:
 # ---- cells unlike the others
 
 
-def linked(anchors: Iterable[str]) -> Special:
+def link_to_chapters(anchors: Iterable[str]) -> Special:
     """The first cell of each row leads to a chapter.
 
-    >>> linked(["table1"])(0, 0, "here")
+    >>> link_to_chapters(["table1"])(0, 0, "here")
     '<a href="#table1">here</a>'
     """
     known = list(anchors)
     return lambda row, column, text: (
-        f'<a href="#{known[row]}">{escape(_kept(text, SHORT_LINK))}</a>' if column == 0 else None
+        f'<a href="#{known[row]}">{escape(_keep_on_one_line(text, SHORT_LINK))}</a>' if column == 0 else None
     )
 
 
-def with_states(states: Iterable[State]) -> Special:
+def badge_states(states: Iterable[State]) -> Special:
     """A cell that names the row's state shows it as a badge.
 
-    >>> with_states(["open"])(0, 3, "? open")
+    >>> badge_states(["open"])(0, 3, "? open")
     '<span class="state open">? open</span>'
     """
     known = list(states)
@@ -123,14 +125,14 @@ def with_states(states: Iterable[State]) -> Special:
     )
 
 
-def state_badge(state: State, text: str, *, told: bool = True) -> str:
+def state_badge(state: State, text: str, *, spoken: bool = True) -> str:
     """A state in its colour; a bare number gets the sign before it and the word for those who only hear the page.
 
     >>> state_badge("fails", "✗ fails")
     '<span class="state fails">✗ fails</span>'
     """
     if not text.isdigit():
-        return f'<span class="state {state}"{"" if told else " aria-hidden=true"}>{escape(text)}</span>'
+        return f'<span class="state {state}"{"" if spoken else " aria-hidden=true"}>{escape(text)}</span>'
     sign = f'<span aria-hidden="true">{SIGNS[state]}</span>'
     return f'<span class="state {state}">{sign} {text}<span class="unseen"> {STATES[state]}, </span></span>'
 

@@ -6,55 +6,55 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from samp_lab.report.contents import Chapter, Report
-from samp_lab.report.remarks import Line, Remark, Run
+from samp_lab.report.remarks import Line, Remark, TextRun
 from samp_lab.report.shared_tables import (
     best_and_rest,
     claim_table,
-    numeric,
+    numeric_columns,
     picture_path,
     summary_table,
-    tallies,
+    tally_sentences,
     tally_table,
 )
 from samp_lab.report.texts import HEADINGS, LEAD, MEANINGS, TITLE
-from samp_lab.sections import Block, Grid, Picture, Verdicts, Words
+from samp_lab.sections import Block, Grid, Paragraph, Picture, Verdicts
 
 # What starts or ends markup wherever it stands; an underscore inside a word and a bracket without a target do not.
 MARKUP = re.compile(r"[\\`*~|$]|(?<!\w)_|_(?!\w)|\](?=[(\[:])|!(?=\[)")
 STARTS = re.compile(r"^(?P<number>\d*)(?P<mark>(?<=\d)[.)](?=\s)|(?<!\d)[-+#=])")
 
 
-def markdown(report: Report) -> str:
+def render_markdown(report: Report) -> str:
     """The whole report.
 
     >>> from pathlib import Path
-    >>> from samp_lab.report.contents import gather
+    >>> from samp_lab.report.contents import gather_report
     >>> from samp_lab.store import Store
-    >>> markdown(gather(Store(Path("no such folder")), [])).splitlines()[0]
+    >>> render_markdown(gather_report(Store(Path("no such folder")), [])).splitlines()[0]
     '# Path choice matters, measured again'
     """
     return "\n\n".join(_parts(report)) + "\n"
 
 
 def _parts(report: Report) -> Iterator[str]:
-    yield f"# {plain(TITLE)}"
-    yield plain(LEAD)
+    yield f"# {escape_text(TITLE)}"
+    yield escape_text(LEAD)
     yield from _summary(report)
     yield "## Contents"
-    yield _list(f"[{label(chapter.section.title)}](#{chapter.anchor})" for chapter in report.chapters)
+    yield _list(f"[{escape_label(chapter.section.title)}](#{chapter.anchor})" for chapter in report.chapters)
     yield "## How to read it"
-    yield _list(f"**{plain(term)}**: {plain(meaning)}" for term, meaning in MEANINGS)
-    yield from _made(report)
+    yield _list(f"**{escape_text(term)}**: {escape_text(meaning)}" for term, meaning in MEANINGS)
+    yield from _provenance(report)
     for chapter in report.chapters:
         yield from _chapter(chapter, report)
     if report.left_out:
         yield "## Not shown, or stale"
-        yield _list(paragraph(sentence) for sentence in report.left_out)
+        yield _list(escape_paragraph(sentence) for sentence in report.left_out)
 
 
 def _summary(report: Report) -> Iterator[str]:
     yield "## In short"
-    yield from (f"**{plain(sentence)}**" for sentence in tallies(report))
+    yield from (f"**{escape_text(sentence)}**" for sentence in tally_sentences(report))
     yield from (_remark(remark) for remark in report.remarks)
     for state, heading in HEADINGS.items():
         claims = report.claims(state)
@@ -67,18 +67,18 @@ def _summary(report: Report) -> Iterator[str]:
         yield _table(tally_table(with_claims), [chapter.anchor for chapter in with_claims])
 
 
-def _made(report: Report) -> Iterator[str]:
+def _provenance(report: Report) -> Iterator[str]:
     yield "## How it was made"
-    yield _list(f"**{plain(term)}**: {plain(fact)}" for term, fact in report.facts)
+    yield _list(f"**{escape_text(term)}**: {escape_text(fact)}" for term, fact in report.facts)
     if report.commands:
         yield "By these commands:"
         yield "\n".join(f"    {line}" for command in report.commands for line in command.splitlines())
-    if report.beds.rows:
-        yield _grid(report.beds)
+    if report.setups.rows:
+        yield _grid(report.setups)
 
 
 def _chapter(chapter: Chapter, report: Report) -> Iterator[str]:
-    yield f'<a id="{chapter.anchor}"></a>\n\n## {plain(chapter.section.title)}'
+    yield f'<a id="{chapter.anchor}"></a>\n\n## {escape_text(chapter.section.title)}'
     for block in chapter.section.blocks:
         yield from _block(block, report)
     if chapter.remarks:
@@ -88,23 +88,23 @@ def _chapter(chapter: Chapter, report: Report) -> Iterator[str]:
 
 def _block(block: Block, report: Report) -> Iterator[str]:
     match block:
-        case Words():
-            yield paragraph(block.text)
+        case Paragraph():
+            yield escape_paragraph(block.text)
         case Grid():
-            yield from ([f"### {plain(block.title)}"] if block.title else [])
+            yield from ([f"### {escape_text(block.title)}"] if block.title else [])
             yield _grid(block)
         case Verdicts():
-            yield f"### {plain(block.title)}"
+            yield f"### {escape_text(block.title)}"
             yield _table(claim_table(block.rows, states=True))
         case Picture():
             path = picture_path(block, report.figures)
             target = re.sub(r"[^\w.-]", "", block.file)
             yield (
-                f"![{label(block.caption)}](figures/{target})"
+                f"![{escape_label(block.caption)}](figures/{target})"
                 if path
-                else f"The figure {plain(block.file)} is not there."
+                else f"The figure {escape_text(block.file)} is not there."
             )
-            yield f"*{plain(block.caption)}*"
+            yield f"*{escape_text(block.caption)}*"
 
 
 # ---- tables
@@ -118,47 +118,47 @@ def _table(grid: Grid, anchors: Sequence[str] = ()) -> str:
     """A table; with anchors, the first cell of each row leads to one."""
     rows = [[_cell(cell) for cell in row] for row in grid.rows]
     if anchors:
-        links = [f"[{label(row[0])}](#{anchor})" for row, anchor in zip(grid.rows, anchors, strict=True)]
+        links = [f"[{escape_label(row[0])}](#{anchor})" for row, anchor in zip(grid.rows, anchors, strict=True)]
         rows = [[link, *rest] for link, (_, *rest) in zip(links, rows, strict=True)]
-    heads = [plain(head) for head in grid.heads]
-    rules = ["---:" if right else "---" for right in numeric(grid)]
+    heads = [escape_text(head) for head in grid.heads]
+    rules = ["---:" if right else "---" for right in numeric_columns(grid)]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (heads, rules, *rows))
 
 
 def _cell(cell: str) -> str:
     best, rest = best_and_rest(cell)
-    return (f"**{plain(best)}**" if best else "") + plain(rest)
+    return (f"**{escape_text(best)}**" if best else "") + escape_text(rest)
 
 
 # ---- words
 
 
-def plain(text: str) -> str:
+def escape_text(text: str) -> str:
     """Text that shows as it is, on one line.
 
-    >>> print(plain("a_b | **c** <i>"))
+    >>> print(escape_text("a_b | **c** <i>"))
     a_b \\| \\*\\*c\\*\\* &lt;i&gt;
     """
     safe = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return MARKUP.sub(r"\\\g<0>", re.sub(r"\s+", " ", safe))
 
 
-def label(text: str) -> str:
+def escape_label(text: str) -> str:
     """The same between the brackets of a link or a picture.
 
-    >>> print(label("[a](b)"))
+    >>> print(escape_label("[a](b)"))
     \\[a\\](b)
     """
-    return re.sub(r"(?<!\\)[\[\]]", r"\\\g<0>", plain(text))
+    return re.sub(r"(?<!\\)[\[\]]", r"\\\g<0>", escape_text(text))
 
 
-def paragraph(text: str) -> str:
+def escape_paragraph(text: str) -> str:
     """The same where a line begins, at which a number or a dash would start a list and # a heading.
 
-    >>> print(paragraph("1. to x⁰"), paragraph("- 2"), paragraph("1.5"))
+    >>> print(escape_paragraph("1. to x⁰"), escape_paragraph("- 2"), escape_paragraph("1.5"))
     1\\. to x⁰ \\- 2 1.5
     """
-    return STARTS.sub(r"\g<number>\\\g<mark>", plain(text).lstrip())
+    return STARTS.sub(r"\g<number>\\\g<mark>", escape_text(text).lstrip())
 
 
 def _list(items: Iterable[str]) -> str:
@@ -172,15 +172,17 @@ def _remark(remark: Remark) -> str:
 
 def _line(line: Line) -> str:
     first, *rest = line
-    return "".join([paragraph(first.text) if first.kind == "text" else _run(first), *(_run(run) for run in rest)])
+    return "".join(
+        [escape_paragraph(first.text) if first.kind == "text" else _run(first), *(_run(run) for run in rest)]
+    )
 
 
-def _run(run: Run) -> str:
+def _run(run: TextRun) -> str:
     match run.kind:
         case "bold":
-            return f"**{plain(run.text).strip()}**"
+            return f"**{escape_text(run.text).strip()}**"
         case "code":
             return f"`{run.text}`"
         case "link":
-            return f"[{label(run.text)}](<{run.to}>)"
-    return plain(run.text)
+            return f"[{escape_label(run.text)}](<{run.to}>)"
+    return escape_text(run.text)

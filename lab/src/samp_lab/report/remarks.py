@@ -20,10 +20,10 @@ HEADING = re.compile(r"\s*#+\s+")
 
 
 @dataclass(frozen=True)
-class Run:
+class TextRun:
     """Some words of one kind; `to` is where a link leads.
 
-    >>> Run("link", "here", "#table1").to
+    >>> TextRun("link", "here", "#table1").to
     '#table1'
     """
 
@@ -32,14 +32,14 @@ class Run:
     to: str = ""
 
 
-Line = tuple[Run, ...]
+Line = tuple[TextRun, ...]
 
 
 @dataclass(frozen=True)
 class Remark:
     """A paragraph, which is one line, or a list of them.
 
-    >>> Remark(((Run("text", "Why?"),),)).bullets
+    >>> Remark(((TextRun("text", "Why?"),),)).bullets
     False
     """
 
@@ -76,7 +76,7 @@ def _remarks(lines: list[str]) -> Iterator[Remark]:
     bullets: list[str] = []
     for line in lines:
         if HEADING.match(line):
-            yield Remark(((Run("bold", HEADING.sub("", line, count=1).strip()),),))
+            yield Remark(((TextRun("bold", HEADING.sub("", line, count=1).strip()),),))
         elif BULLET.match(line):
             bullets.append(BULLET.sub("", line, count=1))
         elif bullets:
@@ -95,12 +95,12 @@ def inline(text: str) -> Line:
     >>> [run.kind for run in inline("see **this** and `that`")]
     ['text', 'bold', 'text', 'code']
     """
-    runs: list[Run] = []
+    runs: list[TextRun] = []
     end = 0
     for match in INLINE.finditer(text):
         if match.start() > end:
-            runs.append(Run("text", text[end : match.start()]))
+            runs.append(TextRun("text", text[end : match.start()]))
         kind: Kind = "code" if match["code"] else "bold" if match["bold"] else "link"
-        runs.append(Run(kind, match[kind], match["to"] or ""))
+        runs.append(TextRun(kind, match[kind], match["to"] or ""))
         end = match.end()
-    return (*runs, Run("text", text[end:])) if end < len(text) else tuple(runs)
+    return (*runs, TextRun("text", text[end:])) if end < len(text) else tuple(runs)

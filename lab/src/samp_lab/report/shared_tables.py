@@ -26,10 +26,10 @@ def best_and_rest(cell: str) -> tuple[str, str]:
     return (found["best"], found["rest"]) if found else ("", cell)
 
 
-def numeric(grid: Grid) -> list[bool]:
+def numeric_columns(grid: Grid) -> list[bool]:
     """Which columns hold numbers; the first holds names.
 
-    >>> numeric(Grid(("", "a", "b"), (("1", "0.5", "c"), ("2", "–", "1"))))
+    >>> numeric_columns(Grid(("", "a", "b"), (("1", "0.5", "c"), ("2", "–", "1"))))
     [False, True, False]
     """
     columns = [[row[place] for row in grid.rows] for place in range(len(grid.heads))]
@@ -50,27 +50,30 @@ def state_words(state: State) -> str:
     return f"{SIGNS[state]} {STATES[state]}"
 
 
-def tallies(report: Report) -> list[str]:
+def tally_sentences(report: Report) -> list[str]:
     """How many claims of the paper hold and, where there are any, how many of our own.
 
-    >>> tallies(Report((), (), Grid((), ()), (), (), (), Path()))
+    >>> tally_sentences(Report((), (), Grid((), ()), (), (), (), Path()))
     ['No claim of the paper was tested here yet.']
     """
     own = report.counts(own=True)
-    return [tally(report.counts(own=False), "of the paper"), *([tally(own, "of our own")] if own else [])]
+    return [
+        tally_sentence(report.counts(own=False), "of the paper"),
+        *([tally_sentence(own, "of our own")] if own else []),
+    ]
 
 
-def tally(counts: Counter[State], whose: str) -> str:
+def tally_sentence(counts: Counter[State], whose: str) -> str:
     """How many claims hold, as a sentence.
 
-    >>> tally(Counter(holds=3, open=1), "of the paper")
+    >>> tally_sentence(Counter(holds=3, open=1), "of the paper")
     'Of 4 claims of the paper that were tested here, 3 hold, 1 is open and 0 fail.'
     """
     holds, unsure, fails = counts["holds"], counts["open"], counts["fails"]
     tested, missing = holds + unsure + fails, counts["missing"]
     if not tested + missing:
         return f"No claim {whose} was tested here yet."
-    said = f"Of {_many(tested, 'claim')} {whose} that {_were(tested)} tested here, "
+    said = f"Of {_count_text(tested, 'claim')} {whose} that {_were(tested)} tested here, "
     said += f"{_verb(holds, 'hold')}, {unsure} {'is' if unsure == 1 else 'are'} open and {_verb(fails, 'fail')}."
     return said + (f" {missing} more {_were(missing)} not measured." if missing else "")
 
@@ -107,10 +110,16 @@ def claim_table(verdicts: Sequence[Verdict], title: str = "", *, states: bool = 
     >>> claim_table([Verdict("a beats b", "+1", "+2", "holds")], states=True).rows
     (('a beats b', '✓ holds', '+1', '+2'),)
     """
-    beds = any(row.bed for row in verdicts)
-    heads = ("claim", *(["verdict"] if states else []), *(["test bed"] if beds else []), "the paper's", "ours")
+    setups = any(row.setup for row in verdicts)
+    heads = ("claim", *(["verdict"] if states else []), *(["test bed"] if setups else []), "the paper's", "ours")
     rows = tuple(
-        (row.claim, *([state_words(row.state)] if states else []), *([row.bed] if beds else []), row.paper, row.ours)
+        (
+            row.claim,
+            *([state_words(row.state)] if states else []),
+            *([row.setup] if setups else []),
+            row.paper,
+            row.ours,
+        )
         for row in verdicts
     )
     return Grid(heads, rows, title)
@@ -125,7 +134,7 @@ def picture_path(picture: Picture, figures: Path) -> Path | None:
     return path if path.parent == figures and path.is_file() else None
 
 
-def _many(count: int, what: str) -> str:
+def _count_text(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 

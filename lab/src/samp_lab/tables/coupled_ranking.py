@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from samp.methods import IG
-from samp_lab.method_ranking import Contest
+from samp_lab.method_ranking import MethodRanking
 from samp_lab.tables.table1 import ROWS
 
 BEDS = (
@@ -14,7 +14,7 @@ BEDS = (
     "imagenet:even/squeezenet1_1",
 )
 SLOW = ("RISE", "LIME", "XRAI")  # thousands of forwards each; Table 1 has them beside ours
-OURS = Contest(
+OURS = MethodRanking(
     name="ours",
     title="The coupled walk against all others",
     rows={
@@ -25,7 +25,7 @@ OURS = Contest(
         "Spectral IG": "spectralig",
         "IG2": "ig2",
     },
-    beds=BEDS,
+    setups=BEDS,
     champion="coupled",
     rivals=("SAMP++",),
     about="Settings are defaults, tuned on every second image of each data set (odd places); these are the "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from samp.methods import IG, Method
-from samp_lab.method_ranking import Contest
+from samp_lab.method_ranking import MethodRanking
 
 ROWS: dict[str, str | Method] = {
     "coupled": "coupled",
@@ -17,11 +17,11 @@ ROWS: dict[str, str | Method] = {
     "Blur IG": "blurig",
 }
 BEDS = ("imagenet:even/mobilenet_v2", "imagenet:even/efficientnet_lite0", "imagenet:even/squeezenet1_1")
-REMATCH = Contest(
+REMATCH = MethodRanking(
     name="rematch",
     title="Rematch under DiffID",
     rows=ROWS,
-    beds=BEDS,
+    setups=BEDS,
     champion="coupled",
     rivals=("SAMP++", "Spectral IG", "IG2", "IDGI"),
     about=(

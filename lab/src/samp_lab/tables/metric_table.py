@@ -11,11 +11,11 @@ from typing import Any
 
 from samp.methods import Method
 from samp.metrics.statistics import Summary, summarise
-from samp_lab.effects import ARROWS, BETTER, Effect, agreement
-from samp_lab.experiment import Sheet
-from samp_lab.measurements.base import Cell, Judged
-from samp_lab.sections import Block, Grid, Section, Verdict, Verdicts, Words
-from samp_lab.setups import Bed
+from samp_lab.effects import ARROWS, BETTER, Effect, kendall_tau
+from samp_lab.experiment import FigureContext
+from samp_lab.measurements.base import Measurement, MethodCurves
+from samp_lab.sections import Block, Grid, Paragraph, Section, Verdict, Verdicts
+from samp_lab.setups import Setup
 from samp_lab.store import Results
 
 Value = tuple[float, float | None, float, float | None]
@@ -30,41 +30,41 @@ class MetricTable:
     Rows without a value are ours to add.
 
     >>> table = MetricTable("t", "T", {"IG": "ig"}, ("mnist",), {"mnist": {"IG": (-0.038, 0.14, 0.795, 0.11)}})
-    >>> from samp_lab.setups import bed
-    >>> [cell.method for cell in table.cells([bed("mnist")])]
+    >>> from samp_lab.setups import parse_setup
+    >>> [cell.method for cell in table.measurements([parse_setup("mnist")])]
     ['ig']
     """
 
     name: str
     title: str
     rows: Mapping[str, str | Method]
-    beds: tuple[str, ...]
+    setups: tuple[str, ...]
     values: Mapping[str, Mapping[str, Value]]
     effects: tuple[Effect, ...] = ()
     about: str = ""
 
-    def cells(self, beds: Sequence[Bed]) -> list[Cell]:
+    def measurements(self, setups: Sequence[Setup]) -> list[Measurement]:
         """A cell for every row on every bed."""
-        return [self._cell(row, bed) for bed in beds for row in self.rows]
+        return [self._measurement(row, bed) for bed in setups for row in self.rows]
 
-    def draw(self, sheet: Sheet) -> None:
+    def draw(self, sheet: FigureContext) -> None:
         """Tables have no figures."""
 
-    def section(self, results: Results, beds: Sequence[Bed], figures: Path) -> Section:
+    def section(self, results: Results, setups: Sequence[Setup], figures: Path) -> Section:
         """For each bed its table, then all verdicts."""
-        blocks: list[Block] = [Words(self.about)] if self.about else []
+        blocks: list[Block] = [Paragraph(self.about)] if self.about else []
         verdicts: list[Verdict] = []
-        for bed in beds:
-            if any(results.has(self._cell(row, bed)) for row in self.rows):
-                blocks += self._of_bed(results, bed)
+        for bed in setups:
+            if any(results.has(self._measurement(row, bed)) for row in self.rows):
+                blocks += self._setup_blocks(results, bed)
                 verdicts += self._verdicts(results, bed)
         return Section(self.name, self.title, (*blocks, *([Verdicts(tuple(verdicts))] if verdicts else [])))
 
-    def _cell(self, row: str, bed: Bed) -> Judged:
-        return Judged(bed, self.rows[row])
+    def _measurement(self, row: str, bed: Setup) -> MethodCurves:
+        return MethodCurves(bed, self.rows[row])
 
-    def _of_bed(self, results: Results, bed: Bed) -> list[Block]:
-        present = [row for row in self.rows if results.has(self._cell(row, bed))]
+    def _setup_blocks(self, results: Results, bed: Setup) -> list[Block]:
+        present = [row for row in self.rows if results.has(self._measurement(row, bed))]
         summaries = {row: self._summaries(results, row, bed) for row in present}
         best = {c: _best({row: summaries[row][c].mean for row in present}, BETTER[c]) for c in BETTER}
         what = ("ours", "the paper's", "difference") if self.values.get(bed.data) else ("ours",)
@@ -78,42 +78,42 @@ class MetricTable:
                 cells += _cells(summaries[row][column], row in best[column], self._paper(row, bed, place))[: len(what)]
             rows.append((*cells, *self._cost(results, row, bed)))
         grid = Grid(heads, tuple(rows), bed.title, groups)
-        return [grid, Words(self._order(results, bed, present, summaries))]
+        return [grid, Paragraph(self._order(results, bed, present, summaries))]
 
-    def _summaries(self, results: Results, row: str, bed: Bed) -> dict[str, Summary]:
-        return {column: summarise(results.numbers(self._cell(row, bed), column)) for column in BETTER}
+    def _summaries(self, results: Results, row: str, bed: Setup) -> dict[str, Summary]:
+        return {column: summarise(results.numbers(self._measurement(row, bed), column)) for column in BETTER}
 
-    def _paper(self, row: str, bed: Bed, place: int) -> tuple[float, float | None] | None:
+    def _paper(self, row: str, bed: Setup, place: int) -> tuple[float, float | None] | None:
         value = self.values.get(bed.data, {}).get(row)
         return None if value is None else (value[2 * place], value[2 * place + 1])  # type: ignore[return-value]  # deletion and insertion are never None
 
-    def _cost(self, results: Results, row: str, bed: Bed) -> tuple[str, str, str]:
-        cell = self._cell(row, bed)
+    def _cost(self, results: Results, row: str, bed: Setup) -> tuple[str, str, str]:
+        cell = self._measurement(row, bed)
         gradients, forwards = (fmean(results.numbers(cell, column)) for column in ("gradients", "forwards"))
         seconds = results.seconds(cell)
         return f"{gradients:,.0f}", f"{forwards:,.0f}", f"{fmean(seconds):.3g}" if seconds else "–"
 
-    def _order(self, results: Results, bed: Bed, present: Sequence[str], summaries: Mapping[str, Any]) -> str:
+    def _order(self, results: Results, bed: Setup, present: Sequence[str], summaries: Mapping[str, Any]) -> str:
         """How far the order of the rows is the paper's, and how many images it is about."""
         known = [row for row in present if self._paper(row, bed, 0) is not None]
-        said = [_images(results, [self._cell(row, bed) for row in present])]
+        said = [_images(results, [self._measurement(row, bed) for row in present])]
         if len(known) > 2:
             for place, column in enumerate(BETTER):
                 paper = [self._paper(row, bed, place)[0] for row in known]  # type: ignore[index]  # known ones have a value
-                tau = agreement(paper, [summaries[row][column].mean for row in known])
+                tau = kendall_tau(paper, [summaries[row][column].mean for row in known])
                 said.append(
                     f"Order of the rows by {column} against the paper's: Kendall's τ {tau:+.2f}.".replace("-", "−")
                 )
         return " ".join(said)
 
-    def _verdicts(self, results: Results, bed: Bed) -> list[Verdict]:
+    def _verdicts(self, results: Results, bed: Setup) -> list[Verdict]:
         found = []
         for effect in self.effects:
             place = list(BETTER).index(effect.column)
             a, b = self._paper(effect.a, bed, place), self._paper(effect.b, bed, place)
             if a is None or b is None:
                 continue
-            cells = [self._cell(row, bed) for row in (effect.a, effect.b)]
+            cells = [self._measurement(row, bed) for row in (effect.a, effect.b)]
             if all(results.has(cell) for cell in cells):
                 first, second = (results.numbers(cell, effect.column) for cell in cells)
                 found.append(effect.verdict(a[0] - b[0], (first, second), bed.title))
@@ -139,7 +139,7 @@ def _best(means: Mapping[str, float], better: str) -> set[str]:
     return {row for row, mean in known.items() if mean == goal}
 
 
-def _images(results: Results, cells: Sequence[Cell]) -> str:
+def _images(results: Results, cells: Sequence[Measurement]) -> str:
     first = results.numbers(cells[0], "deletion")
     without = sum(math.isnan(value) for value in first)
     said = f"{len(first)} images"

@@ -10,6 +10,6 @@ MOMENTUM = MetricTable(
     name="momentum",
     title="Fig. λ: the momentum coefficient",
     rows={f"λ = {value}": SAMPPlusPlus(momentum=value) for value in LAMBDAS},
-    beds=("imagenet/mobilenet_v2",),
+    setups=("imagenet/mobilenet_v2",),
     values={},
 )

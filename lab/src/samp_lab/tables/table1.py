@@ -73,7 +73,7 @@ TABLE1 = MetricTable(
     name="table1",
     title="Table 1: Deletion and Insertion of 13 methods",
     rows=ROWS,
-    beds=("mnist", "cifar10", "imagenet/mobilenet_v2", "imagenet/efficientnet_lite0", "imagenet/squeezenet1_1"),
+    setups=("mnist", "cifar10", "imagenet/mobilenet_v2", "imagenet/efficientnet_lite0", "imagenet/squeezenet1_1"),
     values={"mnist": MNIST, "cifar10": CIFAR10, "imagenet": IMAGENET},
     effects=tuple(
         Effect(a, b, column)

@@ -11,7 +11,7 @@ TABLE2 = MetricTable(
     name="table2",
     title="Table 2: ablation of IC and MS",
     rows={"SAMP": "samp", "+MS": SAMP(momentum=0.5), "+IC": SAMP(eta=0.1), "+MS/IC": SAMPPlusPlus()},
-    beds=tuple(f"imagenet/{net}" for net in IMAGENET_NETS),
+    setups=tuple(f"imagenet/{net}" for net in IMAGENET_NETS),
     values={
         "imagenet": {
             "SAMP": (0.154, 0.118, 0.984, 0.195),

@@ -15,7 +15,7 @@ TABLE4 = MetricTable(
         "to x^T": SAMP(eta=0.1, direction="to_image"),
         "both": SAMP(eta=0.1),
     },
-    beds=tuple(f"imagenet/{net}" for net in IMAGENET_NETS),
+    setups=tuple(f"imagenet/{net}" for net in IMAGENET_NETS),
     values={
         "imagenet": {
             "to x⁰": (0.108, 0.107, 0.659, 0.171),

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from samp.methods import Method
 from samp.metrics.statistics import Summary, summarise
-from samp_lab.claims import image_by_image
-from samp_lab.experiment import Sheet
-from samp_lab.measurements.base import Cell
-from samp_lab.measurements.paper_tables import SOURCES, Fidelity, Pointing, imagenet_classes_of
+from samp_lab.claims import compare_paired
+from samp_lab.experiment import FigureContext
+from samp_lab.measurements.base import Measurement
+from samp_lab.measurements.paper_tables import FIDELITY_SETTINGS, Fidelity, Pointing, imagenet_classes_by_label
 from samp_lab.report.format import p_value
-from samp_lab.sections import SURE, Block, Grid, Section, State, Verdict, Verdicts, Words
-from samp_lab.setups import Bed
-from samp_lab.statistics import Estimate, Game, Tally, bootstrapped, mcnemar, tallied
+from samp_lab.sections import SIGNIFICANCE, Block, Grid, Paragraph, Section, State, Verdict, Verdicts
+from samp_lab.setups import Setup
+from samp_lab.statistics import Estimate, Game, GameTally, bootstrap_estimate, mcnemar, tally_games
 from samp_lab.store import Results
 from samp_lab.tables.time_table import TimeTable
 
@@ -77,27 +77,27 @@ ABOUT_POINTING = (
 class OtherMetrics:
     """Beds with boxes play the pointing game; all others have μFidelity and seconds.
 
-    >>> from samp_lab.setups import bed
-    >>> [sorted({cell.kind for cell in TABLE7.cells([bed(name)])}) for name in ("mnist", "coco")]
+    >>> from samp_lab.setups import parse_setup
+    >>> [sorted({cell.kind for cell in TABLE7.measurements([parse_setup(name)])}) for name in ("mnist", "coco")]
     [['fidelity', 'timed'], ['pointing']]
     """
 
     name: str
     title: str
-    beds: tuple[str, ...]
+    setups: tuple[str, ...]
 
-    def cells(self, beds: Sequence[Bed]) -> list[Cell]:
+    def measurements(self, setups: Sequence[Setup]) -> list[Measurement]:
         """All that is measured on these beds."""
-        return [cell for bed in beds for cell in self._cells(bed)]
+        return [cell for bed in setups for cell in self._measurements(bed)]
 
-    def draw(self, sheet: Sheet) -> None:
+    def draw(self, sheet: FigureContext) -> None:
         """Tables have no figures."""
 
-    def section(self, results: Results, beds: Sequence[Bed], figures: Path) -> Section:
+    def section(self, results: Results, setups: Sequence[Setup], figures: Path) -> Section:
         """For each bed its tables, then all verdicts."""
         blocks: list[Block] = []
         verdicts: list[Verdict] = []
-        for bed in beds:
+        for bed in setups:
             if _has_boxes(bed):
                 blocks += _pointing_blocks(results, bed)
                 verdicts += _pointing_verdicts(results, bed)
@@ -106,10 +106,10 @@ class OtherMetrics:
                 verdicts += _fidelity_verdicts(results, bed) + TIMES.verdicts(results, bed)
         return Section(self.name, self.title, (*blocks, *([Verdicts(tuple(verdicts))] if verdicts else [])))
 
-    def _cells(self, bed: Bed) -> list[Cell]:
+    def _measurements(self, bed: Setup) -> list[Measurement]:
         if _has_boxes(bed):
             return [Pointing(bed, method, most=PHOTOS) for method in POINTING.values()]
-        return [*(Fidelity(bed, method) for method in FIDELITY.values()), *TIMES.cells(bed)]
+        return [*(Fidelity(bed, method) for method in FIDELITY.values()), *TIMES.measurements(bed)]
 
 
 TABLE7 = OtherMetrics(
@@ -119,50 +119,54 @@ TABLE7 = OtherMetrics(
 )
 
 
-def _has_boxes(bed: Bed) -> bool:
+def _has_boxes(bed: Setup) -> bool:
     return bed.data.partition(":")[0] in WITH_BOXES  # also for half of a data set
 
 
 # ---- μFidelity and seconds ----
 
 
-def _fidelity_blocks(results: Results, bed: Bed) -> list[Block]:
+def _fidelity_blocks(results: Results, bed: Setup) -> list[Block]:
     present = {row: _fidelities(results, Fidelity(bed, FIDELITY[row])) for row in FIDELITY}
     present = {row: found for row, found in present.items() if found}
     grids = [grid for grid in (_fidelity_grid(present, bed), TIMES.grid(results, bed)) if grid]
-    return [Words(ABOUT_MNIST), *grids] if grids else []
+    return [Paragraph(ABOUT_MNIST), *grids] if grids else []
 
 
-def _fidelity_grid(present: Mapping[str, Mapping[str, Summary]], bed: Bed) -> Grid | None:
+def _fidelity_grid(present: Mapping[str, Mapping[str, Summary]], bed: Setup) -> Grid | None:
     if not present:
         return None
-    best = {source: _highest({row: found[source].mean for row, found in present.items()}) for source in SOURCES}
+    best = {
+        source: _highest({row: found[source].mean for row, found in present.items()}) for source in FIDELITY_SETTINGS
+    }
     paper = _fidelity_values(bed)
     heads = ("", *("ours", "the paper's", "difference")[: 3 if paper else 1], "ours")
     groups = (("", 1), ("μFidelity ↑", len(heads) - 2), ("μFidelity ↑ as Bhatt et al. define it", 1))
     rows = []
     for row, found in present.items():
-        beside = _beside(found["novello"], row == best["novello"], paper.get(row))
+        beside = _beside_paper(found["novello"], row == best["novello"], paper.get(row))
         rows.append((row, *beside[: len(heads) - 2], _mean(found["bhatt"], row == best["bhatt"])))
     count = max(found["novello"].count for found in present.values())
     return Grid(heads, tuple(rows), f"{bed.title}, {count} images", groups)
 
 
-def _fidelity_values(bed: Bed) -> Mapping[str, float]:
+def _fidelity_values(bed: Setup) -> Mapping[str, float]:
     return FIDELITY_VALUES if bed.data.partition(":")[0] == "mnist" else {}
 
 
 def _fidelities(results: Results, cell: Fidelity) -> dict[str, Summary]:
     """By the source of the settings; nothing if the cell was not measured."""
-    return {source: summarise(results.numbers(cell, source)) for source in SOURCES} if results.has(cell) else {}
+    return (
+        {source: summarise(results.numbers(cell, source)) for source in FIDELITY_SETTINGS} if results.has(cell) else {}
+    )
 
 
-def _fidelity_verdicts(results: Results, bed: Bed) -> list[Verdict]:
+def _fidelity_verdicts(results: Results, bed: Setup) -> list[Verdict]:
     ours, found = Fidelity(bed, FIDELITY["SAMP++"]), []
     for other, value in _fidelity_values(bed).items():
         cell = Fidelity(bed, FIDELITY[other])
         if other != "SAMP++" and results.has(ours) and results.has(cell):
-            difference = image_by_image(results.numbers(ours, "novello"), results.numbers(cell, "novello"))
+            difference = compare_paired(results.numbers(ours, "novello"), results.numbers(cell, "novello"))
             claim, paper = f"SAMP++ better than {other}, μFidelity ↑", f"{FIDELITY_VALUES['SAMP++'] - value:+.3f}"
             found.append(Verdict(claim, paper, str(difference), difference.state(+1), bed.title))
     return found
@@ -171,59 +175,68 @@ def _fidelity_verdicts(results: Results, bed: Bed) -> list[Verdict]:
 # ---- the pointing game ----
 
 
-def _pointing_blocks(results: Results, bed: Bed) -> list[Block]:
+def _pointing_blocks(results: Results, bed: Setup) -> list[Block]:
     games = _games(results, bed)
     if not games:
         return []
-    counted = {row: tallied(game) for row, game in games.items()}
-    ours = {row: bootstrapped(tally.accuracy, len(tally.hits)) for row, tally in counted.items()}
+    counted = {row: tally_games(game) for row, game in games.items()}
+    ours = {row: bootstrap_estimate(tally.accuracy, len(tally.hits)) for row, tally in counted.items()}
     best = _highest({row: estimate.value for row, estimate in ours.items()})
     heads = ("", "ours", "the paper's", "difference", "difficult ones", "hits")
     groups = (("", 1), ("mean accuracy of classes ↑, %", 4), ("", 1))
     rows = tuple(
-        (row, *_accuracy(ours[row], row == best, POINTING_VALUES.get(row)), _difficult(games[row]), _hits(counted[row]))
+        (
+            row,
+            *_accuracy(ours[row], row == best, POINTING_VALUES.get(row)),
+            _difficult_accuracy(games[row]),
+            _hits(counted[row]),
+        )
         for row in games
     )
-    return [Words(ABOUT_POINTING), Grid(heads, rows, bed.title, groups), Words(_played(next(iter(games.values()))))]
+    return [
+        Paragraph(ABOUT_POINTING),
+        Grid(heads, rows, bed.title, groups),
+        Paragraph(_describe_games(next(iter(games.values())))),
+    ]
 
 
-def _pointing_verdicts(results: Results, bed: Bed) -> list[Verdict]:
+def _pointing_verdicts(results: Results, bed: Setup) -> list[Verdict]:
     games = _games(results, bed)
     others = [row for row in POINTING_VALUES if row != "RISE"]
     pairs = [*(("RISE", row) for row in others), *(("SAMP++", row) for row in (*PATHS, "MWP"))]
-    return [_compared(a, b, games, bed) for a, b in pairs if a in games and b in games]
+    return [_compare(a, b, games, bed) for a, b in pairs if a in games and b in games]
 
 
-def _compared(a: str, b: str, games: Mapping[str, Game], bed: Bed) -> Verdict:
-    first, second = tallied(games[a]), tallied(games[b])
-    ours = bootstrapped(lambda weights: first.accuracy(weights) - second.accuracy(weights), len(first.hits))
+def _compare(a: str, b: str, games: Mapping[str, Game], bed: Setup) -> Verdict:
+    first, second = tally_games(games[a]), tally_games(games[b])
+    ours = bootstrap_estimate(lambda weights: first.accuracy(weights) - second.accuracy(weights), len(first.hits))
     p, paper = mcnemar(first, second), POINTING_VALUES[a] - POINTING_VALUES[b]
-    said = f"{ours.shown('+.1f')} points, {p_value(p)}"
-    state: State = ours.state(+1) if p < SURE else "open"
+    said = f"{ours.format('+.1f')} points, {p_value(p)}"
+    state: State = ours.state(+1) if p < SIGNIFICANCE else "open"
     return Verdict(f"{a} better than {b}, pointing ↑", f"{paper:+.1f} points", said, state, bed.title)
 
 
-def _games(results: Results, bed: Bed) -> dict[str, Game]:
+def _games(results: Results, bed: Setup) -> dict[str, Game]:
     cells = {row: Pointing(bed, method, most=PHOTOS) for row, method in POINTING.items()}
-    return {row: results.found(cell)["numbers"]["game"] for row, cell in cells.items() if results.has(cell)}
+    return {row: results.entry(cell)["numbers"]["game"] for row, cell in cells.items() if results.has(cell)}
 
 
-def _difficult(game: Game) -> str:
-    tally = tallied(game, difficult=True)
-    return f"{bootstrapped(tally.accuracy, len(tally.hits)).value:.1f} of {tally.played.sum():.0f}"
+def _difficult_accuracy(game: Game) -> str:
+    tally = tally_games(game, difficult=True)
+    return f"{bootstrap_estimate(tally.accuracy, len(tally.hits)).value:.1f} of {tally.played.sum():.0f}"
 
 
-def _hits(tally: Tally) -> str:
+def _hits(tally: GameTally) -> str:
     return f"{tally.hits.sum():.0f} of {tally.played.sum():.0f}"
 
 
-def _played(game: Game) -> str:
+def _describe_games(game: Game) -> str:
     """What was played, the same for all rows."""
-    tally, broken = tallied(game), sum(one is None for one in game)
+    tally, broken = tally_games(game), sum(one is None for one in game)
     photos = int((tally.played.sum(1) > 0).sum())
     said = (
         f"{tally.played.sum():.0f} maps of {photos} out of {len(game)} photos, for {len(tally.classes)} classes; "
-        f"{len(imagenet_classes_of())} names in COCO and VOC stand for ImageNet classes."
+        f"{len(imagenet_classes_by_label())} names in COCO and VOC stand for ImageNet classes."
     )
     return said + (f" The boxes of {broken} photos could not be read." if broken else "")
 
@@ -240,7 +253,7 @@ def _mean(found: Summary, best: bool) -> str:
     return f"{mean} ± {found.sd:.2f} [{found.low:.3f}, {found.high:.3f}]".replace("-", "−")
 
 
-def _beside(found: Summary, best: bool, paper: float | None) -> tuple[str, str, str]:
+def _beside_paper(found: Summary, best: bool, paper: float | None) -> tuple[str, str, str]:
     """Ours, the paper's, and the difference."""
     if paper is None:
         return _mean(found, best), "–", "–"
@@ -248,7 +261,7 @@ def _beside(found: Summary, best: bool, paper: float | None) -> tuple[str, str, 
 
 
 def _accuracy(ours: Estimate, best: bool, paper: float | None) -> tuple[str, str, str]:
-    value, space, interval = ours.shown(".1f").partition(" ")
+    value, space, interval = ours.format(".1f").partition(" ")
     bold = f"**{value}**{space}{interval}" if best else f"{value}{space}{interval}"
     if paper is None:
         return bold, "–", "–"

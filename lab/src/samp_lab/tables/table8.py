@@ -8,10 +8,10 @@ from pathlib import Path
 
 from samp.methods import Method
 from samp_lab.effects import Effect
-from samp_lab.experiment import Sheet
-from samp_lab.measurements.base import Cell
+from samp_lab.experiment import FigureContext
+from samp_lab.measurements.base import Measurement
 from samp_lab.sections import Section, Verdicts
-from samp_lab.setups import Bed
+from samp_lab.setups import Setup
 from samp_lab.store import Results
 from samp_lab.tables.metric_table import MetricTable
 from samp_lab.tables.time_table import TimeTable
@@ -21,7 +21,7 @@ METRICS = MetricTable(
     name="table8",
     title="Table 8: the Shapley methods",
     rows=ROWS,
-    beds=("mnist",),
+    setups=("mnist",),
     values={
         "mnist": {
             "ApproShapley": (0.014, None, 0.808, None),
@@ -52,8 +52,8 @@ TIMES = TimeTable(
 class ShapleyTable:
     """A table of Deletion and Insertion and one of seconds.
 
-    >>> from samp_lab.setups import bed
-    >>> [cell.kind for cell in TABLE8.cells([bed("mnist")])]
+    >>> from samp_lab.setups import parse_setup
+    >>> [cell.kind for cell in TABLE8.measurements([parse_setup("mnist")])]
     ['judged', 'judged', 'judged', 'timed', 'timed', 'timed']
     """
 
@@ -69,21 +69,21 @@ class ShapleyTable:
         return self.metrics.title
 
     @property
-    def beds(self) -> tuple[str, ...]:
-        return self.metrics.beds
+    def setups(self) -> tuple[str, ...]:
+        return self.metrics.setups
 
-    def cells(self, beds: Sequence[Bed]) -> list[Cell]:
+    def measurements(self, setups: Sequence[Setup]) -> list[Measurement]:
         """Every row judged, and every row timed."""
-        return [*self.metrics.cells(beds), *(cell for bed in beds for cell in self.times.cells(bed))]
+        return [*self.metrics.measurements(setups), *(cell for bed in setups for cell in self.times.measurements(bed))]
 
-    def draw(self, sheet: Sheet) -> None:
+    def draw(self, sheet: FigureContext) -> None:
         """Tables have no figures."""
 
-    def section(self, results: Results, beds: Sequence[Bed], figures: Path) -> Section:
+    def section(self, results: Results, setups: Sequence[Setup], figures: Path) -> Section:
         """The tables of each bed, then the verdicts of both."""
-        judged = self.metrics.section(results, beds, figures)
-        grids = [grid for bed in beds if (grid := self.times.grid(results, bed))]
-        verdicts = (*judged.verdicts, *(one for bed in beds for one in self.times.verdicts(results, bed)))
+        judged = self.metrics.section(results, setups, figures)
+        grids = [grid for bed in setups if (grid := self.times.grid(results, bed))]
+        verdicts = (*judged.verdicts, *(one for bed in setups for one in self.times.verdicts(results, bed)))
         blocks = [block for block in judged.blocks if not isinstance(block, Verdicts)]
         return Section(self.name, self.title, (*blocks, *grids, *([Verdicts(verdicts)] if verdicts else [])))
 

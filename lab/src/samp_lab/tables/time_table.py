@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from samp.methods import Method
 from samp.metrics.statistics import summarise
-from samp_lab.measurements.paper_tables import Timed
+from samp_lab.measurements.paper_tables import MethodSeconds
 from samp_lab.sections import Grid, Verdict
-from samp_lab.setups import Bed
+from samp_lab.setups import Setup
 from samp_lab.statistics import Estimate, ratio
 from samp_lab.store import Results
 
@@ -22,8 +22,8 @@ class TimeTable:
     on another, seconds stand alone.
 
     >>> table = TimeTable({"SAMP++": "samp++", "CAM": "cam"}, {"SAMP++": 0.235}, "SAMP++", {"CAM": "slower"})
-    >>> from samp_lab.setups import bed
-    >>> [cell.method for cell in table.cells(bed("mnist"))]
+    >>> from samp_lab.setups import parse_setup
+    >>> [cell.method for cell in table.measurements(parse_setup("mnist"))]
     ['samp++', 'cam']
     """
 
@@ -33,16 +33,16 @@ class TimeTable:
     claims: Mapping[str, str]
     data: str = "mnist"
 
-    def cells(self, bed: Bed) -> list[Timed]:
+    def measurements(self, bed: Setup) -> list[MethodSeconds]:
         """A cell for every row."""
-        return [self._cell(row, bed) for row in self.rows]
+        return [self._measurement(row, bed) for row in self.rows]
 
-    def grid(self, results: Results, bed: Bed) -> Grid | None:
+    def grid(self, results: Results, bed: Setup) -> Grid | None:
         """The rows that were timed, or None."""
         seconds = self._seconds(results, bed)
         if not seconds:
             return None
-        theirs = ("the paper's",) if self._known(bed) else ()
+        theirs = ("the paper's",) if self._is_paper_data(bed) else ()
         heads = ("", "ours", *theirs, "ours", *theirs, "gradients", "forwards")
         width = 1 + len(theirs)
         groups = (("", 1), ("seconds", width), (f"× {self.unit}", width), ("model calls", 2))
@@ -50,28 +50,32 @@ class TimeTable:
         count = len(next(iter(seconds.values())))
         return Grid(heads, rows, f"{bed.title}: one image at a time, the median of {count}", groups)
 
-    def verdicts(self, results: Results, bed: Bed) -> list[Verdict]:
+    def verdicts(self, results: Results, bed: Setup) -> list[Verdict]:
         """The claims whose two rows were timed."""
         seconds = self._seconds(results, bed)
-        if self.unit not in seconds or not self._known(bed):
+        if self.unit not in seconds or not self._is_paper_data(bed):
             return []
         return [self._verdict(other, seconds, bed) for other in self.claims if other in seconds]
 
-    def _cell(self, row: str, bed: Bed) -> Timed:
-        return Timed(bed, self.rows[row])
+    def _measurement(self, row: str, bed: Setup) -> MethodSeconds:
+        return MethodSeconds(bed, self.rows[row])
 
-    def _seconds(self, results: Results, bed: Bed) -> dict[str, list[float]]:
-        found = {row: results.seconds(self._cell(row, bed)) for row in self.rows if results.has(self._cell(row, bed))}
+    def _seconds(self, results: Results, bed: Setup) -> dict[str, list[float]]:
+        found = {
+            row: results.seconds(self._measurement(row, bed))
+            for row in self.rows
+            if results.has(self._measurement(row, bed))
+        }
         return {row: seconds for row, seconds in found.items() if seconds}
 
-    def _known(self, bed: Bed) -> bool:
+    def _is_paper_data(self, bed: Setup) -> bool:
         return bed.data.partition(":")[0] == self.data  # also for half of the data set
 
-    def _row(self, row: str, seconds: Mapping[str, list[float]], results: Results, bed: Bed) -> tuple[str, ...]:
-        cell = self._cell(row, bed)
+    def _row(self, row: str, seconds: Mapping[str, list[float]], results: Results, bed: Setup) -> tuple[str, ...]:
+        cell = self._measurement(row, bed)
         calls = (summarise(results.numbers(cell, name)).mean for name in ("gradients", "forwards"))
         multiple = f"{ratio(seconds[row], seconds[self.unit]).value:.2f}" if self.unit in seconds else "–"
-        theirs = self._paper(row) if self._known(bed) else ((), ())
+        theirs = self._paper(row) if self._is_paper_data(bed) else ((), ())
         return (row, f"{median(seconds[row]):.3g}", *theirs[0], multiple, *theirs[1], *(f"{n:,.0f}" for n in calls))
 
     def _paper(self, row: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -80,13 +84,13 @@ class TimeTable:
             return ("–",), ("–",)
         return (f"{self.values[row]:.3f}",), (f"{self.values[row] / self.values[self.unit]:.2f}",)
 
-    def _verdict(self, other: str, seconds: Mapping[str, list[float]], bed: Bed) -> Verdict:
+    def _verdict(self, other: str, seconds: Mapping[str, list[float]], bed: Setup) -> Verdict:
         found = ratio(seconds[self.unit], seconds[other])
         above_one = Estimate(found.value - 1, found.low - 1, found.high - 1)
         state = above_one.state(1 if self.claims[other] == "slower" else -1)
         paper = f"× {self.values[self.unit] / self.values[other]:.3g}" if other in self.values else self.claims[other]
         return Verdict(
-            f"{self.unit} {self.claims[other]} than {other}", paper, f"× {found.shown('.3g')}", state, bed.title
+            f"{self.unit} {self.claims[other]} than {other}", paper, f"× {found.format('.3g')}", state, bed.title
         )
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from samp.methods import Method, SAMPPlusPlus
 from samp.metrics.statistics import summarise
-from samp_lab.claims import Difference, image_by_image
-from samp_lab.experiment import Sheet
-from samp_lab.measurements.base import Cell
-from samp_lab.measurements.path_orders import Transferred
-from samp_lab.sections import Block, Grid, Section, State, Verdict, Verdicts, Words
-from samp_lab.setups import IMAGENET_NETS, NET_TITLES, Bed
+from samp_lab.claims import Difference, compare_paired
+from samp_lab.experiment import FigureContext
+from samp_lab.measurements.base import Measurement
+from samp_lab.measurements.path_orders import TransferCurves
+from samp_lab.sections import Block, Grid, Paragraph, Section, State, Verdict, Verdicts
+from samp_lab.setups import IMAGENET_NETS, NET_TITLES, Setup
 from samp_lab.store import Results
 
 MARGIN = -0.03
@@ -24,11 +24,11 @@ ABOUT = (
 )
 
 
-def judges_of(bed: Bed) -> tuple[str, ...]:
+def judges_of(bed: Setup) -> tuple[str, ...]:
     """The other nets that know the same classes from the same pixels.
 
-    >>> from samp_lab.setups import bed
-    >>> judges_of(bed("imagenet")), judges_of(bed("mnist"))
+    >>> from samp_lab.setups import parse_setup
+    >>> judges_of(parse_setup("imagenet")), judges_of(parse_setup("mnist"))
     (('efficientnet_lite0', 'squeezenet1_1'), ())
     """
     return tuple(net for net in IMAGENET_NETS if net != bed.net) if bed.net in IMAGENET_NETS else ()
@@ -38,32 +38,32 @@ def judges_of(bed: Bed) -> tuple[str, ...]:
 class TransferTable:
     """Methods' maps of each bed's net, judged by the others; the champion may lose at most `margin` on the rival.
 
-    >>> from samp_lab.setups import bed
-    >>> sorted({cell.judge for cell in TRANSFER.cells([bed("imagenet/squeezenet1_1")])})
+    >>> from samp_lab.setups import parse_setup
+    >>> sorted({cell.judge for cell in TRANSFER.measurements([parse_setup("imagenet/squeezenet1_1")])})
     ['efficientnet_lite0', 'mobilenet_v2']
     """
 
     name: str
     title: str
     rows: Mapping[str, str | Method]
-    beds: tuple[str, ...]
+    setups: tuple[str, ...]
     champion: str
     rival: str
     margin: float = MARGIN
     about: str = ABOUT
 
-    def cells(self, beds: Sequence[Bed]) -> list[Cell]:
+    def measurements(self, setups: Sequence[Setup]) -> list[Measurement]:
         """Every row on every bed by every judge."""
-        return [self.cell(bed, row, judge) for bed in beds for judge in judges_of(bed) for row in self.rows]
+        return [self.measurement(bed, row, judge) for bed in setups for judge in judges_of(bed) for row in self.rows]
 
-    def draw(self, sheet: Sheet) -> None:
+    def draw(self, sheet: FigureContext) -> None:
         """Tables have no figures."""
 
-    def section(self, results: Results, beds: Sequence[Bed], figures: Path) -> Section:
+    def section(self, results: Results, setups: Sequence[Setup], figures: Path) -> Section:
         """For each bed a table with a column for each judge, then what is claimed of the champion."""
-        blocks: list[Block] = [Words(self.about)]
+        blocks: list[Block] = [Paragraph(self.about)]
         verdicts: list[Verdict] = []
-        for bed in beds:
+        for bed in setups:
             judges = [judge for judge in judges_of(bed) if self._present(results, bed, judge)]
             if judges:
                 blocks.append(self._grid(results, bed, judges))
@@ -71,24 +71,24 @@ class TransferTable:
         claims = [Verdicts(tuple(verdicts), "What is claimed, and whether it holds")] if verdicts else []
         return Section(self.name, self.title, (*blocks, *claims) if len(blocks) > 1 else ())
 
-    def cell(self, bed: Bed, row: str, judge: str) -> Transferred:
+    def measurement(self, bed: Setup, row: str, judge: str) -> TransferCurves:
         """The cell of this row and judge."""
-        return Transferred(bed, self.rows[row], judge)
+        return TransferCurves(bed, self.rows[row], judge)
 
-    def _present(self, results: Results, bed: Bed, judge: str) -> list[str]:
-        return [row for row in self.rows if results.has(self.cell(bed, row, judge))]
+    def _present(self, results: Results, bed: Setup, judge: str) -> list[str]:
+        return [row for row in self.rows if results.has(self.measurement(bed, row, judge))]
 
-    def _numbers(self, results: Results, bed: Bed, row: str, judge: str) -> list[float]:
-        return results.numbers(self.cell(bed, row, judge), "difference")
+    def _numbers(self, results: Results, bed: Setup, row: str, judge: str) -> list[float]:
+        return results.numbers(self.measurement(bed, row, judge), "difference")
 
-    def _grid(self, results: Results, bed: Bed, judges: Sequence[str]) -> Grid:
+    def _grid(self, results: Results, bed: Setup, judges: Sequence[str]) -> Grid:
         columns = [self._column(results, bed, judge) for judge in judges]
         rows = [(row, *(cell for column in columns for cell in column[row])) for row in self.rows]
         heads = ("", *("insertion − deletion ↑", f"less {self.rival}", "photos") * len(judges))
         groups = (("", 1), *((f"judged by {NET_TITLES.get(judge, judge)}", 3) for judge in judges))
         return Grid(heads, tuple(rows), f"Maps of {bed.title}", groups)
 
-    def _column(self, results: Results, bed: Bed, judge: str) -> dict[str, tuple[str, str, str]]:
+    def _column(self, results: Results, bed: Setup, judge: str) -> dict[str, tuple[str, str, str]]:
         present = self._present(results, bed, judge)
         numbers = {row: self._numbers(results, bed, row, judge) for row in present}
         summaries = {row: summarise(values) for row, values in numbers.items()}
@@ -98,15 +98,15 @@ class TransferTable:
             mean = f"**{summary.mean:.3f}**" if row == best else f"{summary.mean:.3f}"
             sure = f" [{summary.low:.3f}, {summary.high:.3f}]"
             compared = row != self.rival and self.rival in numbers
-            less = _shown(image_by_image(numbers[row], numbers[self.rival])) if compared else "–"
+            less = _format_difference(compare_paired(numbers[row], numbers[self.rival])) if compared else "–"
             found[row] = ((mean + sure).replace("-", "−"), less, f"{summary.count}")
         return found
 
-    def _claim(self, results: Results, bed: Bed, judge: str) -> Verdict | None:
+    def _claim(self, results: Results, bed: Setup, judge: str) -> Verdict | None:
         pair = [row for row in (self.champion, self.rival) if row in self._present(results, bed, judge)]
         if len(pair) < 2:
             return None
-        found = image_by_image(*(self._numbers(results, bed, row, judge) for row in pair))
+        found = compare_paired(*(self._numbers(results, bed, row, judge) for row in pair))
         margin = f"{self.margin:g}".replace("-", "−")
         claim = f"{self.champion} less {self.rival} is above {margin}, judged by {NET_TITLES.get(judge, judge)}"
         return Verdict(claim, "–", str(found), self._state(found), bed.title)
@@ -118,7 +118,7 @@ class TransferTable:
         return "fails" if found.high < self.margin else "open"
 
 
-def _shown(found: Difference) -> str:
+def _format_difference(found: Difference) -> str:
     return f"{found.value:+.3f} [{found.low:+.3f}, {found.high:+.3f}]".replace("-", "−")
 
 
@@ -133,7 +133,7 @@ TRANSFER = TransferTable(
         "IG": "ig",
         "Grad-CAM": "gradcam",
     },
-    beds=tuple(f"imagenet:even/{net}" for net in IMAGENET_NETS),
+    setups=tuple(f"imagenet:even/{net}" for net in IMAGENET_NETS),
     champion="coupled",
     rival="SAMP++",
 )

@@ -16,33 +16,35 @@ AT_ONCE = 2**22  # numbers drawn at a time: 32 MiB
 class Bridge:
     """Moments of simulated allocations given their sum, each with the half width of its 95 % interval."""
 
-    kept: int
+    count: int
     mean: tuple[float, float]
     variance: tuple[float, float]
     covariance: tuple[float, float]
 
 
 @cache
-def bridge(groups: int, sigma: float, total: float, drawn: int = 100_000, seed: int = 0) -> Bridge:
+def simulate_bridge(groups: int, sigma: float, total: float, draws: int = 100_000, seed: int = 0) -> Bridge:
     """Brownian motions u_t ~ N(0, σt) of so many steps, of which those are kept that end near `total`.
 
     Nothing of Prop. 1 goes in: motions are drawn and thrown away. Moments are of a_1 … a_(d−1), averaged over places;
     each tenth of the draws is an estimate of its own, whose spread gives the intervals.
 
-    >>> found = bridge(4, 1.0, 2.0, drawn=20_000)
+    >>> found = simulate_bridge(4, 1.0, 2.0, draws=20_000)
     >>> abs(found.mean[0] - 2 / 4) < 0.05, abs(found.covariance[0] + 1 / 4) < 0.05
     (True, True)
     """
-    _check(groups)
+    _check_groups(groups)
     random, near = np.random.default_rng(seed), 0.1 * np.sqrt(sigma * groups)
-    parts = [_kept(random, (drawn // 10, groups), sigma, (total - near, total + near)) for _ in range(10)]
+    parts = [_sample_ending_near(random, (draws // 10, groups), sigma, (total - near, total + near)) for _ in range(10)]
     estimates = np.array([_moments(part[:, :-1]) for part in parts])  # 10 3
     centre, half = estimates.mean(0), 2.26 * estimates.std(0, ddof=1) / np.sqrt(10)  # Student's t with 9 degrees
     mean, variance, covariance = ((float(a), float(b)) for a, b in zip(centre, half, strict=True))
     return Bridge(sum(map(len, parts)), mean, variance, covariance)
 
 
-def _kept(random: np.random.Generator, shape: tuple[int, int], sigma: float, near: tuple[float, float]) -> Floats:
+def _sample_ending_near(
+    random: np.random.Generator, shape: tuple[int, int], sigma: float, near: tuple[float, float]
+) -> Floats:
     rows = max(AT_ONCE // shape[1], 1)
     found = []
     for first in range(0, shape[0], rows):
@@ -87,7 +89,7 @@ def allocation(scores: Floats, orders: Integers) -> Allocation:
     (9.0, 1.0)
     """
     credit = np.diff(scores, axis=1)
-    _check(credit.shape[1])
+    _check_groups(credit.shape[1])
     matrix = np.cov(credit, rowvar=False)
     apart = np.subtract.outer(range(len(matrix)), range(len(matrix)))
     level = float(np.trace(matrix)) / len(matrix)
@@ -96,17 +98,17 @@ def allocation(scores: Floats, orders: Integers) -> Allocation:
     return Allocation(
         curve=(scores.mean(0) - scores[:, 0].mean()).tolist(),
         spread=np.diag(matrix).tolist(),
-        neighbours=_divided(float(matrix[np.abs(apart) == 1].mean()), level),
-        others=_divided(float(matrix[np.abs(apart) > 1].mean()), level),
-        kurtosis=_divided(float((centred**4).mean()), float((centred**2).mean()) ** 2) - 3,
-        identity=1 - _divided(float(by_group.var(0, ddof=1).mean()), float(credit.var(ddof=1))),
+        neighbours=_ratio(float(matrix[np.abs(apart) == 1].mean()), level),
+        others=_ratio(float(matrix[np.abs(apart) > 1].mean()), level),
+        kurtosis=_ratio(float((centred**4).mean()), float((centred**2).mean()) ** 2) - 3,
+        identity=1 - _ratio(float(by_group.var(0, ddof=1).mean()), float(credit.var(ddof=1))),
     )
 
 
-def _check(groups: int) -> None:
+def _check_groups(groups: int) -> None:
     if groups < 3:
         raise ValueError(f"credits of {groups} groups are not of neighbours and of others: take at least 3 groups.")
 
 
-def _divided(a: float, b: float) -> float:
+def _ratio(a: float, b: float) -> float:
     return a / b if b > 0 else float("nan")

@@ -22,7 +22,7 @@ from samp.engine.batching import Batches
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-MOST = 20  # groups: 2^20 forwards a walk
+MOST_GROUPS = 20  # groups: 2^20 forwards a walk
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class Manipulation:
     `ids` numbers the groups from 0, in a shape that broadcasts to the input's.
 
     >>> walk = Manipulation(lambda x: x.prod(1), torch.ones(2), torch.tensor([2.0, 3.0]), torch.tensor([0, 1]))
-    >>> walk.of_all_sets().tolist(), walk.along(np.array([1, 0])).tolist()
+    >>> walk.score_all_sets().tolist(), walk.score_along(np.array([1, 0])).tolist()
     ([1.0, 2.0, 3.0, 6.0], [1.0, 3.0, 6.0])
     """
 
@@ -45,20 +45,20 @@ class Manipulation:
     def groups(self) -> int:
         return int(self.ids.max()) + 1
 
-    def of_all_sets(self) -> Floats:
+    def score_all_sets(self) -> Floats:
         """2^d: the score of every set."""
-        if self.groups > MOST:
-            raise ValueError(f"{self.groups} groups have 2^{self.groups} sets: take at most {MOST} groups.")
+        if self.groups > MOST_GROUPS:
+            raise ValueError(f"{self.groups} groups have 2^{self.groups} sets: take at most {MOST_GROUPS} groups.")
         sets = torch.arange(2**self.groups)
-        return self.of_moved((sets[:, None] >> torch.arange(self.groups) & 1).bool())
+        return self.score_moved((sets[:, None] >> torch.arange(self.groups) & 1).bool())
 
-    def along(self, order: Integers) -> Floats:
+    def score_along(self, order: Integers) -> Floats:
         """… d+1: the score at each point of paths that move groups in these orders (… d)."""
         place = torch.from_numpy(np.argsort(order, axis=-1))
         moved = place[..., None, :] < torch.arange(self.groups + 1)[:, None]  # … d+1 d
-        return self.of_moved(moved.flatten(0, -2)).reshape(*order.shape[:-1], -1)
+        return self.score_moved(moved.flatten(0, -2)).reshape(*order.shape[:-1], -1)
 
-    def of_moved(self, moved: Tensor) -> Floats:
+    def score_moved(self, moved: Tensor) -> Floats:
         """n: the score of points where these groups (n d) have moved."""
         ids = torch.broadcast_to(self.ids, self.start.shape).to(self.start.device)
 
@@ -68,12 +68,12 @@ class Manipulation:
 
         batches = Batches("auto", self.start.numel(), self.start.device)
         with torch.no_grad():
-            found = torch.cat(list(batches.over(len(moved), work)))
+            found = torch.cat(list(batches.map_slices(len(moved), work)))
         return np.asarray(found.numpy(), np.float64)
 
 
 @dataclass(frozen=True, eq=False)
-class Path:
+class ScoredPath:
     """A path's order, the variance of its credits (Def. 1), and the area under its curve, the mean of d + 1 scores."""
 
     order: Integers  # d
@@ -101,104 +101,104 @@ def variance(credit: Floats) -> Floats:
     return np.asarray(credit.var(-1), np.float64)
 
 
-def optimum(score: Floats) -> Path:
+def max_variance_path(score: Floats) -> ScoredPath:
     """The path of largest variance (Eq. 5), by the score of every set (2^d); of equal ones, lower indices first.
 
-    >>> best = optimum(np.array([0.0, 1.0, 2.0, 9.0]))
+    >>> best = max_variance_path(np.array([0.0, 1.0, 2.0, 9.0]))
     >>> best.order.tolist(), best.variance
     ([0, 1], 12.25)
     """
-    return _best(score, _squares)
+    return _best_path(score, _squared_gain)
 
 
-def highest(score: Floats) -> Path:
+def max_area_path(score: Floats) -> ScoredPath:
     """The path of largest area, on which the score is high as early as it can be.
 
-    >>> best = highest(np.array([0.0, 1.0, 2.0, 4.0]))
+    >>> best = max_area_path(np.array([0.0, 1.0, 2.0, 4.0]))
     >>> best.order.tolist(), best.area
     ([1, 0], 2.0)
     """
-    return _best(score, lambda before, after: after)
+    return _best_path(score, lambda before, after: after)
 
 
-Earned = Callable[[Floats, Floats], Floats]
+Earning = Callable[[Floats, Floats], Floats]
 """What moves earn that go from sets of one score (n 1) to sets of another (n d)."""
 
 
-def _squares(before: Floats, after: Floats) -> Floats:
+def _squared_gain(before: Floats, after: Floats) -> Floats:
     return (after - before) ** 2
 
 
-def _best(score: Floats, earned: Earned) -> Path:
+def _best_path(score: Floats, reward: Earning) -> ScoredPath:
     """The path that earns the most in all."""
-    groups = _groups(score)
+    groups = _count_groups(score)
     bits, everything = 1 << np.arange(groups), len(score) - 1
     to_come, first = np.zeros(len(score)), np.zeros(len(score), np.int64)
     for sets in reversed(_levels(groups)[:-1]):  # those with one group more are known
-        worth = _worth(score, sets, bits, earned) + to_come[sets[:, None] | bits]
+        worth = _gains(score, sets, bits, reward) + to_come[sets[:, None] | bits]
         first[sets], to_come[sets] = worth.argmax(1), worth.max(1)
     order, moved = [], 0
     while moved != everything:
         order.append(int(first[moved]))
         moved |= 1 << order[-1]
-    return path_of(score, order)
+    return evaluate_order(score, order)
 
 
-def beam(score: Floats, width: int) -> Path:
+def beam_search(score: Floats, width: int) -> ScoredPath:
     """The best path found by going on, at each move, from those `width` sets whose paths have earned the most squares.
 
     Of the paths to the same set only the best is kept, so a beam as wide as there are sets of one size is exact; a
     width of 1 takes the largest change each time. It needs at most d·(d+1)/2·`width` forwards.
 
-    >>> beam(np.array([0.0, 1.0, 2.0, 9.0]), width=1).order.tolist()
+    >>> beam_search(np.array([0.0, 1.0, 2.0, 9.0]), width=1).order.tolist()
     [1, 0]
     """
     if width < 1:
         raise ValueError(f"the width of a beam is at least 1, not {width}.")
-    groups = _groups(score)
+    groups = _count_groups(score)
     bits = 1 << np.arange(groups)
     sets, earned, orders = np.zeros(1, np.int64), np.zeros(1), np.zeros((1, 0), np.int64)
     for _ in range(groups):
-        worth = _worth(score, sets, bits, _squares) + earned[:, None]
+        worth = _gains(score, sets, bits, _squared_gain) + earned[:, None]
         ranked = np.argsort(-worth, axis=None, kind="stable")[: int(np.isfinite(worth).sum())]
         reached = (sets[:, None] | bits).ravel()[ranked]
         ranked = ranked[np.sort(np.unique(reached, return_index=True)[1])[:width]]  # each set by its best path
         parent, group = np.divmod(ranked, groups)
         sets, earned = sets[parent] | bits[group], worth.ravel()[ranked]
         orders = np.concatenate([orders[parent], group[:, None]], 1)
-    return path_of(score, orders[0].tolist())
+    return evaluate_order(score, orders[0].tolist())
 
 
-def greedy(score: Floats) -> Path:
+def greedy_path(score: Floats) -> ScoredPath:
     """The path that moves the group with the largest true rise each time: SAMP without its gradients.
 
-    >>> greedy(np.array([0.0, 1.0, 2.0, 9.0])).order.tolist()
+    >>> greedy_path(np.array([0.0, 1.0, 2.0, 9.0])).order.tolist()
     [1, 0]
     """
-    groups, order, moved = _groups(score), [], 0
+    groups, order, moved = _count_groups(score), [], 0
     for _ in range(groups):
         left = [group for group in range(groups) if not moved >> group & 1]
         order.append(max(left, key=lambda group: score[moved | 1 << group]))
         moved |= 1 << order[-1]
-    return path_of(score, order)
+    return evaluate_order(score, order)
 
 
-def path_of(score: Floats, order: Sequence[int] | Integers) -> Path:
+def evaluate_order(score: Floats, order: Sequence[int] | Integers) -> ScoredPath:
     """The path of this order, by the score of every set.
 
-    >>> path_of(np.array([0.0, 1.0, 2.0, 5.0]), [0, 1]).area
+    >>> evaluate_order(np.array([0.0, 1.0, 2.0, 5.0]), [0, 1]).area
     2.0
     """
     places = np.asarray(order, np.int64)
     credit = credits(score, places)
     curve = np.concatenate([score[:1], score[np.cumsum(np.left_shift(1, places))]])
-    return Path(places, float(variance(credit)), float(curve.mean()))
+    return ScoredPath(places, float(variance(credit)), float(curve.mean()))
 
 
-def _worth(score: Floats, sets: Integers, bits: Integers, earned: Earned) -> Floats:
+def _gains(score: Floats, sets: Integers, bits: Integers, reward: Earning) -> Floats:
     """n d: what each next group earns; −Inf for groups that have moved."""
     reached = sets[:, None] | bits
-    return np.where(reached == sets[:, None], -np.inf, earned(score[sets][:, None], score[reached]))
+    return np.where(reached == sets[:, None], -np.inf, reward(score[sets][:, None], score[reached]))
 
 
 def _levels(groups: int) -> list[Integers]:
@@ -208,7 +208,7 @@ def _levels(groups: int) -> list[Integers]:
     return [sets[sizes == size] for size in range(groups + 1)]
 
 
-def _groups(score: Floats) -> int:
+def _count_groups(score: Floats) -> int:
     groups = len(score).bit_length() - 1
     if groups < 1 or len(score) != 2**groups:
         raise ValueError(

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from samp.methods import SAMP, Coupled, Method, SAMPPlusPlus
 from samp.metrics.statistics import summarise
-from samp_lab.claims import image_by_image
-from samp_lab.experiment import Sheet
-from samp_lab.measurements.base import Cell
-from samp_lab.measurements.path_orders import PAIR, WAYS, WIDTHS, Cut, Optimum, Ordered, Squares, Superpixels
-from samp_lab.sections import Block, Grid, Section, Verdict, Verdicts, Words
-from samp_lab.setups import Bed
+from samp_lab.claims import compare_paired
+from samp_lab.experiment import FigureContext
+from samp_lab.measurements.base import Measurement
+from samp_lab.measurements.path_orders import PAIR, WAYS, WIDTHS, Cut, MethodOrders, Optimum, Squares, Superpixels
+from samp_lab.sections import Block, Grid, Paragraph, Section, Verdict, Verdicts
+from samp_lab.setups import Setup
 from samp_lab.store import Results
 
 SEARCHES = {
@@ -44,96 +44,96 @@ ABOUT = (
 class OptimumTable:
     """Paths of methods beside the true optimum; claims are of `champion` against `rivals`.
 
-    >>> from samp_lab.setups import bed
-    >>> [cell.kind for cell in OPTIMUM.cells([bed("mnist")])]
+    >>> from samp_lab.setups import parse_setup
+    >>> [cell.kind for cell in OPTIMUM.measurements([parse_setup("mnist")])]
     ['optimum', 'ordered', 'ordered', 'ordered', 'optimum', 'ordered', 'ordered', 'ordered']
     """
 
     name: str
     title: str
     methods: Mapping[str, Method]
-    beds: tuple[str, ...]
+    setups: tuple[str, ...]
     cuts: Mapping[str, Cut]
     champion: str
     rivals: tuple[str, ...]
     about: str = ABOUT
 
-    def cells(self, beds: Sequence[Bed]) -> list[Cell]:
+    def measurements(self, setups: Sequence[Setup]) -> list[Measurement]:
         """For every bed and cut the optimum, and every method's order."""
-        found: list[Cell] = []
-        for bed in beds:
+        found: list[Measurement] = []
+        for bed in setups:
             for cut in self.cuts.values():
-                found += [Optimum(bed, cut), *(Ordered(bed, method, cut) for method in self.methods.values())]
+                found += [Optimum(bed, cut), *(MethodOrders(bed, method, cut) for method in self.methods.values())]
         return found
 
-    def draw(self, sheet: Sheet) -> None:
+    def draw(self, sheet: FigureContext) -> None:
         """Tables have no figures."""
 
-    def section(self, results: Results, beds: Sequence[Bed], figures: Path) -> Section:
+    def section(self, results: Results, setups: Sequence[Setup], figures: Path) -> Section:
         """For each bed and cut its table, then what is claimed of the champion."""
         there = [
             (bed, name, cut)
-            for bed in beds
+            for bed in setups
             for name, cut in self.cuts.items()
             if results.has(Optimum(bed, cut))  # without it there is nothing to take a share of
         ]
-        blocks: list[Block] = [Words(self.about)]
+        blocks: list[Block] = [Paragraph(self.about)]
         blocks += [self._grid(results, bed, name, cut) for bed, name, cut in there]
         verdicts = tuple(verdict for place in there for verdict in self._claims(results, *place))
         claims = [Verdicts(verdicts, "What is claimed, and whether it holds")] if verdicts else []
         return Section(self.name, self.title, (*blocks, *claims) if there else ())
 
-    def shares(self, results: Results, bed: Bed, cut: Cut, row: str, way: str) -> list[float] | None:
+    def shares(self, results: Results, bed: Setup, cut: Cut, row: str, way: str) -> list[float] | None:
         """Of each image: the row's variance as a share of the largest; None where the row was not measured."""
         found = self._numbers(results, bed, cut, row, f"{way} variance")
         best = results.numbers(Optimum(bed, cut), f"optimum {way} variance")
         return found and [value / most if most > 0 else math.nan for value, most in zip(found, best, strict=True)]
 
-    def heights(self, results: Results, bed: Bed, cut: Cut, row: str, way: str) -> list[float] | None:
+    def heights(self, results: Results, bed: Setup, cut: Cut, row: str, way: str) -> list[float] | None:
         """Of each image: where the row's area lies between random orders' and the largest."""
         found = self._numbers(results, bed, cut, row, f"{way} area")
         low, high = (results.numbers(Optimum(bed, cut), f"{name} {way} area") for name in ("random", "highest"))
         return found and [(a - b) / (c - b) if c > b else math.nan for a, b, c in zip(found, low, high, strict=True)]
 
-    def _numbers(self, results: Results, bed: Bed, cut: Cut, row: str, column: str) -> list[float] | None:
+    def _numbers(self, results: Results, bed: Setup, cut: Cut, row: str, column: str) -> list[float] | None:
         if row in SEARCHES:
             return results.numbers(Optimum(bed, cut), f"{SEARCHES[row]} {column}")
-        cell = Ordered(bed, self.methods[row], cut)
+        cell = MethodOrders(bed, self.methods[row], cut)
         return results.numbers(cell, column) if results.has(cell) else None
 
-    def _grid(self, results: Results, bed: Bed, name: str, cut: Cut) -> Grid:
+    def _grid(self, results: Results, bed: Setup, name: str, cut: Cut) -> Grid:
         rows = []
         for row in (*self.methods, *SEARCHES):
             cells = [row]
             for way in WAYS:
                 shares, heights = (of(results, bed, cut, row, way) for of in (self.shares, self.heights))
-                cells += [_shown(shares), _optimal(shares), _shown(heights)]
+                cells += [_format_mean(shares), _count_optimal(shares), _format_mean(heights)]
             rows.append(tuple(cells))
         heads = ("", *("Eq. 5 ↑", "optimal", "area ↑") * len(WAYS))
         groups = (("", 1), *((HEADS[way], 3) for way in WAYS))
         return Grid(heads, tuple(rows), f"{bed.title}: {name}", groups)
 
-    def _claims(self, results: Results, bed: Bed, name: str, cut: Cut) -> list[Verdict]:
+    def _claims(self, results: Results, bed: Setup, name: str, cut: Cut) -> list[Verdict]:
         found = []
         for rival in self.rivals:
             for way in WAYS:
                 for aim, of in (("the optimum of Eq. 5", self.shares), ("the largest area", self.heights)):
                     ours, theirs = (of(results, bed, cut, row, way) for row in (self.champion, rival))
                     if ours and theirs:
-                        difference = image_by_image(ours, theirs)
+                        difference = compare_paired(ours, theirs)
                         claim = f"{self.champion} nearer to {aim} than {rival}: {name}, {HEADS[way]}"
                         found.append(Verdict(claim, "–", str(difference), difference.state(+1), bed.title))
         return found
 
 
-def _shown(shares: list[float] | None) -> str:
+def _format_mean(shares: list[float] | None) -> str:
     if not shares:
         return "–"
     found = summarise(shares)
     return f"{found.mean:.3f} [{found.low:.3f}, {found.high:.3f}]".replace("-", "−")
 
 
-def _optimal(shares: list[float] | None) -> str:
+def _count_optimal(shares: list[float] | None) -> str:
     return f"{sum(share >= 1 - CLOSE for share in shares)} of {len(shares)}" if shares else "–"
 
 
@@ -145,7 +145,7 @@ OPTIMUM = OptimumTable(
         "SAMP++": SAMPPlusPlus(pixels_per_step=1, baseline=PAIR),
         "SAMP": SAMP(pixels_per_step=1, baseline=PAIR),
     },
-    beds=("mnist:even", "cifar10:even"),
+    setups=("mnist:even", "cifar10:even"),
     cuts={"16 patches": Squares(4), "16 superpixels": Superpixels(4)},
     champion="coupled",
     rivals=("SAMP", "SAMP++"),

@@ -12,18 +12,18 @@ import numpy as np
 from samp.attribution import DIRECTIONS, Direction
 from samp.metrics.intervals import Floats
 from samp.metrics.statistics import summarise
-from samp_lab.experiment import Sheet
-from samp_lab.figures.setup_figure import picture
-from samp_lab.measurements.base import Cell
-from samp_lab.measurements.path_orders import Cut, Shuffled, Squares
-from samp_lab.sections import Block, Grid, Section, State, Verdict, Verdicts, Words
-from samp_lab.setups import Bed
-from samp_lab.statistics import Estimate, Statistic, bootstrapped
+from samp_lab.experiment import FigureContext
+from samp_lab.figures.setup_figure import picture_block
+from samp_lab.measurements.base import Measurement
+from samp_lab.measurements.path_orders import Cut, RandomOrders, Squares
+from samp_lab.sections import Block, Grid, Paragraph, Section, State, Verdict, Verdicts
+from samp_lab.setups import Setup
+from samp_lab.statistics import Estimate, Statistic, bootstrap_estimate
 from samp_lab.store import Results
-from samp_lab.theory.allocation import bridge
+from samp_lab.theory.allocation import simulate_bridge
 
 if TYPE_CHECKING:
-    from samp_lab.figures.pages import Swept
+    from samp_lab.figures.pages import SweepLine
 
 SIGMA, TOTAL = 1.0, 3.0  # of the simulation
 SIZES = (4, 16, 64)
@@ -42,65 +42,65 @@ ABOUT = (
 class Theory:
     """What Ass. 1 implies, simulated and measured on random orders of a bed's groups.
 
-    >>> from samp_lab.setups import bed
-    >>> [cell.kind for cell in THEORY.cells([bed("mnist")])]
+    >>> from samp_lab.setups import parse_setup
+    >>> [cell.kind for cell in THEORY.measurements([parse_setup("mnist")])]
     ['shuffled']
     """
 
     name: str
     title: str
-    beds: tuple[str, ...]
+    setups: tuple[str, ...]
     cut: Cut
     about: str = ABOUT
 
-    def cells(self, beds: Sequence[Bed]) -> list[Cell]:
+    def measurements(self, setups: Sequence[Setup]) -> list[Measurement]:
         """One for each bed."""
-        return [Shuffled(bed, self.cut) for bed in beds]
+        return [RandomOrders(bed, self.cut) for bed in setups]
 
-    def draw(self, sheet: Sheet) -> None:
+    def draw(self, sheet: FigureContext) -> None:
         """The expected score of each bed and direction beside the straight line."""
-        from samp_lab.figures.line_panels import Look, panel_page
+        from samp_lab.figures.line_panels import PanelStyle, panel_page
 
-        there = [bed for bed in sheet.beds if sheet.results.has(Shuffled(bed, self.cut))]
+        there = [bed for bed in sheet.setups if sheet.results.has(RandomOrders(bed, self.cut))]
         if there:
             lines = {bed.title: [self._line(sheet.results, bed, d) for d in DIRECTIONS] for bed in there}
-            look = Look("share of the groups moved", "share of the change", against=((0.0, 0.0), (1.0, 1.0)))
+            look = PanelStyle("share of the groups moved", "share of the change", against=((0.0, 0.0), (1.0, 1.0)))
             caption = "Mean over images and random orders, with 95 % intervals over images; dotted: Prop. 1."
             sheet.save(panel_page(lines, look, [caption]), self.name)
 
-    def section(self, results: Results, beds: Sequence[Bed], figures: Path) -> Section:
+    def section(self, results: Results, setups: Sequence[Setup], figures: Path) -> Section:
         """The simulation, the figure, a table for all beds, and what of Ass. 1 holds on them."""
-        there = [bed for bed in beds if results.has(Shuffled(bed, self.cut))]
+        there = [bed for bed in setups if results.has(RandomOrders(bed, self.cut))]
         if not there:
             return Section(self.name, self.title, ())
-        blocks: list[Block] = [Words(self.about), simulated()]
-        blocks += picture(figures, self.name, "The expected score along random orders of the groups.")
+        blocks: list[Block] = [Paragraph(self.about), simulation_table()]
+        blocks += picture_block(figures, self.name, "The expected score along random orders of the groups.")
         asked = [(bed, d) for bed in there for d in DIRECTIONS]
-        measured = {(bed, d): self._measured(results, bed, d) for bed, d in asked}
+        measured = {(bed, d): self._estimates(results, bed, d) for bed, d in asked}
         blocks.append(_grid(measured))
         rows = tuple(_verdict(bed, d, claim, found[claim]) for (bed, d), found in measured.items() for claim in found)
-        return Section(self.name, self.title, (*blocks, Words(_plainly(rows)), Verdicts(rows)))
+        return Section(self.name, self.title, (*blocks, Paragraph(_failure_sentence(rows)), Verdicts(rows)))
 
-    def _measured(self, results: Results, bed: Bed, direction: Direction) -> dict[Claim, Estimate]:
+    def _estimates(self, results: Results, bed: Setup, direction: Direction) -> dict[Claim, Estimate]:
         """What each claim is judged by."""
-        columns = results.found(Shuffled(bed, self.cut))["numbers"]
+        columns = results.entry(RandomOrders(bed, self.cut))["numbers"]
         curves, spread = (np.array(columns[f"{name} {direction}"], np.float64) for name in ("curve", "spread"))
         return {
-            LINEAR: bootstrapped(farthest(curves), len(curves)),
-            FIT: bootstrapped(fit(curves), len(curves)),
-            STEADY: bootstrapped(late_by_early(spread), len(spread)),
-            PAIRS: _mean(results.numbers(Shuffled(bed, self.cut), f"neighbours {direction}"), spread.shape[1]),
-            GAUSSIAN: _mean(results.numbers(Shuffled(bed, self.cut), f"kurtosis {direction}")),
-            ALIKE: _mean(results.numbers(Shuffled(bed, self.cut), f"identity {direction}")),
+            LINEAR: bootstrap_estimate(line_deviation(curves), len(curves)),
+            FIT: bootstrap_estimate(line_fit(curves), len(curves)),
+            STEADY: bootstrap_estimate(late_by_early(spread), len(spread)),
+            PAIRS: _mean(results.numbers(RandomOrders(bed, self.cut), f"neighbours {direction}"), spread.shape[1]),
+            GAUSSIAN: _mean(results.numbers(RandomOrders(bed, self.cut), f"kurtosis {direction}")),
+            ALIKE: _mean(results.numbers(RandomOrders(bed, self.cut), f"identity {direction}")),
         }
 
-    def _line(self, results: Results, bed: Bed, direction: Direction) -> Swept:
-        from samp_lab.figures.pages import Swept
+    def _line(self, results: Results, bed: Setup, direction: Direction) -> SweepLine:
+        from samp_lab.figures.pages import SweepLine
 
-        curves = np.array(results.found(Shuffled(bed, self.cut))["numbers"][f"curve {direction}"], np.float64)
-        points = [bootstrapped(share_at(curves, place), len(curves)) for place in range(curves.shape[1])]
+        curves = np.array(results.entry(RandomOrders(bed, self.cut))["numbers"][f"curve {direction}"], np.float64)
+        points = [bootstrap_estimate(share_at(curves, place), len(curves)) for place in range(curves.shape[1])]
         means, lows, highs = ([getattr(one, name) for one in points] for name in ("value", "low", "high"))
-        return Swept(WORDS[direction], np.linspace(0, 1, len(points)).tolist(), means, lows, highs)
+        return SweepLine(WORDS[direction], np.linspace(0, 1, len(points)).tolist(), means, lows, highs)
 
 
 @dataclass(frozen=True)
@@ -135,20 +135,20 @@ ALIKE = Claim("all groups are alike", "variance that goes with the group", "0 (w
 CLAIMS = (LINEAR, FIT, STEADY, PAIRS, GAUSSIAN, ALIKE)
 
 
-def farthest(curves: Floats) -> Statistic:
+def line_deviation(curves: Floats) -> Statistic:
     """How far the mean curve (of n curves n d+1 from 0 on) is from the straight line at most, as a share of its change.
 
-    >>> float(farthest(np.array([[0.0, 1.0, 4.0]]))(np.ones((1, 1)))[0])
+    >>> float(line_deviation(np.array([[0.0, 1.0, 4.0]]))(np.ones((1, 1)))[0])
     0.25
     """
     line = np.linspace(0, 1, curves.shape[1])
     return lambda weights: np.abs(weights @ curves / (weights @ curves[:, -1:]) - line).max(1)
 
 
-def fit(curves: Floats) -> Statistic:
+def line_fit(curves: Floats) -> Statistic:
     """R²: the share of the mean curve's variation that the straight line between its ends accounts for.
 
-    >>> float(fit(np.array([[0.0, 2.0, 4.0], [0.0, 0.0, 4.0]]))(np.array([[1.0, 0.0], [1.0, 1.0]])).round(3)[1])
+    >>> float(line_fit(np.array([[0.0, 2.0, 4.0], [0.0, 0.0, 4.0]]))(np.array([[1.0, 0.0], [1.0, 1.0]])).round(3)[1])
     0.885
     """
     line = np.linspace(0, 1, curves.shape[1])
@@ -180,11 +180,11 @@ def late_by_early(spread: Floats) -> Statistic:
     return lambda weights: (weights @ spread[:, -third:].sum(1)) / (weights @ spread[:, :third].sum(1))
 
 
-def simulated() -> Grid:
+def simulation_table() -> Grid:
     """Moments of Brownian allocations given their sum, beside those of Prop. 1."""
     rows = []
     for groups in SIZES:
-        found = bridge(groups, SIGMA, TOTAL)
+        found = simulate_bridge(groups, SIGMA, TOTAL)
         theory = (TOTAL / groups, SIGMA * (1 - 1 / groups), -SIGMA / groups)
         moments = (found.mean, found.variance, found.covariance)
         cells = [
@@ -192,30 +192,30 @@ def simulated() -> Grid:
             for (value, half), says in zip(moments, theory, strict=True)
             for cell in (f"{value:.4f} ± {half:.4f}".replace("-", "−"), f"{says:.4f}".replace("-", "−"))
         ]
-        rows.append((f"d = {groups}", *cells, f"{found.kept:,}"))
+        rows.append((f"d = {groups}", *cells, f"{found.count:,}"))
     heads = ("", *("simulated", "Prop. 1") * 3, "paths kept")
     groups_of_heads = (("", 1), ("mean of a credit", 2), ("its variance", 2), ("covariance of two", 2), ("", 1))
     title = f"Brownian motions with σ = {SIGMA:g} that end near C = {TOTAL:g}; ± is a 95 % interval"
     return Grid(heads, tuple(rows), title, groups_of_heads)
 
 
-def _grid(measured: dict[tuple[Bed, Direction], dict[Claim, Estimate]]) -> Grid:
+def _grid(measured: dict[tuple[Setup, Direction], dict[Claim, Estimate]]) -> Grid:
     rows = [
-        (f"{bed.title}: {WORDS[d]}", *(found[claim].shown(".2f") for claim in CLAIMS))
+        (f"{bed.title}: {WORDS[d]}", *(found[claim].format(".2f") for claim in CLAIMS))
         for (bed, d), found in measured.items()
     ]
     says = ("Ass. 1", *(claim.theory.partition(" ")[0] for claim in CLAIMS))
     return Grid(("", *(claim.head for claim in CLAIMS)), (*rows, says), "Real nets, groups in random orders")
 
 
-def _verdict(bed: Bed, direction: Direction, claim: Claim, found: Estimate) -> Verdict:
+def _verdict(bed: Setup, direction: Direction, claim: Claim, found: Estimate) -> Verdict:
     where = f"{bed.title}: {WORDS[direction]}"
-    return Verdict(claim.text, claim.theory, found.shown(".2f"), claim.state(found), where)
+    return Verdict(claim.text, claim.theory, found.format(".2f"), claim.state(found), where)
 
 
-def _plainly(verdicts: Sequence[Verdict]) -> str:
+def _failure_sentence(verdicts: Sequence[Verdict]) -> str:
     """Which claims fail, and where."""
-    failed = {v.claim: [w.bed for w in verdicts if w.claim == v.claim and w.state == "fails"] for v in verdicts}
+    failed = {v.claim: [w.setup for w in verdicts if w.claim == v.claim and w.state == "fails"] for v in verdicts}
     said = [f"that {claim} ({'; '.join(where)})" for claim, where in failed.items() if where]
     return f"What fails on these nets: {', '.join(said)}." if said else "Nothing of it fails on these nets."
 
@@ -230,6 +230,6 @@ def _mean(values: Sequence[float], groups: int | None = None) -> Estimate:
 THEORY = Theory(
     name="theory",
     title="Prop. 1 and 2 in numbers",
-    beds=("mnist:even", "cifar10:even", "imagenet:even/mobilenet_v2"),
+    setups=("mnist:even", "cifar10:even", "imagenet:even/mobilenet_v2"),
     cut=Squares(7),
 )

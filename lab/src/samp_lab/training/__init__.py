@@ -7,16 +7,16 @@ from samp_lab.training.cache import (
     arrays_of,
     cache_file,
     classifier_of,
-    kept,
-    named,
+    get_recipe,
+    load_or_make,
+    load_or_train,
     train_and_save,
-    trained,
     weights_of,
 )
-from samp_lab.training.fine_tuning import fine_tune, with_head
+from samp_lab.training.fine_tuning import fine_tune, replace_head
 from samp_lab.training.loop import accuracy, train
 from samp_lab.training.mosaic_arrays import mosaic_arrays, mosaics
-from samp_lab.training.outcome import Trained, read, save
+from samp_lab.training.outcome import TrainingResult, read, save
 from samp_lab.training.recipes import RECIPES, Head, Recipe
 
 __all__ = [
@@ -24,21 +24,21 @@ __all__ = [
     "Arrays",
     "Head",
     "Recipe",
-    "Trained",
+    "TrainingResult",
     "accuracy",
     "arrays_of",
     "cache_file",
     "classifier_of",
     "fine_tune",
-    "kept",
+    "get_recipe",
+    "load_or_make",
+    "load_or_train",
     "mosaic_arrays",
     "mosaics",
-    "named",
     "read",
+    "replace_head",
     "save",
     "train",
     "train_and_save",
-    "trained",
     "weights_of",
-    "with_head",
 ]

@@ -55,10 +55,10 @@ class Arrays:
         return Arrays(self.images[:count], self.labels[:count], self.test_images, self.test_labels)
 
 
-def on_device(images: NDArray[np.uint8], device: torch.device) -> Tensor:
+def bytes_on_device(images: NDArray[np.uint8], device: torch.device) -> Tensor:
     """Bytes n c h w on the device.
 
-    >>> on_device(np.zeros((2, 32, 28, 3), np.uint8), torch.device("cpu")).shape
+    >>> bytes_on_device(np.zeros((2, 32, 28, 3), np.uint8), torch.device("cpu")).shape
     torch.Size([2, 3, 32, 28])
     """
     tensor = torch.from_numpy(np.array(images)).to(device)  # a copy, as files may be mapped read-only
@@ -93,23 +93,23 @@ def batches(
         chosen = order[start : start + batch]
         picked = images[chosen]
         if recipe.augmentation != "none":
-            picked = shifted_and_flipped(picked, generator)
+            picked = shift_and_flip(picked, generator)
         yield pixels(picked), labels[chosen]
 
 
-def shifted_and_flipped(images: Tensor, generator: torch.Generator) -> Tensor:
+def shift_and_flip(images: Tensor, generator: torch.Generator) -> Tensor:
     """Each image moved by up to 4 pixels a side, what is missing filled by reflection, and mirrored every other time.
 
     >>> images = torch.arange(64, dtype=torch.uint8).view(1, 1, 8, 8)
-    >>> moved = shifted_and_flipped(images, torch.Generator().manual_seed(0))
+    >>> moved = shift_and_flip(images, torch.Generator().manual_seed(0))
     >>> moved.shape, moved.dtype
     (torch.Size([1, 1, 8, 8]), torch.uint8)
     """
     count, _, height, width = images.shape
     down, right = torch.randint(-MOST_SHIFT, MOST_SHIFT + 1, (2, count, 1), generator=generator)
     flip = torch.rand(count, 1, generator=generator) < 0.5
-    rows = _reflected(torch.arange(height) + down, height)  # b h
-    columns = _reflected(torch.arange(width) + right, width)  # b w
+    rows = _reflect(torch.arange(height) + down, height)  # b h
+    columns = _reflect(torch.arange(width) + right, width)  # b w
     columns = torch.where(flip, columns.flip(1), columns)
     rows, columns = rows.to(images.device), columns.to(images.device)
     row = torch.arange(count, device=images.device)[:, None, None]
@@ -117,6 +117,6 @@ def shifted_and_flipped(images: Tensor, generator: torch.Generator) -> Tensor:
     return images[row, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
 
 
-def _reflected(positions: Tensor, length: int) -> Tensor:
+def _reflect(positions: Tensor, length: int) -> Tensor:
     """Positions outside 0 … length−1 mirrored at the first or last one."""
     return (length - 1) - ((length - 1) - positions.abs()).abs()

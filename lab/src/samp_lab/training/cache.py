@@ -13,16 +13,20 @@ from samp.lookup import look_up
 from samp.models.classifier import Classifier
 from samp.models.five_layer import CIFAR10, MNIST, FiveLayerCNN
 from samp_lab.training.batches import Arrays
-from samp_lab.training.fine_tuning import fine_tune, with_head
-from samp_lab.training.loop import Progress, checked, train
+from samp_lab.training.fine_tuning import fine_tune, replace_head
+from samp_lab.training.loop import Progress, check_device, train
 from samp_lab.training.mosaic_arrays import mosaic_arrays
-from samp_lab.training.outcome import Trained, read, save
+from samp_lab.training.outcome import TrainingResult, read, save
 from samp_lab.training.recipes import RECIPES, Head, Recipe
 
 DIGITS = tuple(map(str, range(10)))
 OBJECTS = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 # how the five-layer nets of each data set are called and fed
-FED = {"mnist": ("MNIST", 28, "grey"), "cifar10": ("CIFAR-10", 32, "rgb"), "mosaic": ("MNIST mosaic", 56, "grey")}
+INPUT_FORMATS = {
+    "mnist": ("MNIST", 28, "grey"),
+    "cifar10": ("CIFAR-10", 32, "rgb"),
+    "mosaic": ("MNIST mosaic", 56, "grey"),
+}
 CLASSES = {"mnist": DIGITS, "cifar10": OBJECTS, "mosaic": DIGITS}
 
 
@@ -32,22 +36,22 @@ def weights_of(
     cache: str | os.PathLike[str],
     device: str | torch.device = "cpu",
     progress: Progress | None = None,
-) -> Trained:
+) -> TrainingResult:
     """The recipe's weights from the folder `cache`, trained on what lies in the folder `data` if they are not there.
 
     A file there that is damaged, or of another recipe, gets a sentence and stays.
     """
-    return kept(recipe, cache, lambda: _made(recipe, data, device, progress))
+    return load_or_make(recipe, cache, lambda: _train_recipe(recipe, data, device, progress))
 
 
-def kept(recipe: Recipe, cache: str | os.PathLike[str], make: Callable[[], Trained]) -> Trained:
+def load_or_make(recipe: Recipe, cache: str | os.PathLike[str], make: Callable[[], TrainingResult]) -> TrainingResult:
     """The recipe's weights from the folder `cache`, or what `make` gives, which is then kept there whole.
 
     >>> from tempfile import TemporaryDirectory
-    >>> made = Trained(RECIPES["mnist-slim"], {"bias": torch.ones(1)}, 0.99, 1.0, (), 60.0)
+    >>> made = TrainingResult(RECIPES["mnist-slim"], {"bias": torch.ones(1)}, 0.99, 1.0, (), 60.0)
     >>> with TemporaryDirectory() as folder:
-    ...     first = kept(made.recipe, folder, lambda: made)
-    ...     kept(made.recipe, folder, make=lambda: 1 / 0).sha256 == made.sha256
+    ...     first = load_or_make(made.recipe, folder, lambda: made)
+    ...     load_or_make(made.recipe, folder, make=lambda: 1 / 0).sha256 == made.sha256
     True
     """
     path = cache_file(recipe, cache)
@@ -59,7 +63,7 @@ def kept(recipe: Recipe, cache: str | os.PathLike[str], make: Callable[[], Train
     return made
 
 
-def trained(
+def load_or_train(
     name: str,
     data: str | os.PathLike[str],
     cache: str | os.PathLike[str],
@@ -67,13 +71,13 @@ def trained(
     seed: int = 0,
 ) -> Classifier:
     """The net of the recipe of this name under this seed, from the cache or trained now: see `weights_of`."""
-    return classifier_of(weights_of(named(name, seed), data, cache, device), device)
+    return classifier_of(weights_of(get_recipe(name, seed), data, cache, device), device)
 
 
-def named(name: str, seed: int = 0) -> Recipe:
+def get_recipe(name: str, seed: int = 0) -> Recipe:
     """The recipe of this name under this seed, or a sentence with the known ones.
 
-    >>> named("mnist-slim", seed=3).seed
+    >>> get_recipe("mnist-slim", seed=3).seed
     3
     """
     return replace(look_up(name, RECIPES, "recipe"), seed=seed)
@@ -96,40 +100,41 @@ def train_and_save(
     *,
     seed: int = 0,
     progress: Progress | None = None,
-) -> Trained:
+) -> TrainingResult:
     """Train the recipe of this name under this seed, and write the weights to a safetensors file.
 
     `train_and_save("mnist-slim", data, "mnist_slim.safetensors")` made the weights that come with samp.
     """
-    recipe, path = named(name, seed), Path(out)
+    recipe, path = get_recipe(name, seed), Path(out)
     if not path.parent.is_dir() or path.is_dir():  # said before minutes of training, not after
         raise FileNotFoundError(f"{path} is not a file in a folder that is there: make the folder, or name another.")
-    made = _made(recipe, data, device, progress)
+    made = _train_recipe(recipe, data, device, progress)
     save(made, path)
     return made
 
 
-def classifier_of(made: Trained, device: str | torch.device = "cpu") -> Classifier:
+def classifier_of(result: TrainingResult, device: str | torch.device = "cpu") -> Classifier:
     """The trained net on the device, with how it is fed: plain pixels for the five-layer CNNs.
 
     >>> net = FiveLayerCNN(RECIPES["cifar10-slim"].net)
-    >>> objects = classifier_of(Trained(RECIPES["cifar10-slim"], net.state_dict(), 0.5, 0.6, (), 30.0, 1000, OBJECTS))
+    >>> result = TrainingResult(RECIPES["cifar10-slim"], net.state_dict(), 0.5, 0.6, (), 30.0, 1000, OBJECTS)
+    >>> objects = classifier_of(result)
     >>> objects.name, objects.label(3), objects.size
     ('CIFAR-10 slim five-layer CNN', 'cat', 32)
     """
-    recipe = made.recipe
+    recipe = result.recipe
     if isinstance(recipe.net, Head):
-        base = _base(recipe.net, device)
-        return with_head(base, made.state, made.classes, f"{base.name}, head fine-tuned on {recipe.data}")
+        base = _load_base(recipe.net, device)
+        return replace_head(base, result.state, result.classes, f"{base.name}, head fine-tuned on {recipe.data}")
     with torch.device("meta"):
         net = FiveLayerCNN(recipe.net)
     try:
-        net.load_state_dict(dict(made.state), assign=True)
+        net.load_state_dict(dict(result.state), assign=True)
     except RuntimeError as error:
         raise ValueError(f"these are not the weights of the net {recipe.net}: train it again.") from error
-    data, size, channels = look_up(recipe.data, FED, "data set of a five-layer CNN")
+    data, size, channels = look_up(recipe.data, INPUT_FORMATS, "data set of a five-layer CNN")
     name = f"{data} {'' if recipe.net in (MNIST, CIFAR10) else 'slim '}five-layer CNN"
-    return Classifier(net.eval().to(device), name, size, 0.0, 1.0, made.classes, channels, margin=None)
+    return Classifier(net.eval().to(device), name, size, 0.0, 1.0, result.classes, channels, margin=None)
 
 
 def arrays_of(recipe: Recipe, data: str | os.PathLike[str]) -> Arrays:
@@ -141,17 +146,17 @@ def arrays_of(recipe: Recipe, data: str | os.PathLike[str]) -> Arrays:
     return mosaic_arrays(whole, recipe.images, recipe.seed) if recipe.data == "mosaic" else whole
 
 
-def _made(
+def _train_recipe(
     recipe: Recipe, data: str | os.PathLike[str], device: str | torch.device, progress: Progress | None
-) -> Trained:
+) -> TrainingResult:
     if isinstance(recipe.net, Head):
-        return _fine_tuned(recipe, data, device, progress)
+        return _fine_tune_recipe(recipe, data, device, progress)
     return replace(train(recipe, arrays_of(recipe, data), device, progress), classes=CLASSES[recipe.data])
 
 
-def _fine_tuned(
+def _fine_tune_recipe(
     recipe: Recipe, data: str | os.PathLike[str], device: str | torch.device, progress: Progress | None
-) -> Trained:
+) -> TrainingResult:
     from samp_lab.datasets import open_dataset
 
     if not isinstance(recipe.net, Head):
@@ -159,13 +164,13 @@ def _fine_tuned(
     images = open_dataset(recipe.data, data)
     labels = [label for label in images.labels if label is not None]
     pictures = [entry.picture() for entry in images]
-    made = fine_tune(_base(recipe.net, device), pictures, labels, recipe, progress)
+    made = fine_tune(_load_base(recipe.net, device), pictures, labels, recipe, progress)
     return replace(made, classes=images.classes)
 
 
-def _base(head: Head, device: str | torch.device) -> Classifier:
+def _load_base(head: Head, device: str | torch.device) -> Classifier:
     """The net that the head belongs to."""
     from samp.models import load
 
     base = load(head.net)
-    return replace(base, net=base.net.to(checked(device)))
+    return replace(base, net=base.net.to(check_device(device)))

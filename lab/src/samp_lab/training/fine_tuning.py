@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from samp.models.classifier import Classifier
 from samp_lab.training.loop import Progress, fit, repeatable
-from samp_lab.training.outcome import Trained
+from samp_lab.training.outcome import TrainingResult
 from samp_lab.training.recipes import Recipe
 
 
@@ -23,7 +23,7 @@ def fine_tune(
     labels: Sequence[int],
     recipe: Recipe,
     progress: Progress | None = None,
-) -> Trained:
+) -> TrainingResult:
     """A head for these pictures: a linear layer on the features of the net, which itself stays as it is.
 
     >>> from samp_lab.training import Head
@@ -49,7 +49,7 @@ def fine_tune(
     with torch.no_grad():
         right = float((head(known).argmax(1) == truth).float().mean())
     state = {name: tensor.detach().cpu() for name, tensor in head.state_dict().items()}
-    return Trained(recipe, state, float("nan"), right, losses, time.perf_counter() - started, device=str(device))
+    return TrainingResult(recipe, state, float("nan"), right, losses, time.perf_counter() - started, device=str(device))
 
 
 @torch.no_grad()
@@ -72,11 +72,13 @@ def features(classifier: Classifier, pictures: Sequence[Image.Image], batch: int
     return torch.cat(heard)
 
 
-def with_head(classifier: Classifier, state: Mapping[str, Tensor], classes: tuple[str, ...], name: str) -> Classifier:
+def replace_head(
+    classifier: Classifier, state: Mapping[str, Tensor], classes: tuple[str, ...], name: str
+) -> Classifier:
     """A copy of the classifier that ends in this head; one that does not fit its features gets a sentence.
 
     >>> flat = Classifier(nn.Sequential(nn.Flatten(), nn.Linear(12, 4)), "flat", 2, 0.5, 0.5, ())
-    >>> birds = with_head(flat, {"weight": torch.zeros(3, 12), "bias": torch.zeros(3)}, ("a", "b", "c"), "birds")
+    >>> birds = replace_head(flat, {"weight": torch.zeros(3, 12), "bias": torch.zeros(3)}, ("a", "b", "c"), "birds")
     >>> birds.net(torch.zeros(1, 3, 2, 2)).shape, flat.net(torch.zeros(1, 3, 2, 2)).shape
     (torch.Size([1, 3]), torch.Size([1, 4]))
     """

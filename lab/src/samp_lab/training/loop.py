@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.optim.lr_scheduler import CosineAnnealingLR, LRScheduler, OneCycleLR
 
-from samp.models.five_layer import FiveLayer, initialised
-from samp_lab.training.batches import Arrays, batches, on_device, pixels
-from samp_lab.training.outcome import Trained
+from samp.models.five_layer import FiveLayer, initialise_net
+from samp_lab.training.batches import Arrays, batches, bytes_on_device, pixels
+from samp_lab.training.outcome import TrainingResult
 from samp_lab.training.recipes import Recipe
 
 Progress = Callable[[int, int, float], None]
@@ -27,7 +27,7 @@ SHOWN = 500  # images at once when accuracy is measured
 
 def train(
     recipe: Recipe, arrays: Arrays, device: str | torch.device = "cpu", progress: Progress | None = None
-) -> Trained:
+) -> TrainingResult:
     """The recipe's five-layer CNN, trained on the arrays.
 
     >>> from dataclasses import replace
@@ -42,15 +42,15 @@ def train(
         raise TypeError(f"train takes a recipe of a five-layer CNN, not of {recipe.net}: use fine_tuning for a head.")
     if arrays.channels != recipe.net.channels:
         raise ValueError(f"the images have {arrays.channels} channels but the net takes {recipe.net.channels}.")
-    started, device, arrays = time.perf_counter(), checked(device), arrays.first(recipe.images)
+    started, device, arrays = time.perf_counter(), check_device(device), arrays.first(recipe.images)
     generator = torch.Generator().manual_seed(recipe.seed)
-    net: nn.Module = initialised(recipe.net, generator).to(device)
+    net: nn.Module = initialise_net(recipe.net, generator).to(device)
     if device.type == "cuda":
         net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # what a GPU's bfloat16 likes
     with repeatable():
-        images, labels = on_device(arrays.images, device), on_labels(arrays.labels, recipe, device)
+        images, labels = bytes_on_device(arrays.images, device), prepare_labels(arrays.labels, recipe, device)
         losses = fit(net, lambda: batches(images, labels, recipe, generator), recipe, progress)
-        return Trained(
+        return TrainingResult(
             recipe,
             {name: tensor.detach().cpu().contiguous() for name, tensor in net.state_dict().items()},
             accuracy(net, arrays.test_images, arrays.test_labels),
@@ -62,10 +62,10 @@ def train(
         )
 
 
-def checked(device: str | torch.device) -> torch.device:
+def check_device(device: str | torch.device) -> torch.device:
     """The device, or a sentence if there is none such here.
 
-    >>> checked("cpu")
+    >>> check_device("cpu")
     device(type='cpu')
     """
     try:
@@ -96,7 +96,7 @@ def fit(
     net.train()
     losses = []
     for done in range(1, recipe.epochs + 1):
-        heard = [_step(net, batch, recipe, optimiser, schedule) for batch in epoch()]
+        heard = [_train_step(net, batch, recipe, optimiser, schedule) for batch in epoch()]
         losses.append(float(torch.stack(heard).mean()))
         if not math.isfinite(losses[-1]):
             raise RuntimeError(f"the loss became {losses[-1]} in epoch {done}: take a smaller rate than {recipe.rate}.")
@@ -106,7 +106,7 @@ def fit(
     return tuple(losses)
 
 
-def _step(
+def _train_step(
     net: nn.Module,
     batch: tuple[Tensor, Tensor],
     recipe: Recipe,
@@ -134,11 +134,11 @@ def _schedule(optimiser: torch.optim.Optimizer, recipe: Recipe, steps: int) -> L
     return OneCycleLR(optimiser, recipe.rate, total_steps=steps + 1, pct_start=rise, cycle_momentum=False)
 
 
-def on_labels(labels: NDArray[np.int64], recipe: Recipe, device: torch.device) -> Tensor:
+def prepare_labels(labels: NDArray[np.int64], recipe: Recipe, device: torch.device) -> Tensor:
     """Labels as the loss takes them: classes, or 0.0 and 1.0 for each; others get a sentence.
 
     >>> from samp_lab.training import RECIPES
-    >>> on_labels(np.array([3, 9]), RECIPES["mnist-slim"], torch.device("cpu"))
+    >>> prepare_labels(np.array([3, 9]), RECIPES["mnist-slim"], torch.device("cpu"))
     tensor([3, 9])
     """
     classes, wanted = recipe.net.classes, 1 if recipe.labels == "one" else 2
@@ -163,7 +163,7 @@ def accuracy(net: nn.Module, images: NDArray[np.uint8], labels: NDArray[np.int64
     device, right = next(net.parameters()).device, 0
     net.eval()
     for start in range(0, len(images), SHOWN):
-        scores = net(pixels(on_device(images[start : start + SHOWN], device)))
+        scores = net(pixels(bytes_on_device(images[start : start + SHOWN], device)))
         truth = torch.from_numpy(labels[start : start + SHOWN]).to(device)
         same = scores.argmax(1) == truth if truth.ndim == 1 else ((scores > 0) == (truth > 0)).all(1)
         right += int(same.sum())

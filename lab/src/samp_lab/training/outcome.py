@@ -13,16 +13,16 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from samp.atomic import whole
+from samp.atomic import atomic_write
 from samp_lab.training.recipes import Recipe
 
 
 @dataclass(frozen=True, eq=False)
-class Trained:
+class TrainingResult:
     """Weights, how good they are, and how they were made.
 
     >>> from samp_lab.training import RECIPES
-    >>> Trained(RECIPES["mnist-slim"], {"bias": torch.zeros(1)}, 0.99, 1.0, (0.5, 0.1), 3.0).sha256[:8]
+    >>> TrainingResult(RECIPES["mnist-slim"], {"bias": torch.zeros(1)}, 0.99, 1.0, (0.5, 0.1), 3.0).sha256[:8]
     '74ffd15b'
     """
 
@@ -74,20 +74,20 @@ def weights_hash(state: Mapping[str, Tensor]) -> str:
     return found.hexdigest()
 
 
-def save(trained: Trained, path: Path) -> None:
+def save(result: TrainingResult, path: Path) -> None:
     """Write the file whole or not at all: see `read`."""
-    with whole(path) as unfinished:
-        save_file(dict(trained.state), unfinished, metadata=trained.facts())
+    with atomic_write(path) as unfinished:
+        save_file(dict(result.state), unfinished, metadata=result.facts())
 
 
-def read(path: Path, recipe: Recipe | None = None) -> Trained:
+def read(path: Path, recipe: Recipe | None = None) -> TrainingResult:
     """What `save` wrote; a file that is damaged, or of another recipe than this, gets a sentence.
 
     >>> import tempfile
     >>> from samp_lab.training import RECIPES
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "cub.safetensors"
-    ...     save(Trained(RECIPES["cub"], {"bias": torch.zeros(1)}, float("nan"), 1.0, (), 3.0), path)
+    ...     save(TrainingResult(RECIPES["cub"], {"bias": torch.zeros(1)}, float("nan"), 1.0, (), 3.0), path)
     ...     read(path).train_accuracy
     1.0
     """
@@ -97,7 +97,7 @@ def read(path: Path, recipe: Recipe | None = None) -> Trained:
         with safe_open(path, "pt") as file:
             facts = file.metadata() or {}
             state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # not a mapping
-        found = _trained(facts, state)
+        found = _parse_result(facts, state)
     except (SafetensorError, LookupError, ValueError) as error:
         raise ValueError(
             f"{path} is not a whole file of a trained net ({error}): delete it and train again."
@@ -111,8 +111,8 @@ def read(path: Path, recipe: Recipe | None = None) -> Trained:
     return found
 
 
-def _trained(facts: Mapping[str, str], state: Mapping[str, Tensor]) -> Trained:
-    return Trained(
+def _parse_result(facts: Mapping[str, str], state: Mapping[str, Tensor]) -> TrainingResult:
+    return TrainingResult(
         Recipe.from_json(facts["recipe"]),
         state,
         float(json.loads(facts["test_accuracy"])),

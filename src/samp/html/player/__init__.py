@@ -16,14 +16,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from samp.atomic import whole
+from samp.atomic import atomic_write
 from samp.attribution import Attribution, Direction
-from samp.html.embed import as_json, policy
-from samp.html.player.caption import best_words, facts, legend, question
-from samp.html.player.film import Bytes, Film, filmed, jpeg, packed
-from samp.html.player.likely import DIGITS, Likely, outputs
+from samp.html.embed import as_json, content_security_policy
+from samp.html.player.caption import best_words, facts, legend, make_question
+from samp.html.player.film import Bytes, Film, jpeg, make_film, pack_blocks
+from samp.html.player.likely import DIGITS, ClassProbabilities, outputs
 from samp.models import Classifier
-from samp.models.outputs import kind
+from samp.models.outputs import output_kind
 from samp.plots.sheet import HEAT, brightness
 
 __all__ = ["FRAMES", "page", "save"]
@@ -47,10 +47,12 @@ def page(result: Attribution, classifier: Classifier, *, name: str = "", frames:
     True
     """
     _check(result, frames, sample)
-    films = [filmed(result, direction, classifier, frames, sample) for direction in WALKS if direction in result.tapes]
+    films = [
+        make_film(result, direction, classifier, frames, sample) for direction in WALKS if direction in result.tapes
+    ]
     made = [outputs(one.points, classifier) for one in films]
-    likely = Likely.of(made)
-    asked = question(result, classifier, kind(torch.cat(made)), sample)
+    likely = ClassProbabilities.from_outputs(made)
+    asked = make_question(result, classifier, output_kind(torch.cat(made)), sample)
     walks = [_walk(result, one, guess, asked.index, sample) for one, guess in zip(films, likely, strict=True)]
     data = {
         "size": films[0].photo.shape[1::-1],
@@ -62,7 +64,7 @@ def page(result: Attribution, classifier: Classifier, *, name: str = "", frames:
     script, style = _source("film.js") + _source("player.js"), _source("player.css")
     return Template(_source("player.html")).substitute(
         title=html.escape(f"Why {asked.label}? {name}".strip()),
-        policy=policy(script, style),
+        policy=content_security_policy(script, style),
         style=style,
         script=script,
         label=html.escape(asked.label),
@@ -71,7 +73,7 @@ def page(result: Attribution, classifier: Classifier, *, name: str = "", frames:
         legend=legend(films, likely[0]),
         facts=facts(result, asked, sample),
         data=as_json(data),
-        film=packed(list(_blocks(films, (255 * brightness(result.map[sample])).round().astype("uint8")))),
+        film=pack_blocks(list(_blocks(films, (255 * brightness(result.map[sample])).round().astype("uint8")))),
     )
 
 
@@ -83,7 +85,7 @@ def save(text: str, path: str | os.PathLike[str]) -> Path:
     ...     save("<!doctype html>", Path(folder) / "why.html").read_text()
     '<!doctype html>'
     """
-    with whole(Path(path)) as unfinished:
+    with atomic_write(Path(path)) as unfinished:
         unfinished.write_text(text, encoding="utf-8")
     return Path(path)
 
@@ -99,22 +101,24 @@ def _check(result: Attribution, frames: int, sample: int) -> None:
         raise ValueError(f"sample is from 0 to {len(result.gradients) - 1}, as the result has them, not {sample}.")
 
 
-def _walk(result: Attribution, one: Film, likely: Likely, target: int | None, sample: int) -> dict[str, Any]:
+def _walk(
+    result: Attribution, one: Film, likely: ClassProbabilities, target: int | None, sample: int
+) -> dict[str, Any]:
     """What the page needs to know of one walk besides its bytes."""
     curve = result.scores[one.direction][sample, : int(result.steps[one.direction][sample]) + 1]
     return {
         "direction": one.direction,
         "levels": one.levels,
-        "frames": [] if one.straight else [jpeg(picture) for picture in one.pixels],
-        "curve": _short(curve),
+        "frames": [] if one.is_straight else [jpeg(picture) for picture in one.pixels],
+        "curve": _round_digits(curve),
         "steps": one.steps.tolist(),
-        "way": _short(one.way),
+        "way": _round_digits(one.way),
         "top": likely.top(),
-        "chance": None if target is None or likely.given else _short(likely.chances[:, target]),
+        "chance": None if target is None or likely.given else _round_digits(likely.chances[:, target]),
     }
 
 
-def _short(numbers: Tensor) -> list[float]:
+def _round_digits(numbers: Tensor) -> list[float]:
     return [float(f"{number:.{DIGITS}g}") for number in numbers.tolist()]
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from samp.attribution import Attribution
 from samp.html.player.film import COARSE, TOLERANCE, Film
-from samp.html.player.likely import Likely
+from samp.html.player.likely import ClassProbabilities
 from samp.models import Classifier
-from samp.plots.sheet import SHOWN
-from samp.wording import residual_words, score_source
+from samp.plots.sheet import FULL_WHITE_QUANTILE
+from samp.wording import format_residual, score_source
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Question:
         return f"{self.model} gives {name or 'the photo'} a {self.kind} of {_number(self.score)}{whom}."
 
 
-def question(result: Attribution, classifier: Classifier, kind: str, sample: int) -> Question:
+def make_question(result: Attribution, classifier: Classifier, kind: str, sample: int) -> Question:
     """The question that this result answers; `kind` says what the model's outputs are."""
     up = "to_image" in result.scores
     scores = result.scores["to_image" if up else "to_baseline"][sample]
@@ -48,44 +48,48 @@ def question(result: Attribution, classifier: Classifier, kind: str, sample: int
     return Question(classifier.name, classifier.label(index), index, score, kind)
 
 
-def best_words(likely: Likely) -> str:
+def best_words(likely: ClassProbabilities) -> str:
     """The heading of the classes at a point, where there are any to choose from."""
-    return f"Top {likely.shown} at this point" if likely.shown else "At this point"
+    return f"Top {likely.top_count} at this point" if likely.top_count else "At this point"
 
 
-def legend(films: Sequence[Film], likely: Likely) -> str:
+def legend(films: Sequence[Film], likely: ClassProbabilities) -> str:
     """What each part of the page shows, as the items of a description list."""
     both = ", summed over both walks," if len(films) > 1 else ""
     outputs = "The model's outputs" if likely.given else "The softmax of the model's outputs"
-    top = (f"Top {likely.shown}", f"{outputs} at this point; the explained class stands out where it is among them.")
+    top = (
+        f"Top {likely.top_count}",
+        f"{outputs} at this point; the explained class stands out where it is among them.",
+    )
     return _items(
         [
-            ("Point", f"A real point of the walk: what the model was fed there, as pixels. {_drawn(films)}"),
+            ("Point", f"A real point of the walk: what the model was fed there, as pixels. {_describe_drawing(films)}"),
             (
                 "Credit so far",
                 f"The final map{both} with each pixel's credit weighted by the fraction of its way that the pixel has "
-                f"gone in this walk. Brightest at the {100 * SHOWN:.0f}th percentile of the positive credit of all "
+                f"gone in this walk. Brightest at the {100 * FULL_WHITE_QUANTILE:.0f}th percentile of the positive "
+                "credit of all "
                 "pixels in the final map; black is none, negative, or not yet moved.",
             ),
             ("Curve", "The explained score at every step of the walk; the dot is where you are."),
-            *([top] if likely.shown else []),
+            *([top] if likely.top_count else []),
             ("Way", "The L1 distance from the start of the walk over that plus the distance still to go."),
         ]
     )
 
 
-def facts(result: Attribution, asked: Question, sample: int) -> str:
+def facts(result: Attribution, question: Question, sample: int) -> str:
     """How the result was made and what it is worth, as the items of a description list."""
     change = sum(float(c[sample]) for c in result.score_change.values())
     residual = float(result.residual[sample])
     details = result.details
     versions = ", ".join(f"{name} {version}" for name, version in details.get("versions", {}).items())
-    number = "" if asked.index is None else f" ({asked.index})"
+    number = "" if question.index is None else f" ({question.index})"
     return _items(
         [
-            ("Class", f"{asked.label}{number}"),
-            ("Score", f"{_number(asked.score)} ({score_source(asked.kind, asked.model)})"),
-            ("Residual", residual_words(residual, change).replace("-", "−")),
+            ("Class", f"{question.label}{number}"),
+            ("Score", f"{_number(question.score)} ({score_source(question.kind, question.model)})"),
+            ("Residual", format_residual(residual, change).replace("-", "−")),
             ("Gradients", str(int(result.gradients[sample]))),
             ("Method and baselines", result.method),
             ("Made with", f"{versions}; {details.get('device')}, {details.get('dtype')}, seed {details.get('seed')}"),
@@ -93,10 +97,10 @@ def facts(result: Attribution, asked: Question, sample: int) -> str:
     )
 
 
-def _drawn(films: Sequence[Film]) -> str:
+def _describe_drawing(films: Sequence[Film]) -> str:
     exact = f"Redrawn from the walk's two ends and each pixel's fraction, to {TOLERANCE} of 255 levels."
     stored = f"Stored as JPEG, and each pixel's fraction in {COARSE + 1} levels."
-    ways = {film.straight for film in films}
+    ways = {film.is_straight for film in films}
     return exact if ways == {True} else stored if ways == {False} else f"{stored} Or else: {exact}"
 
 

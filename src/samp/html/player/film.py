@@ -38,13 +38,13 @@ class Film:
     steps: Tensor  # k, the number of each point in the walk
     points: Tensor  # k c h w, as the model is fed
     pixels: Bytes  # k h w 3, as they are shown
-    gone: Tensor  # k h w, the fraction of its way that each pixel has gone
+    progress: Tensor  # k h w, the fraction of its way that each pixel has gone
 
     @cached_property
-    def straight(self) -> bool:
+    def is_straight(self) -> bool:
         """Whether the ends and the fractions are enough to redraw every picture."""
         start, end = self.pixels[0].astype(np.float32), self.pixels[-1].astype(np.float32)
-        fractions = quantised(self.gone, FINE).astype(np.float32)[..., None] / FINE  # k h w 1
+        fractions = quantise(self.progress, FINE).astype(np.float32)[..., None] / FINE  # k h w 1
         return all(
             np.abs(start + part * (end - start) - picture).max() <= TOLERANCE
             for part, picture in zip(fractions, self.pixels, strict=True)
@@ -53,12 +53,12 @@ class Film:
     @property
     def levels(self) -> int:
         """How finely fractions are told apart."""
-        return FINE if self.straight else COARSE
+        return FINE if self.is_straight else COARSE
 
     @property
     def fractions(self) -> Bytes:
         """k h w: `gone` in levels."""
-        return quantised(self.gone, self.levels)
+        return quantise(self.progress, self.levels)
 
     @property
     def way(self) -> Tensor:
@@ -79,32 +79,32 @@ class Film:
         return picture
 
 
-def filmed(result: Attribution, direction: Direction, classifier: Classifier, frames: int, sample: int = 0) -> Film:
+def make_film(result: Attribution, direction: Direction, classifier: Classifier, frames: int, sample: int = 0) -> Film:
     """At most `frames` points of one recorded walk, evenly spread over its steps."""
     tape = result.tapes[direction][sample]
     if not isinstance(tape.points, Tensor) or tape.points.ndim != 4:
         raise ValueError("the player shows the path of one b c h w image input: this result is of other inputs.")
-    places = evenly(tape.steps, frames)
+    places = evenly_spaced(tape.steps, frames)
     points = tape.points[places]
-    return Film(direction, tape.steps[places], points, colours(points, classifier), gone(points))
+    return Film(direction, tape.steps[places], points, colours(points, classifier), progress_fraction(points))
 
 
-def evenly(steps: Tensor, most: int) -> list[int]:
+def evenly_spaced(steps: Tensor, most: int) -> list[int]:
     """Places of the steps nearest to `most` even parts of the walk, each place once.
 
-    >>> evenly(torch.arange(0, 101, 2), 5), evenly(torch.arange(3), 60)
+    >>> evenly_spaced(torch.arange(0, 101, 2), 5), evenly_spaced(torch.arange(3), 60)
     ([0, 12, 25, 37, 50], [0, 1, 2])
     """
     wanted = torch.linspace(0, float(steps[-1]), most)
     return sorted(set((steps[:, None] - wanted).abs().argmin(0).tolist()))
 
 
-def gone(points: Tensor) -> Tensor:
+def progress_fraction(points: Tensor) -> Tensor:
     """k h w: how far each pixel is from its start, over that plus how far it is from its end.
 
     On the straight line between the two that is the fraction of its way it has gone.
 
-    >>> gone(torch.tensor([0.0, 1.0, 4.0]).view(3, 1, 1, 1)).flatten().tolist()
+    >>> progress_fraction(torch.tensor([0.0, 1.0, 4.0]).view(3, 1, 1, 1)).flatten().tolist()
     [0.0, 0.25, 1.0]
     """
     return fraction(*distances(points))
@@ -140,10 +140,10 @@ def colours(points: Tensor, classifier: Classifier) -> Bytes:
     return np.ascontiguousarray(np.broadcast_to(levels, (*levels.shape[:3], 3)))
 
 
-def quantised(fractions: Tensor, levels: int) -> Bytes:
+def quantise(fractions: Tensor, levels: int) -> Bytes:
     """Fractions in [0, 1] as whole numbers from 0 to `levels`.
 
-    >>> quantised(torch.tensor([0.0, 0.5, 1.0]), 255).tolist()
+    >>> quantise(torch.tensor([0.0, 0.5, 1.0]), 255).tolist()
     [0, 128, 255]
     """
     return (fractions * levels).round().byte().numpy()
@@ -154,13 +154,13 @@ def jpeg(picture: Bytes) -> str:
     return data_uri(Image.fromarray(picture), "JPEG", JPEG_QUALITY)
 
 
-def packed(blocks: Sequence[tuple[Bytes, int]]) -> str:
+def pack_blocks(blocks: Sequence[tuple[Bytes, int]]) -> str:
     """All blocks one after the other, deflated, in base64.
 
     Each comes with a stride: a byte is stored as its difference to the one that many before, which is mostly 0 for
     the same pixel a frame earlier.
 
-    >>> zlib.decompress(base64.b64decode(packed([(np.array([3, 5, 4, 5], np.uint8), 2)]))).hex()
+    >>> zlib.decompress(base64.b64decode(pack_blocks([(np.array([3, 5, 4, 5], np.uint8), 2)]))).hex()
     '03050100'
     """
     return base64.b64encode(zlib.compress(b"".join(_differences(*block) for block in blocks), 9)).decode()

@@ -8,21 +8,21 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from samp.engine.batching import Batches, out_of_memory
+from samp.engine.batching import Batches, is_out_of_memory
 from samp.html.player.film import GIVE
 from samp.isolation import isolate, observe
 from samp.models import Classifier
-from samp.models.outputs import within_one
+from samp.models.outputs import is_within_unit
 
 SHOWN = 5
 DIGITS = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Likely:
+class ClassProbabilities:
     """How likely the model holds each class at each frame.
 
-    >>> (likely,) = Likely.of([torch.tensor([[-1.0, -1.0]])])
+    >>> (likely,) = ClassProbabilities.from_outputs([torch.tensor([[-1.0, -1.0]])])
     >>> likely.chances.tolist(), likely.given
     ([[0.5, 0.5]], False)
     """
@@ -32,28 +32,28 @@ class Likely:
     """Whether they are the model's outputs themselves."""
 
     @classmethod
-    def of(cls, walks: Sequence[Tensor]) -> list[Likely]:
+    def from_outputs(cls, walks: Sequence[Tensor]) -> list[ClassProbabilities]:
         """Of the outputs (k n) in each walk: as they are if all lie from 0 to 1, else their softmax.
 
         One output alone has none: its softmax would always be 1.
         """
         if walks[0].shape[1] < 2:
             return [cls(outputs[:, :0], given=True) for outputs in walks]
-        given = within_one(torch.cat(list(walks)))
+        given = is_within_unit(torch.cat(list(walks)))
         return [cls(outputs if given else outputs.softmax(1), given) for outputs in walks]
 
     @property
-    def shown(self) -> int:
+    def top_count(self) -> int:
         """How many classes each frame names."""
         return min(SHOWN, self.chances.shape[1])
 
     def top(self) -> list[list[tuple[int, float]]]:
         """For each frame its most likely classes as (index, probability), best first.
 
-        >>> Likely(torch.tensor([[0.1, 0.7, 0.2]]), given=True).top()
+        >>> ClassProbabilities(torch.tensor([[0.1, 0.7, 0.2]]), given=True).top()
         [[(1, 0.7), (2, 0.2), (0, 0.1)]]
         """
-        best = self.chances.topk(self.shown)
+        best = self.chances.topk(self.top_count)
         rows = zip(best.indices.tolist(), best.values.tolist(), strict=True)
         return [[(index, round(chance, DIGITS)) for index, chance in zip(*row, strict=True)] for row in rows]
 
@@ -68,15 +68,15 @@ def outputs(points: Tensor, classifier: Classifier) -> Tensor:
 
     try:
         with torch.no_grad(), isolate(classifier.net, home.device, seed=0):
-            made = torch.cat(list(Batches("auto", points[0].numel(), home.device).over(len(points), work)))
+            made = torch.cat(list(Batches("auto", points[0].numel(), home.device).map_slices(len(points), work)))
     except (RuntimeError, ValueError, TypeError) as error:
-        if out_of_memory(error):
+        if is_out_of_memory(error):
             raise
-        raise ValueError(f"{_cannot(classifier, points)} ({str(error).splitlines()[0]}): {GIVE}") from error
+        raise ValueError(f"{_error_text(classifier, points)} ({str(error).splitlines()[0]}): {GIVE}") from error
     if made.ndim != 2 or len(made) != len(points):
-        raise ValueError(f"{_cannot(classifier, points)} (it gives {tuple(made.shape)} and not (k, n)): {GIVE}")
+        raise ValueError(f"{_error_text(classifier, points)} (it gives {tuple(made.shape)} and not (k, n)): {GIVE}")
     return made
 
 
-def _cannot(classifier: Classifier, points: Tensor) -> str:
+def _error_text(classifier: Classifier, points: Tensor) -> str:
     return f"{classifier.name} cannot classify the points of this result, {tuple(points.shape)}"

@@ -26,7 +26,7 @@ class Call:
 
     @property
     def places(self) -> list[int]:
-        return [place for place, leaf in enumerate(self.leaves) if carries(leaf)]
+        return [place for place, leaf in enumerate(self.leaves) if depends_on_input(leaf)]
 
     @property
     def inputs(self) -> list[Tensor]:
@@ -55,19 +55,19 @@ class Call:
         return args[place] if len(args) > place else kwargs.get(name, default)
 
 
-def ruled(forward: Forward, *inputs: Tensor) -> Tensor:
+def apply_rule(forward: Forward, *inputs: Tensor) -> Tensor:
     """The value of `forward(*inputs)`, with what else it returns as its backward rule.
 
     >>> x = torch.ones(1, requires_grad=True)
-    >>> ruled(lambda x: (x.clone(), lambda grad: [5 * grad]), x).backward()
+    >>> apply_rule(lambda x: (x.clone(), lambda grad: [5 * grad]), x).backward()
     >>> x.grad
     tensor([5.])
     """
-    value: Tensor = Ruled.apply(forward, *inputs)  # type: ignore[no-untyped-call]  # torch leaves it untyped
+    value: Tensor = RuleFunction.apply(forward, *inputs)  # type: ignore[no-untyped-call]  # torch leaves it untyped
     return value
 
 
-class Ruled(torch.autograd.Function):
+class RuleFunction(torch.autograd.Function):
     """An operation with a backward rule of ours; what the rule keeps is its own, out of reach of in-place changes."""
 
     @staticmethod
@@ -80,12 +80,12 @@ class Ruled(torch.autograd.Function):
         return None, *ctx.pull(grads[0])
 
 
-def carries(value: Any) -> bool:
+def depends_on_input(value: Any) -> bool:
     """Whether this depends on the explained input."""
     return isinstance(value, Tensor) and value.requires_grad and not value.is_leaf
 
 
-def as_fill(call: Call) -> Call:
+def as_masked_fill(call: Call) -> Call:
     """x[mask] = number as x.masked_fill_(mask, number), which it is; any other operation as it came."""
     if call.name != "setitem" or len(call.leaves) != 3:
         return call

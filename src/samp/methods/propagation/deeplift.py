@@ -15,17 +15,17 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.baselines import black, make
-from samp.engine.driver import Run
+from samp.baselines import black, evaluate_baseline
+from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
-from samp.methods._common import About
-from samp.methods._path_method import labelled, wrapped
+from samp.methods._common import MethodInfo
+from samp.methods._path_method import label_baseline, wrap_tensors
 from samp.methods.propagation import rescale
-from samp.methods.propagation.calls import Call, Forward, ruled
+from samp.methods.propagation.calls import Call, Forward, apply_rule
 from samp.methods.propagation.masks import Switch
 from samp.methods.propagation.mode import Propagation
 from samp.methods.propagation.operations import KINDS
-from samp.methods.propagation.passes import Rows, back, explained, forward
+from samp.methods.propagation.passes import Rows, attribute_in_batches, backward, forward
 
 
 @dataclass(frozen=True)
@@ -46,19 +46,21 @@ class DeepLIFT:
     (True, {'relu': 1})
     """
 
-    about: ClassVar[About] = About(
+    about: ClassVar[MethodInfo] = MethodInfo(
         "Shrikumar et al. 2017, arXiv:1704.02685", "2 forwards, 1 gradient", "f(x) − f(baseline)"
     )
     baseline: Any = black
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "baseline", wrapped(self.baseline))
+        object.__setattr__(self, "baseline", wrap_tensors(self.baseline))
 
-    def attribute(self, problem: Problem, run: Run) -> Attribution:
+    def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """Baseline and image of every sample forward, multipliers back."""
-        reference = problem.flatten(make(self.baseline, problem.inputs, run.seed))
-        shown = replace(self, baseline=labelled(self.baseline))
-        return explained(problem, run, shown, lambda settled, rows: _rescaled(settled, rows, [reference]), forwards=1)
+        reference = problem.flatten(evaluate_baseline(self.baseline, problem.inputs, run.seed))
+        shown = replace(self, baseline=label_baseline(self.baseline))
+        return attribute_in_batches(
+            problem, run, shown, lambda settled, rows: _rescale_credit(settled, rows, [reference]), forwards=1
+        )
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class DeepSHAP:
     True
     """
 
-    about: ClassVar[About] = About(
+    about: ClassVar[MethodInfo] = MethodInfo(
         "Lundberg & Lee 2017, arXiv:1705.07874", "2 forwards, 1 gradient per baseline", "f(x) − mean f(baseline)"
     )
     baselines: Sequence[Any] = ("black", "white", "uniform", "gaussian")
@@ -84,17 +86,17 @@ class DeepSHAP:
     def __post_init__(self) -> None:
         if not isinstance(self.baselines, tuple | list) or not self.baselines:
             raise ValueError(f"baselines is a tuple of at least one baseline, not {self.baselines!r}.")
-        object.__setattr__(self, "baselines", wrapped(tuple(self.baselines)))
+        object.__setattr__(self, "baselines", wrap_tensors(tuple(self.baselines)))
 
-    def attribute(self, problem: Problem, run: Run) -> Attribution:
+    def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """DeepLIFT against each baseline, averaged."""
-        references = [problem.flatten(make(one, problem.inputs, run.seed)) for one in self.baselines]
-        shown = replace(self, baselines=tuple(map(labelled, self.baselines)))
-        work = lambda settled, rows: _rescaled(settled, rows, references)  # noqa: E731  # one line reads better here
-        return explained(problem, run, shown, work, gradients=len(references), forwards=len(references))
+        references = [problem.flatten(evaluate_baseline(one, problem.inputs, run.seed)) for one in self.baselines]
+        shown = replace(self, baselines=tuple(map(label_baseline, self.baselines)))
+        work = lambda settled, rows: _rescale_credit(settled, rows, references)  # noqa: E731  # one line reads better here
+        return attribute_in_batches(problem, run, shown, work, gradients=len(references), forwards=len(references))
 
 
-def _rescaled(problem: Problem, samples: Tensor, references: Sequence[Tensor]) -> tuple[Rows, Propagation]:
+def _rescale_credit(problem: Problem, samples: Tensor, references: Sequence[Tensor]) -> tuple[Rows, Propagation]:
     """Credit and score change of these samples, averaged over the references (each b n)."""
     values, changes = [], []
     for reference in references:
@@ -104,7 +106,7 @@ def _rescaled(problem: Problem, samples: Tensor, references: Sequence[Tensor]) -
         mode.compare()
         score, leaf = forward(mode, problem, x, samples)
         mode.finish()
-        values.append((x - start) * back(score, leaf))
+        values.append((x - start) * backward(score, leaf))
         changes.append((score.detach() - low).to(x.dtype))
     return {"values": torch.stack(values).mean(0), "change": torch.stack(changes).mean(0)}, mode
 
@@ -121,21 +123,21 @@ class Rescale(Propagation):
         """The next forward is the image's."""
         self.comparing = True
         self.tape.reverse()
-        self.ruled.clear()
-        self.plain.clear()
+        self.rule_counts.clear()
+        self.gradient_counts.clear()
 
     def finish(self) -> None:
         """The image must have been through all that the baseline was."""
         if self.tape:
-            raise self._parted("nothing", self.tape[-1][0])
+            raise self._divergence_error("nothing", self.tape[-1][0])
 
-    def _parted(self, image: str, baseline: str) -> NotImplementedError:
+    def _divergence_error(self, image: str, baseline: str) -> NotImplementedError:
         return NotImplementedError(
             "DeepLIFT compares image and baseline operation by operation, but the model's way depends on its input "
             f"({image} for the image, {baseline} for the baseline): use a path method such as 'ig'."
         )
 
-    def _against(self, call: Call, rule: Callable[[Call, Sequence[Tensor]], Forward]) -> Any:
+    def _record_or_apply(self, call: Call, rule: Callable[[Call, Sequence[Tensor]], Forward]) -> Any:
         if not self.comparing:
             self.tape.append((call.name, [x.detach().clone() for x in call.inputs]))
             return call.native()
@@ -145,12 +147,12 @@ class Rescale(Propagation):
         """What the baseline had at this point, where the image has these tensors."""
         before, references = self.tape.pop() if self.tape else ("nothing", [])
         if before != name or [r.shape for r in references] != [x.shape for x in seen]:
-            raise self._parted(name, before)
+            raise self._divergence_error(name, before)
         return references
 
     def treat(self, call: Call) -> Any:
         """An operation by its rule, as long as all that it takes without a gradient is the same for the baseline."""
-        places = [place for place, leaf in enumerate(call.leaves) if self.sight.answered(leaf)]
+        places = [place for place, leaf in enumerate(call.leaves) if self.sight.is_answer(leaf)]
         if not places:
             return super().treat(call)
         seen = [*call.inputs, *(call.leaves[place] for place in places)]
@@ -163,56 +165,58 @@ class Rescale(Propagation):
         references = self._baselines(name, seen)
         if all(map(torch.equal, seen[len(call.inputs) :][: len(places)], references[len(call.inputs) :])):
             return super().treat(call)
-        return self._switched(call, places, source, references)
+        return self._apply_switch(call, places, source, references)
 
-    def _switched(self, call: Call, places: Sequence[int], source: Tensor | None, references: Sequence[Tensor]) -> Any:
+    def _apply_switch(
+        self, call: Call, places: Sequence[int], source: Tensor | None, references: Sequence[Tensor]
+    ) -> Any:
         """By the rule for one mask that is not the baseline's, and was read off this source."""
-        if len(places) > 1 or source is None or KINDS.get(call.name) not in ("multiplied", "masked"):
-            raise self._undecided(call)
+        if len(places) > 1 or source is None or KINDS.get(call.name) not in ("multiply", "mask"):
+            raise self._mask_refusal(call)
         *inputs, mask, before = references
-        self.ruled[call.name] += 1
+        self.rule_counts[call.name] += 1
         try:
-            return ruled(Switch(call, places[0], inputs, mask, before), *call.inputs, source)
+            return apply_rule(Switch(call, places[0], inputs, mask, before), *call.inputs, source)
         except ValueError as error:
-            raise self._undecided(call) from error
+            raise self._mask_refusal(call) from error
 
-    def _undecided(self, call: Call) -> NotImplementedError:
+    def _mask_refusal(self, call: Call) -> NotImplementedError:
         return self.refusal(
             call.name, " with a mask, an index or a number that depends on the input and has no gradient"
         )
 
-    def _one(self, call: Call, rule: Callable[[Call, Tensor], Forward]) -> Any:
+    def _apply_to_one(self, call: Call, rule: Callable[[Call, Tensor], Forward]) -> Any:
         if len(call.inputs) != 1:
             raise self.refusal(call.name, " of several inputs")
-        return self._against(call, lambda call, references: rule(call, references[0]))
+        return self._record_or_apply(call, lambda call, references: rule(call, references[0]))
 
-    summed = added = scaled = batch_norm = Propagation.by_gradient
+    on_sum = on_add = on_scale = on_batch_norm = Propagation.by_gradient
 
-    def weighted(self, call: Call) -> Any:
+    def on_linear(self, call: Call) -> Any:
         """Linear where one factor is constant, a product where both depend on the input."""
         if len(call.inputs) == 1:
             return self.by_gradient(call)
         if len(call.inputs) > 2:
             raise self.refusal(call.name, " of three inputs")
-        return self._against(call, rescale.symmetric)
+        return self._record_or_apply(call, rescale.symmetric)
 
-    multiplied = weighted
+    on_multiply = on_linear
 
-    def elementwise(self, call: Call) -> Any:
-        return self._one(call, rescale.secant)
+    def on_elementwise(self, call: Call) -> Any:
+        return self._apply_to_one(call, rescale.secant)
 
-    def maximum(self, call: Call) -> Any:
+    def on_maximum(self, call: Call) -> Any:
         if call.args[1].get("return_indices"):
             raise self.refusal(call.name, " with indices")
-        return self._one(call, rescale.winner)
+        return self._apply_to_one(call, rescale.winner)
 
-    def softmax(self, call: Call) -> Any:
-        return self._one(call, rescale.softmax)
+    def on_softmax(self, call: Call) -> Any:
+        return self._apply_to_one(call, rescale.softmax)
 
-    def log_softmax(self, call: Call) -> Any:
-        return self._one(call, rescale.log_softmax)
+    def on_log_softmax(self, call: Call) -> Any:
+        return self._apply_to_one(call, rescale.log_softmax)
 
-    def divided(self, call: Call) -> Any:
+    def on_divide(self, call: Call) -> Any:
         """x / y is x times 1/y."""
         (x, y), _ = call.args
         x, y = (y, x) if call.name == "rdiv" else (x, y)
@@ -221,14 +225,14 @@ class Rescale(Propagation):
         with self:
             return torch.mul(y.reciprocal(), x)
 
-    def layer_norm(self, call: Call) -> Any:
+    def on_layer_norm(self, call: Call) -> Any:
         """(x − mean) / √(variance + eps), in these operations."""
         (x,) = call.inputs
         shape, weight, bias = (call.argument(*a) for a in ((1, "normalized_shape"), (2, "weight"), (3, "bias")))
         with self:
             return _affine(_standard(x, len(shape), call.argument(4, "eps", 1e-5)), weight, bias)
 
-    def group_norm(self, call: Call) -> Any:
+    def on_group_norm(self, call: Call) -> Any:
         """Layer normalisation of each group of channels."""
         (x,) = call.inputs
         groups, weight, bias = (call.argument(*a) for a in ((1, "num_groups"), (2, "weight"), (3, "bias")))
@@ -237,7 +241,7 @@ class Rescale(Propagation):
             standard = _standard(x.reshape(len(x), groups, -1), 1, call.argument(4, "eps", 1e-5)).view_as(x)
             return _affine(standard, *(None if t is None else t.view(channels) for t in (weight, bias)))
 
-    def attention(self, call: Call) -> Any:
+    def on_attention(self, call: Call) -> Any:
         """Scaled dot-product attention as its two products and soft-max."""
         (query, key, value, *_), named = call.args
         mask, scale = call.argument(3, "attn_mask"), named.get("scale")

@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.engine.driver import Run
+from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
-from samp.methods._common import About
+from samp.methods._common import MethodInfo
 from samp.methods.propagation.calls import Call, Pull
 from samp.methods.propagation.mode import Propagation
-from samp.methods.propagation.passes import Rows, back, explained, forward
-from samp.methods.propagation.rescale import pulled
+from samp.methods.propagation.passes import Rows, attribute_in_batches, backward, forward
+from samp.methods.propagation.rescale import vjp
 
 
 @dataclass(frozen=True)
@@ -27,16 +27,16 @@ class GradientXInput:
     [[2.0, 8.0]]
     """
 
-    about: ClassVar[About] = About("Shrikumar et al. 2016, arXiv:1605.01713", "1 gradient", "no")
+    about: ClassVar[MethodInfo] = MethodInfo("Shrikumar et al. 2016, arXiv:1605.01713", "1 gradient", "no")
 
-    def attribute(self, problem: Problem, run: Run) -> Attribution:
+    def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """One gradient for every sample."""
 
         def work(settled: Problem, samples: Tensor) -> tuple[Rows, None]:
             x = settled.x[samples]
             return {"values": x * settled.gradient(x, samples)}, None
 
-        return explained(problem, run, self, work)
+        return attribute_in_batches(problem, run, self, work)
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class GuidedBackprop:
     """The gradient, stopped at each rectifier that was off or where it is negative.
 
     Springenberg et al. (2015, arXiv:1412.6806). No settings. ReLU, ReLU6, `hardtanh(0, ·)`, `clamp(min=0)`,
-    `maximum(x, 0)` and masks such as `x * (x > 0)` are rectifiers in all their forms; other activations keep their
+    `on_maximum(x, 0)` and masks such as `x * (x > 0)` are rectifiers in all their forms; other activations keep their
     gradient. A model without any is refused, since its map would be the plain gradient.
 
     >>> import samp
@@ -52,11 +52,11 @@ class GuidedBackprop:
     [[0.0, 0.0]]
     """
 
-    about: ClassVar[About] = About("Springenberg et al. 2015, arXiv:1412.6806", "1 gradient", "no")
+    about: ClassVar[MethodInfo] = MethodInfo("Springenberg et al. 2015, arXiv:1412.6806", "1 gradient", "no")
 
-    def attribute(self, problem: Problem, run: Run) -> Attribution:
+    def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """One guided backward pass for every sample."""
-        return _rectified(problem, run, self, deconvolution=False)
+        return _attribute(problem, run, self, deconvolution=False)
 
 
 @dataclass(frozen=True)
@@ -70,53 +70,55 @@ class Deconvolution:
     [[1.0, 1.0]]
     """
 
-    about: ClassVar[About] = About("Zeiler & Fergus 2014, arXiv:1311.2901", "1 gradient", "no")
+    about: ClassVar[MethodInfo] = MethodInfo("Zeiler & Fergus 2014, arXiv:1311.2901", "1 gradient", "no")
 
-    def attribute(self, problem: Problem, run: Run) -> Attribution:
+    def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """One deconvolving backward pass for every sample."""
-        return _rectified(problem, run, self, deconvolution=True)
+        return _attribute(problem, run, self, deconvolution=True)
 
 
-def _rectified(problem: Problem, run: Run, method: object, deconvolution: bool) -> Attribution:
+def _attribute(problem: Problem, run: RunOptions, method: object, deconvolution: bool) -> Attribution:
     def work(settled: Problem, samples: Tensor) -> tuple[Rows, Propagation]:
-        mode = Rectified(type(method).__name__, deconvolution)
+        mode = RectifiedGradient(type(method).__name__, deconvolution)
         score, leaf = forward(mode, settled, settled.x[samples], samples)
-        if not mode.ruled:
+        if not mode.rule_counts:
             raise NotImplementedError(
                 f"{mode.method} changes the gradient at ReLUs only, and this model has none: "
                 "use 'gradientxinput', 'deeplift' or a path method such as 'ig'."
             )
-        return {"values": back(score, leaf)}, mode
+        return {"values": backward(score, leaf)}, mode
 
-    return explained(problem, run, method, work)
+    return attribute_in_batches(problem, run, method, work)
 
 
-class Rectified(Propagation):
+class RectifiedGradient(Propagation):
     """Rectifiers let only positive gradients through; all else keeps torch's gradient."""
 
     def __init__(self, method: str, deconvolution: bool) -> None:
         super().__init__(method)
         self.deconvolution = deconvolution
 
-    def unknown(self, call: Call) -> Any:
+    def on_unknown(self, call: Call) -> Any:
         """All operations have a gradient."""
         return self._rectify(call) if _is_rectifier(call) else call.native()
 
-    summed = weighted = added = scaled = maximum = Propagation.by_gradient
-    batch_norm = softmax = log_softmax = divided = layer_norm = group_norm = attention = Propagation.by_gradient
+    on_sum = on_linear = on_add = on_scale = on_maximum = Propagation.by_gradient
+    on_batch_norm = on_softmax = on_log_softmax = on_divide = on_layer_norm = on_group_norm = on_attention = (
+        Propagation.by_gradient
+    )
 
-    def elementwise(self, call: Call) -> Any:
+    def on_elementwise(self, call: Call) -> Any:
         return self._rectify(call) if _is_rectifier(call) else self.by_gradient(call)
 
-    def masked(self, call: Call) -> Any:
+    def on_mask(self, call: Call) -> Any:
         return self._rectify(call) if self._masks_itself(call) else call.native()
 
-    def multiplied(self, call: Call) -> Any:
+    def on_multiply(self, call: Call) -> Any:
         return self._rectify(call) if self._masks_itself(call) else self.by_gradient(call)
 
     def _masks_itself(self, call: Call) -> bool:
         """Whether this is a ReLU made by a mask: what the mask was read off is what it masks."""
-        sources = [self.sight.source(leaf) for leaf in call.leaves if self.sight.answered(leaf)]
+        sources = [self.sight.source(leaf) for leaf in call.leaves if self.sight.is_answer(leaf)]
         if len(call.inputs) != 1 or not sources or sources[0] is None:
             return False
         (x,) = call.inputs
@@ -126,7 +128,7 @@ class Rectified(Propagation):
         """Max(gradient, 0), and for guided backpropagation only where the rectifier is on."""
 
         def forward(x: Tensor) -> tuple[Tensor, Pull]:
-            on = 1.0 if self.deconvolution else pulled(call.at, [x], torch.ones_like(x))[0]
+            on = 1.0 if self.deconvolution else vjp(call.at, [x], torch.ones_like(x))[0]
             return call.at(x), lambda grad: [grad.clamp(min=0) * on]
 
         return self.by_rule(call, forward)

@@ -15,14 +15,14 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.engine.driver import Run
+from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.methods._checks import check_numbers
-from samp.methods._common import About
+from samp.methods._common import MethodInfo
 from samp.methods.propagation import rescale
-from samp.methods.propagation.calls import Call, Pull, ruled
+from samp.methods.propagation.calls import Call, Pull, apply_rule
 from samp.methods.propagation.mode import Propagation
-from samp.methods.propagation.passes import Rows, back, explained, forward
+from samp.methods.propagation.passes import Rows, attribute_in_batches, backward, forward
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class LRP:
     True
     """
 
-    about: ClassVar[About] = About(
+    about: ClassVar[MethodInfo] = MethodInfo(
         "Bach et al. 2015, doi:10.1371/journal.pone.0130140", "1 gradient", "f(x) less what biases and ε absorb"
     )
     epsilon: float = 1e-6
@@ -51,17 +51,17 @@ class LRP:
         if not 0 <= self.epsilon < math.inf:
             raise ValueError(f"epsilon is a finite number of at least 0, not {self.epsilon}.")
 
-    def attribute(self, problem: Problem, run: Run) -> Attribution:
+    def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """Every sample's score, handed down."""
 
         def work(settled: Problem, samples: Tensor) -> tuple[Rows, Propagation]:
             mode, x = Relevance(self.epsilon, len(samples)), settled.x[samples]
             score, leaf = forward(mode, settled, x, samples)
-            values = x * back(score, leaf)
+            values = x * backward(score, leaf)
             absorbed = mode.absorbed.to(x)
             return {"values": values, "change": score.detach().to(x) - absorbed, "absorbed": absorbed}, mode
 
-        return explained(problem, run, self, work)
+        return attribute_in_batches(problem, run, self, work)
 
 
 class Relevance(Propagation):
@@ -72,11 +72,11 @@ class Relevance(Propagation):
         self.epsilon, self.rows = epsilon, rows
         self.absorbed = torch.zeros(rows, dtype=torch.float64)
 
-    maximum = Propagation.by_gradient
+    on_maximum = Propagation.by_gradient
 
-    def damped(self, call: Call, bias: Tensor | float = 0.0) -> Tensor:
+    def damp(self, call: Call, bias: Tensor | float = 0.0) -> Tensor:
         """The operation with its gradient damped by ε; `bias` is the part of its value that no input gave."""
-        self.ruled[call.name] += 1
+        self.rule_counts[call.name] += 1
         summed: Tensor = call.native()
 
         def forward(z: Tensor) -> tuple[Tensor, Pull]:
@@ -90,7 +90,7 @@ class Relevance(Propagation):
 
             return z.clone(), pull
 
-        return ruled(forward, summed)
+        return apply_rule(forward, summed)
 
     def _absorb(self, relevance: Tensor) -> None:
         # axis 0 holds the samples, perhaps in several parts each
@@ -98,41 +98,41 @@ class Relevance(Propagation):
             sums = relevance.detach().reshape(self.rows, -1).sum(1, dtype=torch.float64)
             self.absorbed = self.absorbed.to(sums.device) + sums
 
-    def weighted(self, call: Call) -> Any:
+    def on_linear(self, call: Call) -> Any:
         """Linear maps; with two factors that depend on the input, a product."""
         if len(call.inputs) > 1:
-            return self.multiplied(call)
+            return self.on_multiply(call)
         bias = call.argument(2, "bias") if call.name.startswith(("linear", "conv")) else None
         if bias is None:
-            return self.damped(call)
+            return self.damp(call)
         spatial = int(call.name[-2]) if call.name.startswith("conv") else 0
-        return self.damped(call, bias.view(-1, *[1] * spatial))
+        return self.damp(call, bias.view(-1, *[1] * spatial))
 
-    def batch_norm(self, call: Call) -> Any:
+    def on_batch_norm(self, call: Call) -> Any:
         """A scale and a shift: the shift is its value at zero."""
         (x,) = call.inputs
         nothing = torch.zeros_like(x[:1] if x.ndim == 2 else x[:1].flatten(2)[..., :1])  # 1 c, or 1 c 1
-        return self.damped(call, call.at(nothing).detach().view(1, -1, *[1] * (x.ndim - 2)))
+        return self.damp(call, call.at(nothing).detach().view(1, -1, *[1] * (x.ndim - 2)))
 
-    def summed(self, call: Call) -> Any:
-        return self.damped(call)
+    def on_sum(self, call: Call) -> Any:
+        return self.damp(call)
 
-    scaled = Propagation.by_gradient
+    on_scale = Propagation.by_gradient
 
-    def added(self, call: Call) -> Any:
+    def on_add(self, call: Call) -> Any:
         """Branches share in proportion; a constant is a bias."""
         if len(call.inputs) == 2:
-            return self.damped(call)
+            return self.damp(call)
         (x,) = call.inputs
-        return self.damped(call, call.at(torch.zeros_like(x)).detach())
+        return self.damp(call, call.at(torch.zeros_like(x)).detach())
 
-    def multiplied(self, call: Call) -> Any:
+    def on_multiply(self, call: Call) -> Any:
         """A constant factor is a weight; two inputs get half each."""
         if len(call.inputs) == 1:
             return self.by_gradient(call)
         return self.by_rule(call, rescale.symmetric(call, [torch.zeros_like(x) for x in call.inputs]))
 
-    def masked(self, call: Call) -> Any:
+    def on_mask(self, call: Call) -> Any:
         """What is chosen takes its relevance with it; a constant that is chosen is a bias."""
         chosen: Tensor = call.native()
         filled = call.at(*map(torch.zeros_like, call.inputs)).detach()
@@ -144,16 +144,16 @@ class Relevance(Propagation):
 
             return z.clone(), pull
 
-        return ruled(forward, chosen)
+        return apply_rule(forward, chosen)
 
-    def divided(self, call: Call) -> Any:
+    def on_divide(self, call: Call) -> Any:
         """Only by constants."""
         (_, y), _ = call.args
         if call.name == "rdiv" or (isinstance(y, Tensor) and y.requires_grad):
             raise self.refusal(call.name, " by something that depends on the input")
         return self.by_gradient(call)
 
-    def elementwise(self, call: Call) -> Any:
+    def on_elementwise(self, call: Call) -> Any:
         """Relevance passes unchanged: c times f(x)/x, which needs f(0) = 0."""
         if len(call.inputs) != 1 or call.at(torch.zeros_like(call.inputs[0].flatten()[:1])).item() != 0:
             raise self.refusal(call.name, ", which is not 0 at 0")

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from samp.methods.propagation.calls import Call, Pull
-from samp.methods.propagation.rescale import pulled
+from samp.methods.propagation.rescale import vjp
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,19 +44,19 @@ class Switch:
 
         def pull(grad: Tensor) -> list[Tensor]:
             # linear in the inputs, so the slopes are the same everywhere
-            slopes = [pulled(self._under(mask).at, inputs, grad) for mask in masks]
+            slopes = [vjp(self._with_mask(mask).at, inputs, grad) for mask in masks]
             direct = [(one + other) / 2 for one, other in zip(*slopes, strict=True)]
             effect = (grad * decided).sum_to_size(shape)
             return [*direct, torch.where(step == 0, 0.0, effect / step)]
 
         return self.call.at(*inputs), pull
 
-    def _under(self, mask: Any) -> Call:
+    def _with_mask(self, mask: Any) -> Call:
         leaves = list(self.call.leaves)
         leaves[self.place] = mask
         return replace(self.call, leaves=tuple(leaves))
 
     def _change(self, inputs: Sequence[Tensor]) -> Tensor:
         """What the image's mask makes of these inputs, less what the baseline's does."""
-        change: Tensor = self.call.at(*inputs) - self._under(self.mask).at(*inputs)
+        change: Tensor = self.call.at(*inputs) - self._with_mask(self.mask).at(*inputs)
         return change

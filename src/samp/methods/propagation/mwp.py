@@ -14,13 +14,13 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.engine.driver import Run
+from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
-from samp.methods._common import About
+from samp.methods._common import MethodInfo
 from samp.methods.propagation.calls import Call, Pull
 from samp.methods.propagation.mode import Propagation
-from samp.methods.propagation.passes import Rows, back, explained, forward
-from samp.methods.propagation.rescale import pulled
+from samp.methods.propagation.passes import Rows, attribute_in_batches, backward, forward
+from samp.methods.propagation.rescale import vjp
 
 Linear = Callable[[Tensor], Tensor]
 
@@ -44,20 +44,20 @@ class MWP:
     [[0.25, 0.75]]
     """
 
-    about: ClassVar[About] = About(
+    about: ClassVar[MethodInfo] = MethodInfo(
         "Zhang et al. 2018, arXiv:1608.00507", "1 gradient", "1, less what bias-driven units lose"
     )
 
-    def attribute(self, problem: Problem, run: Run) -> Attribution:
+    def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """Every sample's probability 1, handed down."""
 
         def work(settled: Problem, samples: Tensor) -> tuple[Rows, Propagation]:
             mode = Excitation("mwp")
             score, leaf = forward(mode, settled, settled.x[samples], samples)
-            values = back(score, leaf).abs()
+            values = backward(score, leaf).abs()
             return {"values": values, "kept": values.sum(1)}, mode
 
-        return explained(problem, run, self, work)
+        return attribute_in_batches(problem, run, self, work)
 
 
 @dataclass(frozen=True)
@@ -75,11 +75,11 @@ class ContrastiveMWP:
     [[0.25, 0.75, -1.0]]
     """
 
-    about: ClassVar[About] = About(
+    about: ClassVar[MethodInfo] = MethodInfo(
         "Zhang et al. 2018, arXiv:1608.00507", "1 forward, 2 gradients", "0, up to what bias-driven units lose"
     )
 
-    def attribute(self, problem: Problem, run: Run) -> Attribution:
+    def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """Every sample's two probabilities, handed down."""
 
         def work(settled: Problem, samples: Tensor) -> tuple[Rows, Propagation]:
@@ -87,12 +87,12 @@ class ContrastiveMWP:
             score, leaf = forward(mode, settled, settled.x[samples], samples)
             if not mode.layers:
                 raise NotImplementedError("cmwp negates the last layer's weights, and this model has none: use 'mwp'.")
-            own = back(score, leaf, again=True).abs()
+            own = backward(score, leaf, again=True).abs()
             mode.sign = -1
-            contrast = back(score, leaf).abs()
+            contrast = backward(score, leaf).abs()
             return {"values": own - contrast, "kept": torch.stack([own.sum(1), contrast.sum(1)], 1)}, mode
 
-        return explained(problem, run, self, work, gradients=2)
+        return attribute_in_batches(problem, run, self, work, gradients=2)
 
 
 class Excitation(Propagation):
@@ -104,9 +104,9 @@ class Excitation(Propagation):
         self.sign = 1
         """Of the last layer's weights."""
 
-    maximum = Propagation.by_gradient
+    on_maximum = Propagation.by_gradient
 
-    def passed(self, call: Call, sign: Tensor | float = 1.0) -> Any:
+    def pass_on(self, call: Call, sign: Tensor | float = 1.0) -> Any:
         """A unit with one child gives it all; `sign` is that of the child's weight."""
         if len(call.inputs) != 1:
             raise self.refusal(call.name, " of several inputs")
@@ -117,27 +117,27 @@ class Excitation(Propagation):
 
         return self.by_rule(call, forward)
 
-    elementwise = passed
+    on_elementwise = pass_on
 
-    def scaled(self, call: Call) -> Any:
+    def on_scale(self, call: Call) -> Any:
         """A constant factor, wherever it stands."""
         if len(call.inputs) != 1 or call.name == "rdiv":
             raise self.refusal(call.name, " of two things that depend on the input")
-        return self.passed(call, call.at(torch.ones_like(call.inputs[0])).sign())
+        return self.pass_on(call, call.at(torch.ones_like(call.inputs[0])).sign())
 
-    multiplied = divided = scaled
+    on_multiply = on_divide = on_scale
 
-    def batch_norm(self, call: Call) -> Any:
+    def on_batch_norm(self, call: Call) -> Any:
         """A scale for each channel; its shift is a bias."""
         (x,) = call.inputs
         one = torch.ones_like(x[:1])
-        return self.passed(call, (call.at(one) - call.at(0 * one)).sign())
+        return self.pass_on(call, (call.at(one) - call.at(0 * one)).sign())
 
-    def added(self, call: Call) -> Any:
+    def on_add(self, call: Call) -> Any:
         """Branches share in proportion to what of them has the sum's sign; a constant is a bias and gets nothing."""
         if len(call.inputs) == 1:
             (x,) = call.inputs
-            return self.passed(call, (call.at(torch.ones_like(x)) - call.at(torch.zeros_like(x))).sign())
+            return self.pass_on(call, (call.at(torch.ones_like(x)) - call.at(torch.zeros_like(x))).sign())
 
         def forward(x: Tensor, y: Tensor) -> tuple[Tensor, Pull]:
             alone = [call.at(x, torch.zeros_like(y)), call.at(torch.zeros_like(x), y)]
@@ -145,23 +145,25 @@ class Excitation(Propagation):
 
             def pull(grad: Tensor) -> list[Tensor]:
                 parts = [(part * grad.sign()).clamp(min=0) for part in alone]
-                share = _over(grad.abs(), parts[0] + parts[1])
+                share = _divide_or_zero(grad.abs(), parts[0] + parts[1])
                 return [s * (p * share).sum_to_size(s.shape) for p, s in zip(parts, signs, strict=True)]
 
             return call.at(x, y), pull
 
         return self.by_rule(call, forward)
 
-    def summed(self, call: Call) -> Any:
+    def on_sum(self, call: Call) -> Any:
         """Sums and means: weights that are all positive."""
 
         def forward(x: Tensor) -> tuple[Tensor, Pull]:
             kept = x.clone()
-            return call.at(x), lambda grad: [_shared(grad, kept, lambda sign: [((sign * kept).clamp(min=0), call.at)])]
+            return call.at(x), lambda grad: [
+                _share_probability(grad, kept, lambda sign: [((sign * kept).clamp(min=0), call.at)])
+            ]
 
         return self.by_rule(call, forward)
 
-    def weighted(self, call: Call) -> Any:
+    def on_linear(self, call: Call) -> Any:
         """A linear map; its bias gets nothing."""
         weight, without_bias = _linear(self, call)
         self.layers += 1
@@ -174,10 +176,10 @@ class Excitation(Propagation):
             def exciting(sign: int) -> list[tuple[Tensor, Linear]]:
                 sign = sign * self.sign if number == self.layers else sign
                 up, down = (sign * weight).clamp(min=0), (sign * weight).clamp(max=0)
-                parts = [(positive, _with(without_bias, up)), (negative, _with(without_bias, down))]
+                parts = [(positive, _bind_weight(without_bias, up)), (negative, _bind_weight(without_bias, down))]
                 return parts if both else parts[:1]
 
-            return call.at(x), lambda grad: [_shared(grad, positive + negative, exciting)]
+            return call.at(x), lambda grad: [_share_probability(grad, positive + negative, exciting)]
 
         return self.by_rule(call, forward)
 
@@ -196,22 +198,22 @@ def _linear(mode: Excitation, call: Call) -> tuple[Tensor, Callable[[Tensor, Ten
     return args[0], lambda a, w: call.func(w, a)
 
 
-def _with(function: Callable[[Tensor, Tensor], Tensor], weight: Tensor) -> Linear:
+def _bind_weight(function: Callable[[Tensor, Tensor], Tensor], weight: Tensor) -> Linear:
     return lambda a: function(a, weight)
 
 
-def _shared(grad: Tensor, x: Tensor, exciting: Callable[[int], Sequence[tuple[Tensor, Linear]]]) -> Tensor:
+def _share_probability(grad: Tensor, x: Tensor, exciting: Callable[[int], Sequence[tuple[Tensor, Linear]]]) -> Tensor:
     """Σ a · ∂z/∂a · P / Σ z, over parts a with maps z(a) ≥ 0 that push the sum to the sign of its probability."""
     probability = torch.zeros_like(x)
     for sign in (1, -1):
         wanted = (sign * grad).clamp(min=0)
         if bool(wanted.any()):
             parts = exciting(sign)
-            share = _over(wanted, torch.stack([z(a) for a, z in parts]).sum(0))
-            probability += torch.stack([a * pulled(z, [a], share)[0] for a, z in parts]).sum(0)
+            share = _divide_or_zero(wanted, torch.stack([z(a) for a, z in parts]).sum(0))
+            probability += torch.stack([a * vjp(z, [a], share)[0] for a, z in parts]).sum(0)
     return probability * x.sign()
 
 
-def _over(probability: Tensor, excitation: Tensor) -> Tensor:
+def _divide_or_zero(probability: Tensor, excitation: Tensor) -> Tensor:
     enough = excitation > torch.finfo(excitation.dtype).tiny
     return torch.where(enough, probability / excitation, 0.0)

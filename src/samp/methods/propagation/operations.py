@@ -5,7 +5,7 @@ Functions of `torch.nn.functional` are opened (see `mode`), so only what they ar
 
 from __future__ import annotations
 
-MOVED = """
+REARRANGE = """
     view reshape reshape_as view_as flatten unflatten ravel permute transpose swapaxes movedim moveaxis t T mT
     squeeze unsqueeze expand expand_as repeat repeat_interleave tile broadcast_to cat concat concatenate stack hstack
     vstack split chunk tensor_split unbind narrow select getitem setitem index_select gather take_along_dim roll flip
@@ -13,17 +13,17 @@ MOVED = """
     pixel_shuffle pixel_unshuffle channel_shuffle iter reversed diagonal copy
     upsample_nearest1d upsample_nearest2d upsample_nearest3d retain_grad register_hook tril triu native_channel_shuffle
 """
-SUMMED = """
+SUM = """
     sum mean avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
     upsample_linear1d upsample_bilinear2d upsample_bicubic2d upsample_trilinear3d cumsum
 """
-WEIGHTED = """
+LINEAR = """
     linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d matmul mm bmm mv
 """
-ADDED = "add sub subtract rsub"
-MULTIPLIED = "mul multiply"
-SCALED = "neg negative positive"
-DROPPED = "dropout feature_dropout alpha_dropout feature_alpha_dropout"
+ADD = "add sub subtract rsub"
+MULTIPLY = "mul multiply"
+SCALE = "neg negative positive"
+DROPOUT = "dropout feature_dropout alpha_dropout feature_alpha_dropout"
 ELEMENTWISE = """
     relu relu6 hardtanh clamp clip clamp_min clamp_max leaky_relu prelu rrelu elu celu selu gelu silu mish softplus
     hardswish hardsigmoid sigmoid tanh hardshrink softshrink softsign logsigmoid log_sigmoid threshold abs absolute exp
@@ -36,27 +36,27 @@ MAXIMUM = """
 KINDS: dict[str, str] = {
     name: kind
     for kind, names in {
-        "moved": MOVED,
-        "summed": SUMMED,
-        "weighted": WEIGHTED,
-        "added": ADDED,
-        "multiplied": MULTIPLIED,
-        "scaled": SCALED,
-        "masked": "masked_fill where",
-        "dropped": DROPPED,
+        "rearrange": REARRANGE,
+        "sum": SUM,
+        "linear": LINEAR,
+        "add": ADD,
+        "multiply": MULTIPLY,
+        "scale": SCALE,
+        "mask": "masked_fill where",
+        "dropout": DROPOUT,
         "elementwise": ELEMENTWISE,
         "maximum": MAXIMUM,
         "batch_norm": "batch_norm",
         "softmax": "softmax",
         "log_softmax": "log_softmax",
-        "divided": "div divide true_divide rdiv",
+        "divide": "div divide true_divide rdiv",
         "layer_norm": "layer_norm",
         "group_norm": "group_norm",
         "attention": "scaled_dot_product_attention",
     }.items()
     for name in names.split()
 }
-"""Each known operation's kind: the name of the method of `Propagation` that treats it."""
+"""Each known operation's kind: `Propagation.on_KIND` treats it."""
 
 PIECEWISE_LINEAR = """
     relu relu6 hardtanh clamp clip clamp_min clamp_max leaky_relu prelu rrelu abs absolute threshold hardsigmoid
@@ -64,14 +64,14 @@ PIECEWISE_LINEAR = """
 """
 SINGULAR_AT_ZERO = "log sqrt rsqrt reciprocal pow square"
 
-COMPARED = "gt greater lt less ge greater_equal le less_equal eq ne not_equal isnan isinf isfinite signbit"
-COMBINED = """
+COMPARE = "gt greater lt less ge greater_equal le less_equal eq ne not_equal isnan isinf isfinite signbit"
+COMBINE = """
     invert logical_not bitwise_not and or xor iand ior ixor logical_and logical_or logical_xor bitwise_and bitwise_or
     bitwise_xor
 """
 CAST = "to type type_as float double half bfloat16 int long bool detach get clone contiguous"
-READ_OFF = frozenset(
-    " ".join((COMPARED, COMBINED, CAST, ADDED, MULTIPLIED, SCALED, ELEMENTWISE, "div divide true_divide rdiv")).split()
+POINTWISE = frozenset(
+    " ".join((COMPARE, COMBINE, CAST, ADD, MULTIPLY, SCALE, ELEMENTWISE, "div divide true_divide rdiv")).split()
 )
 """Operations whose value at each place is a function of what lies there: masks are made by these."""
 

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.engine.batching import Batches
-from samp.engine.driver import Run
+from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
-from samp.methods._common import result
+from samp.methods._common import make_attribution
 from samp.methods.propagation.mode import Propagation
 from samp.methods.propagation.opaque import refuse_compiled
 
@@ -31,11 +31,11 @@ def forward(mode: Propagation, problem: Problem, x: Tensor, samples: Tensor) -> 
         with mode:
             score = problem.score(problem.output(carried, samples), samples)
         mode.check(score)
-        problem.watch(score, samples)
+        problem.count_failures(score, samples)
         return score, leaf
 
 
-def back(score: Tensor, leaf: Tensor, again: bool = False) -> Tensor:
+def backward(score: Tensor, leaf: Tensor, again: bool = False) -> Tensor:
     """What the rules make of 1 at each score, at the leaf (r n); `again` if the way will be gone once more."""
     if not score.requires_grad:
         raise ValueError(
@@ -46,32 +46,34 @@ def back(score: Tensor, leaf: Tensor, again: bool = False) -> Tensor:
     return gradient
 
 
-def in_batches(
+def run_in_batches(
     problem: Problem,
-    run: Run,
+    run: RunOptions,
     work: Callable[[Problem, Tensor], tuple[Rows, Propagation | None]],
 ) -> tuple[Problem, Rows, Mapping[str, Any]]:
     """All samples' rows side by side, the problem with its target known, and what the first batch's mode covered."""
     batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device)
-    settled = problem.settled(batches)
+    settled = problem.with_target(batches)
     everyone = torch.arange(problem.batch, device=problem.x.device)
-    done = list(batches.over(problem.batch, lambda first, last: work(settled, everyone[first:last])))
+    done = list(batches.map_slices(problem.batch, lambda first, last: work(settled, everyone[first:last])))
     mode = done[0][1]
     rows = {name: torch.cat([part[name] for part, _ in done]) for name in done[0][0]}
     return settled, rows, {**(mode.details if mode else {}), "batch_size": batches.size}
 
 
-def explained(
+def attribute_in_batches(
     problem: Problem,
-    run: Run,
+    run: RunOptions,
     method: object,
     work: Callable[[Problem, Tensor], tuple[Rows, Propagation | None]],
     gradients: int = 1,
     forwards: int = 0,
 ) -> Attribution:
     """The `Attribution` of a method that spends so many gradients, and forwards without one, on each sample."""
-    settled, rows, details = in_batches(problem, run, work)
+    settled, rows, details = run_in_batches(problem, run, work)
     change = rows.pop("change", None)
-    found = result(settled, rows.pop("values"), method, run, gradients=gradients, forwards=forwards, change=change)
+    found = make_attribution(
+        settled, rows.pop("values"), method, run, gradients=gradients, forwards=forwards, change=change
+    )
     numbers = {name: numbers.tolist() for name, numbers in rows.items()}
     return replace(found, details={**found.details, **details, **numbers})

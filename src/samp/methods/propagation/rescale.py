@@ -35,7 +35,7 @@ def symmetric(call: Call, references: Sequence[Tensor]) -> Forward:
 
     def forward(*inputs: Tensor) -> tuple[Tensor, Pull]:
         means = [(x + r) / 2 for x, r in zip(inputs, references, strict=True)]
-        return call.at(*inputs), lambda grad: pulled(call.at, means, grad)
+        return call.at(*inputs), lambda grad: vjp(call.at, means, grad)
 
     return forward
 
@@ -47,8 +47,8 @@ def winner(call: Call, reference: Tensor) -> Forward:
     """
 
     def forward(x: Tensor) -> tuple[Tensor, Pull]:
-        value, places = _pooled(call, x)
-        before, places_before = _pooled(call, reference)
+        value, places = _max_pool(call, x)
+        before, places_before = _max_pool(call, reference)
         places = torch.where(value >= before, places, places_before)
         step = _pick(x - reference, places)
         multiplier = torch.where(step == 0, 1.0, (value - before) / step)
@@ -81,7 +81,7 @@ def log_softmax(call: Call, reference: Tensor) -> Forward:
     return forward
 
 
-def pulled(function: Callable[..., Any], inputs: Sequence[Tensor], grad: Tensor) -> Sequence[Tensor]:
+def vjp(function: Callable[..., Any], inputs: Sequence[Tensor], grad: Tensor) -> Sequence[Tensor]:
     """The gradient of a function at these inputs, times `grad`."""
     with torch.enable_grad():
         leaves = [x.detach().requires_grad_() for x in inputs]
@@ -89,7 +89,7 @@ def pulled(function: Callable[..., Any], inputs: Sequence[Tensor], grad: Tensor)
 
 
 def _gradient(function: Callable[..., Any], x: Tensor) -> Tensor:
-    return pulled(function, [x], torch.ones_like(x))[0]
+    return vjp(function, [x], torch.ones_like(x))[0]
 
 
 def _tolerance(x: Tensor) -> float:
@@ -122,7 +122,7 @@ def _logarithm_slopes(x: Tensor, reference: Tensor, axis: int) -> Tensor:
     return torch.where(near, 2 / (s + s0), change / (s - s0)) * _exponential_slope(x - top, reference - top)
 
 
-def _pooled(call: Call, x: Tensor) -> tuple[Tensor, Tensor]:
+def _max_pool(call: Call, x: Tensor) -> tuple[Tensor, Tensor]:
     """Maxima, and their places in the flattened spatial axes."""
     args, kwargs = call.args
     pool = getattr(F, call.name)

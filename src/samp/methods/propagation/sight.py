@@ -31,7 +31,7 @@ class Sight:
     >>> sight.begin(leaf)
     >>> doubled, unseen = leaf * 2, leaf * 3
     >>> sight.record(doubled)
-    >>> sight.made(doubled), sight.made(unseen), sight.made(doubled.relu_())
+    >>> sight.has_seen(doubled), sight.has_seen(unseen), sight.has_seen(doubled.relu_())
     (True, False, False)
     """
 
@@ -58,12 +58,12 @@ class Sight:
             root = _root(value)
             self._histories[root] = root.grad_fn
 
-    def made(self, tensor: Tensor) -> bool:
+    def has_seen(self, tensor: Tensor) -> bool:
         """Whether the tensor's last change was by an operation that was shown."""
         root = _root(tensor)
         return root in self._histories and self._histories[root] is root.grad_fn
 
-    def depends(self, tensor: Tensor) -> bool:
+    def depends_on_leaf(self, tensor: Tensor) -> bool:
         """Whether a gradient flows from this tensor to the explained input."""
         todo, seen = [tensor.grad_fn], set()
         while todo:
@@ -76,11 +76,11 @@ class Sight:
             todo += [parent for parent, _ in node.next_functions]
         return False
 
-    def answer(self, value: Tensor, source: Tensor | None) -> None:
+    def record_answer(self, value: Tensor, source: Tensor | None) -> None:
         """Take note of an answer; without a source where it is no function of one tensor, element by element."""
         self._answers[value] = None if source is None else Source(source, source._version)
 
-    def answered(self, value: Any) -> bool:
+    def is_answer(self, value: Any) -> bool:
         """Whether this is an answer: it depends on the input, and no gradient says so."""
         return isinstance(value, Tensor) and not value.requires_grad and value in self._answers
 
