@@ -15,7 +15,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_flatten
 from torch.utils.weak import WeakIdKeyDictionary
 
-from samp.methods.propagation.operations import canonical
+from samp.methods.propagation.operation_kinds import canonical
 
 CONVOLVED = ("conv2d", "conv_transpose2d", "convolution")
 PRODUCTS = ("matmul", "bmm", "mm", "einsum", "baddbmm")

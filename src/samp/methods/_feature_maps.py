@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from samp.engine.problem import Problem
 from samp.lookup import look_up
 from samp.methods._channel_axis import Lineage, Tag
-from samp.methods.propagation.opaque import is_compiled, is_script
+from samp.methods.propagation.hidden_operations import is_compiled, is_script
 
 CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
 INSTEAD = "a method that needs no feature map, such as 'coupled', 'samp++' or 'ig'"

@@ -11,7 +11,7 @@ from samp.attribution import Attribution
 from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.methods._common import MethodInfo
-from samp.methods.propagation.passes import Rows, attribute_in_batches
+from samp.methods.propagation.forward_backward import Rows, attribute_in_batches
 
 
 @dataclass(frozen=True)

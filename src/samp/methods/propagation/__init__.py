@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from samp.methods.propagation.deeplift import DeepLIFT, DeepSHAP
-from samp.methods.propagation.guided import Deconvolution, GradientXInput, GuidedBackprop
+from samp.methods.propagation.guided_backprop import Deconvolution, GradientXInput, GuidedBackprop
 from samp.methods.propagation.lrp import LRP
 from samp.methods.propagation.mwp import MWP, ContrastiveMWP
 

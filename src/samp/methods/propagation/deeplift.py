@@ -20,12 +20,12 @@ from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.methods._common import MethodInfo
 from samp.methods._path_method import label_baseline, wrap_tensors
-from samp.methods.propagation import rescale
-from samp.methods.propagation.calls import Call, Forward, apply_rule
-from samp.methods.propagation.masks import Switch
+from samp.methods.propagation import multipliers
+from samp.methods.propagation.forward_backward import Rows, attribute_in_batches, backward, forward
+from samp.methods.propagation.mask_rule import Switch
 from samp.methods.propagation.mode import Propagation
-from samp.methods.propagation.operations import KINDS
-from samp.methods.propagation.passes import Rows, attribute_in_batches, backward, forward
+from samp.methods.propagation.operation_call import Call, Forward, apply_rule
+from samp.methods.propagation.operation_kinds import KINDS
 
 
 @dataclass(frozen=True)
@@ -198,23 +198,23 @@ class Rescale(Propagation):
             return self.by_gradient(call)
         if len(call.inputs) > 2:
             raise self.refusal(call.name, " of three inputs")
-        return self._record_or_apply(call, rescale.symmetric)
+        return self._record_or_apply(call, multipliers.symmetric)
 
     on_multiply = on_linear
 
     def on_elementwise(self, call: Call) -> Any:
-        return self._apply_to_one(call, rescale.secant)
+        return self._apply_to_one(call, multipliers.secant)
 
     def on_maximum(self, call: Call) -> Any:
         if call.args[1].get("return_indices"):
             raise self.refusal(call.name, " with indices")
-        return self._apply_to_one(call, rescale.winner)
+        return self._apply_to_one(call, multipliers.winner)
 
     def on_softmax(self, call: Call) -> Any:
-        return self._apply_to_one(call, rescale.softmax)
+        return self._apply_to_one(call, multipliers.softmax)
 
     def on_log_softmax(self, call: Call) -> Any:
-        return self._apply_to_one(call, rescale.log_softmax)
+        return self._apply_to_one(call, multipliers.log_softmax)
 
     def on_divide(self, call: Call) -> Any:
         """x / y is x times 1/y."""

@@ -19,10 +19,10 @@ from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.methods._checks import check_numbers
 from samp.methods._common import MethodInfo
-from samp.methods.propagation import rescale
-from samp.methods.propagation.calls import Call, Pull, apply_rule
+from samp.methods.propagation import multipliers
+from samp.methods.propagation.forward_backward import Rows, attribute_in_batches, backward, forward
 from samp.methods.propagation.mode import Propagation
-from samp.methods.propagation.passes import Rows, attribute_in_batches, backward, forward
+from samp.methods.propagation.operation_call import Call, Pull, apply_rule
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Relevance(Propagation):
         """A constant factor is a weight; two inputs get half each."""
         if len(call.inputs) == 1:
             return self.by_gradient(call)
-        return self.by_rule(call, rescale.symmetric(call, [torch.zeros_like(x) for x in call.inputs]))
+        return self.by_rule(call, multipliers.symmetric(call, [torch.zeros_like(x) for x in call.inputs]))
 
     def on_mask(self, call: Call) -> Any:
         """What is chosen takes its relevance with it; a constant that is chosen is a bias."""
@@ -157,4 +157,4 @@ class Relevance(Propagation):
         """Relevance passes unchanged: c times f(x)/x, which needs f(0) = 0."""
         if len(call.inputs) != 1 or call.at(torch.zeros_like(call.inputs[0].flatten()[:1])).item() != 0:
             raise self.refusal(call.name, ", which is not 0 at 0")
-        return self.by_rule(call, rescale.secant(call, torch.zeros_like(call.inputs[0])))
+        return self.by_rule(call, multipliers.secant(call, torch.zeros_like(call.inputs[0])))

@@ -1,9 +1,10 @@
 """One mechanism for all propagation methods: every operation of the model gets its own backward rule.
 
-While a `Propagation` is entered, torch hands it each operation before it runs. What depends on the explained input
-carries a gradient; parameters are detached on the way in, so nothing else does. No hook, copy or rewriting of the
-model: reused modules, functional and in-place activations and residual sums are operations like any other. What runs
-past the mode (see `sight`) is refused, since its gradient would be torch's own and the map silently another method's.
+While a `Propagation` is active, torch passes it each operation before it runs. Only tensors that depend on the explained
+input carry a gradient, since parameters are detached when an operation receives them. The model is neither hooked,
+copied nor rewritten: reused modules, functional and in-place activations and residual sums are operations like any
+other. An operation that bypasses the mode (see `tracking`) is refused, because it would silently keep torch's own
+gradient and the map would be another method's.
 """
 
 from __future__ import annotations
@@ -19,10 +20,17 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_flatten
 
-from samp.methods.propagation.calls import Call, Forward, RuleFunction, apply_rule, as_masked_fill, depends_on_input
-from samp.methods.propagation.opaque import hidden_part, program_operation
-from samp.methods.propagation.operations import KINDS, POINTWISE, canonical
-from samp.methods.propagation.sight import Sight, history_name
+from samp.methods.propagation.hidden_operations import hidden_part, program_operation
+from samp.methods.propagation.operation_call import (
+    Call,
+    Forward,
+    RuleFunction,
+    apply_rule,
+    as_masked_fill,
+    depends_on_input,
+)
+from samp.methods.propagation.operation_kinds import KINDS, POINTWISE, canonical
+from samp.methods.propagation.tracking import Sight, history_name
 
 
 class Propagation(TorchFunctionMode):

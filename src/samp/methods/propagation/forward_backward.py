@@ -14,8 +14,8 @@ from samp.engine.batching import Batches
 from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.methods._common import make_attribution
+from samp.methods.propagation.hidden_operations import refuse_compiled
 from samp.methods.propagation.mode import Propagation
-from samp.methods.propagation.opaque import refuse_compiled
 
 Rows = dict[str, Tensor]
 """One entry per row each: `values` (r n), perhaps `change` (r), and numbers for the details."""

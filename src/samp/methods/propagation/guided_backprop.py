@@ -12,10 +12,10 @@ from samp.attribution import Attribution
 from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.methods._common import MethodInfo
-from samp.methods.propagation.calls import Call, Pull
+from samp.methods.propagation.forward_backward import Rows, attribute_in_batches, backward, forward
 from samp.methods.propagation.mode import Propagation
-from samp.methods.propagation.passes import Rows, attribute_in_batches, backward, forward
-from samp.methods.propagation.rescale import vjp
+from samp.methods.propagation.multipliers import vjp
+from samp.methods.propagation.operation_call import Call, Pull
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from samp.methods.propagation.calls import Call, Forward, Pull
-from samp.methods.propagation.operations import PIECEWISE_LINEAR, SINGULAR_AT_ZERO
+from samp.methods.propagation.operation_call import Call, Forward, Pull
+from samp.methods.propagation.operation_kinds import PIECEWISE_LINEAR, SINGULAR_AT_ZERO
 
 
 def secant(call: Call, reference: Tensor) -> Forward:

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from samp.methods.propagation.calls import Call, Pull
-from samp.methods.propagation.rescale import vjp
+from samp.methods.propagation.multipliers import vjp
+from samp.methods.propagation.operation_call import Call, Pull
 
 
 @dataclass(frozen=True, eq=False)
