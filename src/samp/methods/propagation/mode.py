@@ -1,6 +1,6 @@
 """One mechanism for all propagation methods: every operation of the model gets its own backward rule.
 
-While a `Propagation` is active, torch passes it each operation before it runs. Only tensors that depend on the explained
+While a `Propagation` is active, torch passes it each operation before it runs. Only what depends on the explained
 input carry a gradient, since parameters are detached when an operation receives them. The model is neither hooked,
 copied nor rewritten: reused modules, functional and in-place activations and residual sums are operations like any
 other. An operation that bypasses the mode (see `tracking`) is refused, because it would silently keep torch's own
