@@ -36,8 +36,8 @@ class Gradient:
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """Take one gradient for every sample."""
 
-        def work(settled: Problem, samples: Tensor) -> tuple[Rows, None]:
-            gradient = settled.gradient(settled.x[samples], samples)
+        def work(resolved: Problem, samples: Tensor) -> tuple[Rows, None]:
+            gradient = resolved.gradient(resolved.x[samples], samples)
             return {"values": gradient.abs() if self.magnitude else gradient}, None
 
         return attribute_in_batches(problem, run, self, work)
