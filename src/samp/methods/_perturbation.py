@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from samp.baselines import evaluate_baseline
+from samp.baselines import Baseline, evaluate_baseline
 from samp.engine.batching import Batches
 from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
@@ -31,7 +30,7 @@ class CountedForward:
     Captum hands over rows in rounds of all its samples: row i is a point of sample i modulo their number.
     """
 
-    def __init__(self, problem: Problem, run: RunOptions, baseline: Any, expected: int) -> None:
+    def __init__(self, problem: Problem, run: RunOptions, baseline: Baseline, expected: int) -> None:
         self.batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device)
         self.problem = problem.with_target(self.batches)
         self.baseline = problem.flatten(evaluate_baseline(baseline, problem.inputs, run.seed))

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.baselines import black, resolve_baseline, wrap_tensors
+from samp.baselines import Baseline, black, resolve_baseline, wrap_tensors
 from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.extras import install_command
@@ -55,7 +55,7 @@ class Shapley:
     about: ClassVar[MethodInfo] = _captum_info("Castro et al., 2009", "25 forwards per group", "yes")
     samples: int = 25
     patch: int | None = None
-    baseline: Any = black
+    baseline: Baseline = black
 
     def __post_init__(self) -> None:
         check_counts(samples=self.samples)
@@ -93,7 +93,7 @@ class Ablation:
 
     about: ClassVar[MethodInfo] = _captum_info("Zeiler & Fergus, ECCV 2014", "1 forward per group")
     patch: int | None = None
-    baseline: Any = black
+    baseline: Baseline = black
 
     def __post_init__(self) -> None:
         check_optional_counts(patch=self.patch)
@@ -138,7 +138,7 @@ class LIME:
     superpixels: int = 100
     alpha: float = 0.01
     kernel_width: float = 0.25
-    baseline: Any = black
+    baseline: Baseline = black
 
     def __post_init__(self) -> None:
         check_counts(samples=self.samples, superpixels=self.superpixels)
@@ -188,7 +188,7 @@ class Occlusion:
     about: ClassVar[MethodInfo] = _captum_info("Zeiler & Fergus, ECCV 2014", "785 forwards at 224 pixels")
     window: int | None = None
     stride: int | None = None
-    baseline: Any = black
+    baseline: Baseline = black
 
     def __post_init__(self) -> None:
         check_optional_counts(window=self.window, stride=self.stride)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
 
 from samp.attribution import Attribution, Direction
-from samp.baselines import black, wrap_tensors
+from samp.baselines import BaselineSetting, black, wrap_tensors
 from samp.engine.credit import Credit
 from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
@@ -46,7 +46,7 @@ class GuidedIG:
     eta: float | None = None
     credit: str | Credit = "left"
     direction: Literal["both"] | Direction = "to_image"
-    baseline: Any = black
+    baseline: BaselineSetting = black
     about: ClassVar[MethodInfo] = MethodInfo(
         paper="Kapishnikov et al., Guided Integrated Gradients, CVPR 2021",
         cost="steps + 1 gradients",

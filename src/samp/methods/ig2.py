@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import torch
 from torch import Tensor, nn
 
 from samp.attribution import Attribution
-from samp.baselines import TensorBaseline, black, evaluate_baseline, label_baseline, wrap_tensors
+from samp.baselines import InputBaselines, TensorBaseline, black, evaluate_baseline, label_baseline, wrap_tensors
 from samp.engine import credit as credits
 from samp.engine.batching import Batches
 from samp.engine.credit import Credit
@@ -58,9 +58,9 @@ class IG2:
 
     steps: int = 201
     step: float = 0.0019
-    reference: Any = black
+    reference: InputBaselines | tuple[InputBaselines, ...] = black
     layer: str | nn.Module | None = None
-    bounds: Any = None
+    bounds: tuple[InputBaselines, InputBaselines] | None = None
     credit: str | Credit = "left"
     about: ClassVar[MethodInfo] = MethodInfo(
         paper="Zhuo and Ge, IG2: Integrated Gradient on Iterative Gradient Path, TPAMI 2024 (our reference and bounds)",
@@ -104,7 +104,7 @@ class IG2:
             raise NonFiniteError(str(failure), result)
         return result
 
-    def _references(self) -> tuple[Any, ...]:
+    def _references(self) -> tuple[InputBaselines, ...]:
         return self.reference if isinstance(self.reference, tuple) else (self.reference,)
 
     def _range(self, problem: Problem, seed: int) -> tuple[Tensor, Tensor]:
@@ -120,7 +120,7 @@ class IG2:
         """The method as results name it: references and bounds by their kind, and the layer that was taken."""
         shown = tuple(map(label_baseline, self._references()))
         reference = shown if isinstance(self.reference, tuple) else shown[0]
-        bounds = self.bounds and tuple(map(label_baseline, self.bounds))
+        bounds = self.bounds and (label_baseline(self.bounds[0]), label_baseline(self.bounds[1]))
         return repr(replace(self, reference=reference, layer=layer, bounds=bounds))
 
     def _walk(self, problem: Problem, descent: DescentPath, label: str, run: RunOptions) -> Attribution:
@@ -186,7 +186,7 @@ class DescentPath:
         return self.steps
 
 
-def _make_reference(reference: Any, problem: Problem, seed: int) -> Tensor:
+def _make_reference(reference: InputBaselines, problem: Problem, seed: int) -> Tensor:
     """b n: the reference of every sample."""
     if isinstance(reference, TensorBaseline) and problem.one_input:
         given, wanted = tuple(reference.tensor.shape), tuple(problem.inputs[0].shape)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.baselines import black, evaluate_baseline, resolve_baseline, wrap_tensors
+from samp.baselines import Baseline, black, evaluate_baseline, resolve_baseline, wrap_tensors
 from samp.engine.batching import Batches
 from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
@@ -50,7 +50,7 @@ class RISE:
     cells: int = 7
     p: float = 0.5
     score: Literal["probability", "logit"] = "probability"
-    baseline: Any = black
+    baseline: Baseline = black
 
     def __post_init__(self) -> None:
         check_counts(masks=self.masks, cells=self.cells)

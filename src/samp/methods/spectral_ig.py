@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.baselines import black, evaluate_baseline, label_baseline, wrap_tensors
+from samp.baselines import InputBaselines, black, evaluate_baseline, label_baseline, wrap_tensors
 from samp.engine import credit as credits
 from samp.engine.credit import Credit
 from samp.engine.driver import RunOptions, WalkPlan, run_walks
@@ -48,7 +48,7 @@ class SpectralIG:
     steps: int = 199
     width: float = 0.4
     credit: str | Credit = "left"
-    baseline: Any = black
+    baseline: InputBaselines = black
     about: ClassVar[MethodInfo] = MethodInfo(
         paper="Spectral Integrated Gradients, KDD 2026",
         cost="steps + 1 gradients, one SVD per channel",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib import import_module
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.baselines import wrap_tensors
+from samp.baselines import InputBaselines, wrap_tensors
 from samp.engine.batching import Batches
 from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
@@ -61,7 +61,7 @@ class XRAI:
     min_added: int = 50
     area: float = 1.0
     side: int = 224
-    baselines: Any = None
+    baselines: InputBaselines | tuple[InputBaselines, ...] | None = None
 
     def __post_init__(self) -> None:
         check_counts(steps=self.steps, min_size=self.min_size, min_added=self.min_added, side=self.side)
@@ -101,9 +101,9 @@ class XRAI:
             problem, spread_over_channels(problem, stacked), self, run, gradients=len(runs) * (self.steps + 1)
         )
 
-    def _baselines(self, image: Tensor) -> tuple[Any, ...]:
+    def _baselines(self, image: Tensor) -> tuple[InputBaselines, ...]:
         if self.baselines is not None:
-            return tuple(self.baselines)
+            return cast(tuple[InputBaselines, ...], self.baselines)  # `__post_init__` made it a tuple
         flat = image.flatten(1)
         return tuple(end.view(-1, 1, 1, 1).expand_as(image) for end in (flat.amin(1), flat.amax(1)))
 

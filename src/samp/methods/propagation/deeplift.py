@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.baselines import black, evaluate_baseline, label_baseline, wrap_tensors
+from samp.baselines import InputBaselines, black, evaluate_baseline, label_baseline, wrap_tensors
 from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.methods._common import MethodInfo
@@ -48,7 +48,7 @@ class DeepLIFT:
     about: ClassVar[MethodInfo] = MethodInfo(
         "Shrikumar et al. 2017, arXiv:1704.02685", "2 forwards, 1 gradient", "f(x) − f(baseline)"
     )
-    baseline: Any = black
+    baseline: InputBaselines = black
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "baseline", wrap_tensors(self.baseline))
@@ -80,7 +80,7 @@ class DeepSHAP:
     about: ClassVar[MethodInfo] = MethodInfo(
         "Lundberg & Lee 2017, arXiv:1705.07874", "2 forwards, 1 gradient per baseline", "f(x) − mean f(baseline)"
     )
-    baselines: Sequence[Any] = ("black", "white", "uniform", "gaussian")
+    baselines: Sequence[InputBaselines] = ("black", "white", "uniform", "gaussian")
 
     def __post_init__(self) -> None:
         if not isinstance(self.baselines, tuple | list) or not self.baselines:
