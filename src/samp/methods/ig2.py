@@ -22,7 +22,7 @@ from samp.engine.walk import Route, Step
 from samp.errors import NonFiniteError
 from samp.methods._checks import check_counts, check_numbers
 from samp.methods._common import MethodInfo
-from samp.methods._representation import problem_at_layer
+from samp.methods._layer_model import problem_at_layer
 from samp.targets import TargetFunction
 
 
