@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -138,17 +139,19 @@ class Headless(nn.Module):
 @pytest.mark.parametrize(
     ("behind", "layer", "words", "width"),
     [
-        (nn.Identity(), None, "input of 'head'", 7),
-        (nn.Softmax(1), None, "input of 'head'", 7),
-        (nn.AvgPool1d(2), None, "output", 2),  # what follows the linear layer is more than a squashing of it
-        (nn.Identity(), "body", "body", 7),
-        (nn.Identity(), "body.1", "body.1", 7),
-        (nn.Identity(), "head", "head", 4),
-        (nn.AvgPool1d(2), "", "output", 2),
+        (nn.Identity, None, "input of 'head'", 7),
+        (lambda: nn.Softmax(1), None, "input of 'head'", 7),
+        (lambda: nn.AvgPool1d(2), None, "output", 2),  # what follows the linear layer is more than a squashing of it
+        (nn.Identity, "body", "body", 7),
+        (nn.Identity, "body.1", "body.1", 7),
+        (nn.Identity, "head", "head", 4),
+        (lambda: nn.AvgPool1d(2), "", "output", 2),
     ],
 )
-def test_the_layer_is_the_one_asked_for(behind: nn.Module, layer: str | None, words: str, width: int) -> None:
-    problem = make_problem(Headless(behind), X, target=0)
+def test_the_layer_is_the_one_asked_for(
+    behind: Callable[[], nn.Module], layer: str | None, words: str, width: int
+) -> None:
+    problem = make_problem(Headless(behind()), X, target=0)
     inner, found = problem_at_layer(problem, layer)
     assert found == words
     assert inner.output(problem.x, torch.arange(5)).shape == (5, width)

@@ -1,7 +1,7 @@
 """The five-layer CNNs of Table 5, and slim versions with few channels for demos and tests.
 
-What the table leaves open (READING.md, point 14) is fixed here: no padding, 32 channels in CIFAR-10's first layer, and
-a linear layer to the classes after the pool. All of them take plain pixels in [0, 1].
+What the table leaves out (docs/paper.md#five-layer) is fixed here: no padding, 32 channels in CIFAR-10's first layer,
+and a linear layer to the classes after the pool. All of them take plain pixels in [0, 1].
 """
 
 from __future__ import annotations

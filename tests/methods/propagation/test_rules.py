@@ -134,10 +134,10 @@ def test_a_model_whose_way_depends_on_its_input_is_refused() -> None:
             samp.explain(model, points(), method=DeepLIFT())
 
 
-@pytest.mark.parametrize("layer", [nn.BatchNorm1d(6), nn.Dropout()])
+@pytest.mark.parametrize("layer", [lambda: nn.BatchNorm1d(6), nn.Dropout])
 @pytest.mark.filterwarnings("ignore:the model is in training mode")
-def test_training_mode_is_refused(layer: nn.Module) -> None:
-    model = nn.Sequential(nn.Linear(6, 6), layer, nn.ReLU()).double().train()
+def test_training_mode_is_refused(layer: Callable[[], nn.Module]) -> None:
+    model = nn.Sequential(nn.Linear(6, 6), layer(), nn.ReLU()).double().train()
     with pytest.raises(ValueError, match=r"call model.eval\(\)"):
         samp.explain(model, points(), target=0, method=DeepLIFT())
 
