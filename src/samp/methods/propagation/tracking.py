@@ -1,8 +1,7 @@
 """Which tensors a `Propagation` can vouch for: those made by operations that it saw, and what depends on them.
 
 Torch shows a mode every operation that is called from Python. TorchScript, compiled and exported code and the model's
-own autograd functions bypass it. Their results can be told: they have a gradient, but no operation that was seen made
-them.
+own autograd functions bypass it. Their results are recognised: they have a gradient, but no seen operation made them.
 """
 
 from __future__ import annotations
