@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from samp.checks import check_whole
-from samp.dense import check_dense
+from samp.checks import check_dense, check_whole
 
 
 def is_number(value: Any) -> bool:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from samp.baselines import black, evaluate_baseline, wrap_tensors
 from samp.checks import check_flag
-from samp.engine.batching import BatchSize
+from samp.engine.driver import BatchSize
 from samp.engine.inputs import Inputs
 from samp.extras import install_command
 from samp.groups import Elements, Groups

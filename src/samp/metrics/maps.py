@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.dense import check_dense
+from samp.checks import check_dense
 from samp.engine.problem import Problem
 from samp.groups import Segments
 from samp.targets import Target

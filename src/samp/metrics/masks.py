@@ -12,8 +12,8 @@ from torch import Tensor
 
 from samp.annotations.boxes import Annotation, Box, Size, as_mask, clip_edges, tight_box
 from samp.attribution import Attribution
-from samp.dense import check_dense
-from samp.layout import check_map_layout
+from samp.checks import check_dense
+from samp.groups import check_map_layout
 from samp.metrics.maps import Maps, as_float_tensor, check_finite
 
 Array = np.ndarray[Any, np.dtype[Any]]

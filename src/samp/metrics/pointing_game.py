@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from samp.annotations.boxes import Annotation
-from samp.dense import check_dense
+from samp.checks import check_dense
 from samp.metrics.checks import is_number
 from samp.metrics.maps import Maps
 from samp.metrics.masks import GroundTruth, Labels, Truth, ground_truths, masks_of, pixel_maps

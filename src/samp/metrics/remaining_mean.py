@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from samp.attribution import total
+from samp.engine.record import sum_rows
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,6 @@ class RemainingMean:
     def fill_elements(self, x: Tensor, missing: Tensor) -> Tensor:
         """r n: x with its missing elements (r n, bool) filled."""
         remaining = (~missing).sum(1)
-        shown = total(x.masked_fill(missing, 0)) / remaining.clamp(min=1)
-        mean = torch.where(remaining > 0, shown, total(x) / x.shape[1])  # r
+        shown = sum_rows(x.masked_fill(missing, 0)) / remaining.clamp(min=1)
+        mean = torch.where(remaining > 0, shown, sum_rows(x) / x.shape[1])  # r
         return torch.where(missing, mean.to(x.dtype)[:, None], x)

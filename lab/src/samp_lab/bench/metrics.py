@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from samp.engine.batching import BatchSize
+from samp.engine.driver import BatchSize
 from samp.metrics.deletion_insertion import deletion_insertion
 from samp.metrics.protocols import PROTOCOLS
 from samp_lab.bench.machine import describe_machine, synchronize
