@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from samp.metrics.checks import check_count, check_list, check_share, is_number
+from samp.checks import check_count, check_list, check_share, is_number
 
 
 @pytest.mark.parametrize("value", [0, -1.5, np.float32(2), np.int64(3), Fraction(1, 3)])

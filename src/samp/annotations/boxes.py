@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from samp.metrics.checks import check_count, is_number
+from samp.checks import check_count, is_number
 
 Size = tuple[int, int]  # height, width
 Edges = tuple[float, float, float, float]  # left, top, right, bottom

@@ -24,8 +24,8 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
+from samp.checks import check_share
 from samp.layout import check_map_layout
-from samp.metrics.checks import check_share
 from samp.metrics.maps import Maps, as_float_tensor, check_finite
 
 TOP = 0.1

@@ -20,8 +20,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import max_pool2d, pad
 
+from samp.checks import check_count, is_number
 from samp.engine.batching import Batches
-from samp.metrics.checks import check_count, is_number
 
 LOOK_EVERY = 16  # iterations between looks at an accelerator's progress: each look waits for it
 

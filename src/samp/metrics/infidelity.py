@@ -16,12 +16,11 @@ import torch
 from torch import Tensor
 
 from samp.baselines import black, evaluate_baseline, wrap_tensors
-from samp.checks import check_flag
+from samp.checks import check_count, check_flag, check_share, is_number
 from samp.engine.batching import BatchSize
 from samp.engine.inputs import Inputs
 from samp.extras import install_command
 from samp.groups import Elements, Groups
-from samp.metrics.checks import check_count, check_share, is_number
 from samp.metrics.maps import Maps, group_values, resolve_target
 from samp.metrics.masked_forward import MaskedScorer, ScoringOptions, depends_on_visible, open_scorer
 from samp.metrics.provenance import describe_scoring

@@ -13,7 +13,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from samp.metrics.checks import check_count, is_number
+from samp.checks import check_count, is_number
 
 Floats = NDArray[np.float64]
 DRAWS_AT_ONCE = 2**22  # 32 MiB of places; how a sample is cut depends on its size alone, and so the draws do

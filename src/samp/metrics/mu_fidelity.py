@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from samp.baselines import black
+from samp.checks import check_count, check_share
 from samp.engine.batching import BatchSize
 from samp.engine.inputs import Inputs, as_tensors
 from samp.engine.problem import Problem
 from samp.groups import Groups
 from samp.layout import looks_channels_last
 from samp.metrics import correlations
-from samp.metrics.checks import check_count, check_share
 from samp.metrics.maps import Maps, group_values, resolve_target
 from samp.metrics.masked_forward import ScoringOptions, open_scorer
 from samp.metrics.provenance import describe_fill, describe_scoring

@@ -19,8 +19,8 @@ import torch
 from torch import Tensor
 
 from samp.annotations.boxes import Annotation
+from samp.checks import is_number
 from samp.dense import check_dense
-from samp.metrics.checks import is_number
 from samp.metrics.maps import Maps
 from samp.metrics.masks import GroundTruth, Labels, Truth, ground_truths, masks_of, pixel_maps
 

@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 from samp.annotations.boxes import Box, overlap, tight_box
+from samp.checks import check_share
 from samp.extras import install_command
-from samp.metrics.checks import check_share
 from samp.metrics.maps import Maps
 from samp.metrics.masks import Labels, Truth, ground_truths, masks_of, pixel_maps
 

@@ -16,13 +16,13 @@ from torch import Tensor
 
 from samp.attribution import Attribution, Direction
 from samp.baselines import black
+from samp.checks import check_count, check_list, is_number
 from samp.engine.batching import BatchSize
 from samp.engine.inputs import Inputs
 from samp.engine.problem import Problem
 from samp.explain import explain
 from samp.groups import Groups
 from samp.methods import Method, resolve_method
-from samp.metrics.checks import check_count, check_list, is_number
 from samp.metrics.correlations import pearson
 from samp.metrics.maps import Maps, group_values, resolve_target
 from samp.metrics.masked_forward import ScoringOptions, open_scorer

@@ -16,9 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from samp.checks import check_count, check_list
 from samp.engine.problem import Problem
 from samp.groups import Segments
-from samp.metrics.checks import check_count, check_list
 from samp.metrics.masked_forward import MaskedScorer, Masker
 
 PLACES_AT_ONCE = 2**22  # what is held of subsets at a time: 83 of 50,176 pixels, some tens of MiB

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from PIL import Image
 
-from samp.metrics.checks import check_count
+from samp.checks import check_count
 
 if TYPE_CHECKING:
     from samp.annotations.boxes import Annotation
