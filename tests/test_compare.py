@@ -15,7 +15,7 @@ from samp.methods.random_map import RandomMap
 from samp.metrics import PROTOCOLS, Protocol, deletion_insertion
 from samp.metrics.completeness import completeness_of
 from samp.metrics.concentration import concentration
-from samp.metrics.statistics import paired
+from samp.metrics.statistics import compare_pairs
 
 TINY = Protocol(step=4, fill=0.0, start=0.5, auc="trapezoid", name="tiny")
 
@@ -262,6 +262,6 @@ def test_the_table_is_markdown_with_arrows_and_dashes(net: Bent) -> None:
 
 def test_rows_can_be_tested_in_pairs(net: Bent) -> None:
     compared = compare(net, images(8), ["ig", "random"], 0, TINY)
-    pair = paired(compared["ig"].curves.insertion, compared["random"].curves.insertion, "higher")
+    pair = compare_pairs(compared["ig"].curves.insertion, compared["random"].curves.insertion, "higher")
     assert pair is not None
     assert "ig, random on 8 samples" in repr(compared)

@@ -53,7 +53,7 @@ def compare(
     - All else is as in `samp.explain`. A class that is to be predicted is predicted once, for all methods.
 
     A method that fails raises its error. For differences over many samples, with intervals and p-values, give two rows'
-    `curves.insertion` to `samp.metrics.statistics.paired`.
+    `curves.insertion` to `samp.metrics.statistics.compare_pairs`.
 
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)).eval()
     >>> compared = compare(net, torch.rand(2, 3, 4, 4), ["samp++", "ig", "random"])

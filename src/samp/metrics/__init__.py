@@ -10,7 +10,7 @@ A metric is a pure function that gives one number per sample; `Running` makes an
 from __future__ import annotations
 
 from samp.annotations.box_files import read_coco, read_voc, read_yolo
-from samp.annotations.boxes import Annotation, Box, cropped
+from samp.annotations.boxes import Annotation, Box, crop_boxes
 from samp.metrics.accumulate import Running, RunningGame
 from samp.metrics.completeness import Completeness, completeness, completeness_of
 from samp.metrics.concentration import Concentration, concentration, gini, top_share, variance
@@ -20,8 +20,7 @@ from samp.metrics.infidelity import Hidden, Infidelity, Noise, infidelity
 from samp.metrics.intervals import Bootstrap
 from samp.metrics.moments import Correlation, Moments
 from samp.metrics.mu_fidelity import MuFidelity, grid, mu_fidelity
-from samp.metrics.pointing_game import PointingGame, is_difficult, pointing_game
-from samp.metrics.pointing_game import joined_games as joined_games
+from samp.metrics.pointing_game import PointingGame, is_difficult, join_games, pointing_game
 from samp.metrics.protocols import PROTOCOLS, ChannelMeans, Protocol, RISEBlur
 from samp.metrics.remaining_mean import RemainingMean
 from samp.metrics.segmentation import Localisation, OfMaximum, Otsu, Segmentation, TopPixels, localisation, segmentation
@@ -32,7 +31,7 @@ from samp.metrics.sensitivity_n import (
     completeness_correlation,
     sensitivity_n,
 )
-from samp.metrics.statistics import Comparison, Summary, holm, paired, summarise, table
+from samp.metrics.statistics import Comparison, Summary, compare_pairs, holm, summarise, table
 from samp.metrics.transfer import transfer
 
 __all__ = [
@@ -66,22 +65,22 @@ __all__ = [
     "SensitivityN",
     "Summary",
     "TopPixels",
+    "compare_pairs",
     "completeness",
     "completeness_check",
     "completeness_correlation",
     "completeness_of",
     "concentration",
-    "cropped",
+    "crop_boxes",
     "deletion_insertion",
     "gini",
     "grid",
     "holm",
     "infidelity",
     "is_difficult",
-    "joined_games",
+    "join_games",
     "localisation",
     "mu_fidelity",
-    "paired",
     "pointing_game",
     "read_coco",
     "read_voc",

@@ -148,5 +148,5 @@ def _check_size(found: tuple[int, ...], wanted: Size, what: str) -> None:
     if found != wanted:
         raise ValueError(
             f"{what} is {' × '.join(map(str, found))} but the map {wanted[0]} × {wanted[1]}: cut the boxes as "
-            "the photo was (samp.metrics.cropped), or enlarge the map."
+            "the photo was (samp.metrics.crop_boxes), or enlarge the map."
         )

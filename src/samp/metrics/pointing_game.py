@@ -154,12 +154,12 @@ def is_difficult(annotation: Annotation, label: str) -> bool:
     return 0 < area < SMALL * math.prod(annotation.size) and len(annotation.labels) > 1
 
 
-def joined_games(games: Iterable[PointingGame]) -> PointingGame:
+def join_games(games: Iterable[PointingGame]) -> PointingGame:
     """Several games as one: photos differ in size, so a data set is played photo by photo.
 
     >>> box = torch.tensor([[[True, False]]])
     >>> games = [pointing_game(torch.ones(1, 1, 2), box), pointing_game(torch.eye(2)[None, 1:], box, tolerance=15)]
-    >>> joined_games(games)
+    >>> join_games(games)
     PointingGame(2 of 2 hit, mean of 1 classes 1.000, tolerance 15 pixels, 0 not played)
     """
     parts = list(games)

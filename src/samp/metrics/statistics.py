@@ -23,7 +23,7 @@ from samp.dense import check_real
 from samp.extras import install_command
 from samp.metrics.intervals import Bootstrap, Floats, mean_and_sd, mean_interval
 
-__all__ = ["Bootstrap", "Comparison", "Summary", "holm", "paired", "summarise", "table"]
+__all__ = ["Bootstrap", "Comparison", "Summary", "compare_pairs", "holm", "summarise", "table"]
 
 Better = Literal["higher", "lower"]
 EXACT_UP_TO = 50  # pairs, as scipy's
@@ -71,7 +71,7 @@ class Comparison:
     `p` is the two-sided p of Wilcoxon's signed-rank test: 1 where no pair differs, NaN where there is no pair. `exact`
     says whether it is exact or by the normal approximation.
 
-    >>> print(paired([3.0, 5.0, 4.0, 6.0], [1.0, 2.0, 0.0, 1.0], better="higher"))
+    >>> print(compare_pairs([3.0, 5.0, 4.0, 6.0], [1.0, 2.0, 0.0, 1.0], better="higher"))
     a is better in 4 of 4 pairs, worse in 0: a − b = 3.500 [2.500, 4.500] (95 %), rank-biserial 1.00, dz 2.71, p = 0.12
     """
 
@@ -112,7 +112,7 @@ def summarise(scores: Any, bootstrap: Bootstrap | None = None) -> Summary:
     return Summary(len(known), len(given) - len(known), mean, sd, low, high, bootstrap.confidence)
 
 
-def paired(a: Any, b: Any, better: Better, bootstrap: Bootstrap | None = None) -> Comparison:
+def compare_pairs(a: Any, b: Any, better: Better, bootstrap: Bootstrap | None = None) -> Comparison:
     """Method a against method b, whose scores are of the same samples in the same order.
 
     Two scores are equal if they differ by at most 1e-12 of the larger one, or by the last digits of the largest score
@@ -120,7 +120,7 @@ def paired(a: Any, b: Any, better: Better, bootstrap: Bootstrap | None = None) -
     Wilcoxon's test drops pairs without a difference. It is exact up to 50 pairs whose differences all have different
     sizes; otherwise it is the normal approximation, corrected for ties and not for continuity.
 
-    >>> paired([0.1, 0.2, 0.3], [0.2, 0.4, 0.6], better="lower").wins
+    >>> compare_pairs([0.1, 0.2, 0.3], [0.2, 0.4, 0.6], better="lower").wins
     3
     """
     bootstrap, sign = _check_bootstrap(bootstrap), _sign(better)
@@ -170,7 +170,7 @@ def table(
     if against is not None:
         heads += [f"less {against}", "rank-biserial", "p (Wilcoxon, Holm)"]
         others = [name for name in scores if name != against]
-        compared = [paired(scores[name], scores[against], better, bootstrap) for name in others]
+        compared = [compare_pairs(scores[name], scores[against], better, bootstrap) for name in others]
         cells = map(_comparison_cells, compared, holm([c.p for c in compared]))
         compared_cells = dict(zip(others, cells, strict=True))
         rows = {name: row + compared_cells.get(name, ["–"] * 3) for name, row in rows.items()}
