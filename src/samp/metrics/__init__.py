@@ -9,20 +9,19 @@ A metric is a pure function that gives one number per sample; `Running` makes an
 
 from __future__ import annotations
 
-from samp.annotations.box_files import read_coco, read_voc, read_yolo
-from samp.annotations.boxes import Annotation, Box, crop_boxes
+from samp.annotations import Annotation, Box, crop_boxes, read_coco, read_voc, read_yolo
 from samp.metrics.accumulate import Running, RunningGame
 from samp.metrics.completeness import Completeness, completeness, completeness_of
 from samp.metrics.concentration import Concentration, concentration, gini, top_share, variance
 from samp.metrics.deletion_insertion import Curves, deletion_insertion
+from samp.metrics.fills import ChannelMeans, RemainingMean, RISEBlur
 from samp.metrics.imputation import NoisyLinear
 from samp.metrics.infidelity import Hidden, Infidelity, Noise, infidelity
 from samp.metrics.intervals import Bootstrap
 from samp.metrics.moments import Correlation, Moments
 from samp.metrics.mu_fidelity import MuFidelity, grid, mu_fidelity
 from samp.metrics.pointing_game import PointingGame, is_difficult, join_games, pointing_game
-from samp.metrics.protocols import PROTOCOLS, ChannelMeans, Protocol, RISEBlur
-from samp.metrics.remaining_mean import RemainingMean
+from samp.metrics.protocols import PROTOCOLS, Protocol
 from samp.metrics.segmentation import Localisation, OfMaximum, Otsu, Segmentation, TopPixels, localisation, segmentation
 from samp.metrics.sensitivity_n import (
     CompletenessCheck,

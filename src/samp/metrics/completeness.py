@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution, Direction, total
-from samp.metrics.concentration import features
-from samp.metrics.maps import Maps, as_float_tensor
+from samp.metrics.maps import Maps, as_float_tensor, feature_values, to_double
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +35,7 @@ def completeness(maps: Maps, change: Tensor) -> Completeness:
     >>> completeness(torch.ones(2, 3, 4, 4), torch.tensor([48.0, 50.0])).relative
     tensor([0.0000, 0.0400], dtype=torch.float64)
     """
-    credit = total(features(maps))  # b
+    credit = total(feature_values(maps))  # b
     changes = as_float_tensor(change).to(credit)
     if changes.shape != credit.shape:
         raise ValueError(
@@ -64,16 +63,12 @@ def completeness_of(result: Attribution) -> dict[Direction | Literal["both"], Co
             "completeness(maps, change) with f(image) − f(baseline) of each sample."
         )
     found: dict[Direction | Literal["both"], Completeness] = {}
-    change = torch.zeros_like(_widen(result.residual))
+    change = torch.zeros_like(to_double(result.residual))
     for direction, residual in result.residual_by_direction.items():
-        found[direction] = _errors(_widen(residual), _widen(result.score_change[direction]))
+        found[direction] = _errors(to_double(residual), to_double(result.score_change[direction]))
         change = change + result.score_change[direction]
-    found["both"] = _errors(_widen(result.residual), change)
+    found["both"] = _errors(to_double(result.residual), change)
     return found
-
-
-def _widen(values: Tensor) -> Tensor:
-    return values if values.device.type == "mps" else values.double()  # Apple's GPUs have no float64
 
 
 def _errors(residual: Tensor, change: Tensor) -> Completeness:

@@ -25,8 +25,7 @@ from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.checks import check_share
-from samp.layout import check_map_layout
-from samp.metrics.maps import Maps, as_float_tensor, check_finite
+from samp.metrics.maps import Maps, feature_values, to_double
 
 TOP = 0.1
 
@@ -90,23 +89,9 @@ def top_share(maps: Maps, share: float = TOP) -> Tensor:
     return _measure_each(maps, lambda values: _top_share(_scale_and_sort(values), part))
 
 
-def features(maps: Maps) -> Tensor:
-    """b d: the values of each sample's features, or a sentence on why these are no maps.
-
-    >>> features(torch.ones(2, 3, 4, 4)).shape, features(torch.ones(2, 5)).shape
-    (torch.Size([2, 16]), torch.Size([2, 5]))
-    """
-    values = as_float_tensor(maps.group_values if isinstance(maps, Attribution) else maps)
-    check_map_layout(values.shape)
-    values = values.sum(1) if values.ndim == 4 else values
-    if values.ndim < 2 or not values.numel():
-        raise ValueError(f"maps have shape b h w, b c h w or b d, not {tuple(values.shape)}: add the batch axis.")
-    return check_finite(values.flatten(1))
-
-
 def _measure_each(maps: Maps, measure: Callable[[Tensor], Tensor]) -> Tensor:
     """b, or b k: what b d → b, or b k, says of the features that each sample has."""
-    values = features(maps)
+    values = feature_values(maps)
     counts = _counts(maps, values)
     if min(counts) == values.shape[1]:
         return measure(values)
@@ -128,7 +113,7 @@ def _all_measures(values: Tensor) -> Tensor:
 
 
 def _variance(values: Tensor) -> Tensor:
-    return _widen(values).var(1, correction=0)
+    return to_double(values).var(1, correction=0)
 
 
 def _gini(sizes: Tensor) -> Tensor:
@@ -146,7 +131,7 @@ def _top_share(sizes: Tensor, share: float) -> Tensor:
 
 def _scale_and_sort(values: Tensor) -> Tensor:
     """b d: |a| from small to large, the largest at 1, so that no sum overflows or vanishes."""
-    sizes = _widen(_sort_rows(values.abs()))
+    sizes = to_double(_sort_rows(values.abs()))
     largest = sizes[:, -1:]
     return sizes / largest.where(largest > 0, 1)
 
@@ -156,7 +141,3 @@ def _sort_rows(sizes: Tensor) -> Tensor:
     if sizes.device.type == "cpu" and sizes.dtype in (torch.float32, torch.float64):
         return torch.from_numpy(np.sort(sizes.detach().numpy(), 1))
     return sizes.sort(1).values
-
-
-def _widen(values: Tensor) -> Tensor:
-    return values if values.device.type == "mps" else values.double()

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from samp.lookup import look_up
+from samp.metrics.maps import to_double
 
 CorrelationFunction = Callable[[Tensor, Tensor], Tensor]
 
@@ -68,7 +69,7 @@ def _constant(x: Tensor) -> Tensor:
 
 def _centre(x: Tensor) -> Tensor:
     """Deviations from the mean, brought to at most 1 so that their squares neither vanish nor overflow."""
-    wide = x.to(torch.float32 if x.device.type == "mps" else torch.float64)  # Apple's GPUs have no float64
+    wide = to_double(x)
     wide = wide / _or_one(wide.abs().amax(-1, keepdim=True))
     deviation = wide - wide.mean(-1, keepdim=True)
     return deviation / _or_one(deviation.abs().amax(-1, keepdim=True))

@@ -5,7 +5,7 @@ A perturbation I says what is drawn: `Hidden` features, for maps of credit, or `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import islice
@@ -15,15 +15,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from samp.baselines import black, evaluate_baseline, wrap_tensors
+from samp.baselines import Baseline, black, evaluate_baseline, wrap_tensors
 from samp.checks import check_count, check_flag, check_share, is_number
 from samp.engine.batching import BatchSize
 from samp.engine.inputs import Inputs
 from samp.extras import install_command
 from samp.groups import Elements, Groups
-from samp.metrics.maps import Maps, group_values, resolve_target
-from samp.metrics.masked_forward import MaskedScorer, ScoringOptions, depends_on_visible, open_scorer
-from samp.metrics.provenance import describe_scoring
+from samp.metrics.fills import Fill, depends_on_visible
+from samp.metrics.maps import Maps, group_values, resolve_target, to_double
+from samp.metrics.masked_forward import MaskedScorer, ScoringOptions, open_scorer
 from samp.metrics.score_spaces import ScoreSpace
 from samp.metrics.subsets import Subsets, sizes_for_share
 from samp.targets import Target
@@ -67,7 +67,7 @@ class Hidden:
     """
 
     share: float = 0.2
-    fill: Any = black
+    fill: Fill = black
 
     def __post_init__(self) -> None:
         check_share(self.share)
@@ -111,7 +111,7 @@ class Noise:
     """
 
     sigma: float = 0.2
-    fill: Any = None
+    fill: Baseline | Sequence[Baseline] | None = None
 
     def __post_init__(self) -> None:
         if not is_number(self.sigma) or self.sigma <= 0:
@@ -209,7 +209,7 @@ def infidelity(
         values = group_values(scorer.problem, maps)
         error = _captum_infidelity(scorer, chosen.prepare(scorer), values, number, normalise)
         made = {"perturbation": repr(chosen), "perturbations": number, "normalise": normalise}
-        return Infidelity(error, describe_scoring(scorer, score, **made))
+        return Infidelity(error, scorer.describe(score, **made))
 
 
 def _captum_infidelity(
@@ -217,9 +217,8 @@ def _captum_infidelity(
 ) -> Tensor:
     """b: Captum's infidelity of these values (b g); it asks for as many perturbations at a time as make a batch."""
     batch, x = scorer.problem.batch, scorer.problem.x
-    wide = torch.float32 if x.device.type == "mps" else torch.float64  # Apple's GPUs have no float64
     scorer.expect(number + 1)
-    own = scorer.scores(lambda _, samples: x[samples], 1, lambda samples, _: samples).flatten().to(wide)
+    own = to_double(scorer.scores(lambda _, samples: x[samples], 1, lambda samples, _: samples).flatten())
     numbers = iter(range(number))
 
     def perturb(rows: Tensor) -> tuple[Tensor, Tensor]:
@@ -238,7 +237,7 @@ def _captum_infidelity(
         forward,
         perturb,
         prepared.start,
-        values.to(wide),
+        to_double(values),
         n_perturb_samples=number,
         max_examples_per_batch=at_once,
         normalize=normalise,

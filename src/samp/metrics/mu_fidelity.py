@@ -17,9 +17,9 @@ from samp.engine.problem import Problem
 from samp.groups import Groups
 from samp.layout import looks_channels_last
 from samp.metrics import correlations
+from samp.metrics.fills import Fill, describe_fill
 from samp.metrics.maps import Maps, group_values, resolve_target
 from samp.metrics.masked_forward import ScoringOptions, open_scorer
-from samp.metrics.provenance import describe_fill, describe_scoring
 from samp.metrics.score_spaces import ScoreSpace
 from samp.metrics.subsets import credit_and_scores, sizes_for_share, sizes_of
 from samp.targets import Target
@@ -73,7 +73,7 @@ def mu_fidelity(
     size: int | None = None,
     subsets: int = 200,
     correlation: str | correlations.CorrelationFunction = "spearman",
-    fill: Any = black,
+    fill: Fill = black,
     groups: Groups | None = None,
     score: str | ScoreSpace = "logit",
     forward_args: Any = (),
@@ -112,7 +112,7 @@ def mu_fidelity(
         sizes = _sizes(scorer.problem, part, size)  # b 1
         credit, scores = credit_and_scores(scorer, scorer.make_masker(fill), values, sizes, count)
         name = correlation if isinstance(correlation, str) else repr(correlation)
-        details = describe_scoring(scorer, score, fill=describe_fill(fill), subsets=count, correlation=name)
+        details = scorer.describe(score, fill=describe_fill(fill), subsets=count, correlation=name)
         if groups is None and cells is not None:
             details["groups"] = f"grid of {scorer.problem.features.count} cells"
         # f(x) itself shifts nothing

@@ -21,8 +21,8 @@ from torch import Tensor
 from samp.annotations.boxes import Annotation
 from samp.checks import is_number
 from samp.dense import check_dense
-from samp.metrics.maps import Maps
-from samp.metrics.masks import GroundTruth, Labels, Truth, ground_truths, masks_of, pixel_maps
+from samp.metrics.ground_truth import GroundTruth, Labels, Truth, ground_truths, stack_masks
+from samp.metrics.maps import Maps, pixel_maps
 
 TOLERANCE = 15.0  # pixels, as published
 SMALL = 0.25  # of the photo: what objects of the "difficult" subset stay below
@@ -126,7 +126,7 @@ def pointing_game(
         raise ValueError(f"the tolerance is a number of pixels of at least 0, not {tolerance!r}.")
     heat = pixel_maps(maps)
     found = ground_truths(truth, heat, labels)
-    masks = masks_of(found, heat)
+    masks = stack_masks(found, heat)
     highest = heat.flatten(1).argmax(1)  # the first of equal ones
     points = torch.stack([highest // heat.shape[2], highest % heat.shape[2]], 1)  # b 2
     return PointingGame(

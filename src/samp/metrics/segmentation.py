@@ -19,8 +19,8 @@ from torch import Tensor
 from samp.annotations.boxes import Box, overlap, tight_box
 from samp.checks import check_share
 from samp.extras import install_command
-from samp.metrics.maps import Maps
-from samp.metrics.masks import Labels, Truth, ground_truths, masks_of, pixel_maps
+from samp.metrics.ground_truth import Labels, Truth, ground_truths, stack_masks
+from samp.metrics.maps import Maps, pixel_maps, to_double
 
 Threshold = Callable[[Tensor], Tensor]  # b h w to the pixels kept
 EQUAL = 1e-9  # cuts whose criterion differs by less are equal: rounding, which differs by device, must not choose
@@ -90,7 +90,7 @@ class Otsu:
 
 def _otsu_criterion(values: Tensor) -> Tensor:
     """b n−1: Otsu's criterion for a cut behind each of the sorted values but the last; −1 between equal values."""
-    wide = values if values.device.type == "mps" else values.double()
+    wide = to_double(values)
     span = wide[:, -1:] - wide[:, :1]
     unit = (wide - wide[:, :1]) / span.where(span > 0, 1)  # the criterion of any other scale has the same maximum
     below = torch.arange(1, unit.shape[1], device=unit.device)
@@ -128,7 +128,7 @@ def segmentation(maps: Maps, truth: Truth, labels: Labels = None, *, threshold: 
     tensor([0.6667])
     """
     heat = pixel_maps(maps)
-    masks = masks_of(ground_truths(truth, heat, labels), heat)
+    masks = stack_masks(ground_truths(truth, heat, labels), heat)
     kept = _apply_threshold(threshold, heat)
     common, either = (pixels.flatten(1).sum(1) for pixels in (kept & masks, kept | masks))
     iou = (common / either).where(masks.flatten(1).any(1), torch.nan)

@@ -24,9 +24,9 @@ from samp.explain import explain
 from samp.groups import Groups
 from samp.methods import Method, resolve_method
 from samp.metrics.correlations import pearson
+from samp.metrics.fills import Fill, describe_fill
 from samp.metrics.maps import Maps, group_values, resolve_target
 from samp.metrics.masked_forward import ScoringOptions, open_scorer
-from samp.metrics.provenance import describe_fill, describe_scoring
 from samp.metrics.score_spaces import ScoreSpace
 from samp.metrics.subsets import credit_and_scores, own_counts, sizes_of
 from samp.targets import Target
@@ -78,7 +78,7 @@ def sensitivity_n(
     *,
     sizes: Sequence[int] | None = None,
     subsets: int = 100,
-    fill: Any = black,
+    fill: Fill = black,
     groups: Groups | None = None,
     score: str | ScoreSpace = "logit",
     forward_args: Any = (),
@@ -107,7 +107,7 @@ def sensitivity_n(
         values = group_values(scorer.problem, maps)
         asked = sizes_of(scorer.problem, default_sizes(scorer.problem) if sizes is None else sizes)  # b s
         credit, scores = credit_and_scores(scorer, scorer.make_masker(fill), values, asked, count)
-        details = describe_scoring(scorer, score, fill=describe_fill(fill), subsets=count, correlation="pearson")
+        details = scorer.describe(score, fill=describe_fill(fill), subsets=count, correlation="pearson")
         return SensitivityN(asked[0].cpu(), pearson(credit, -scores), details)  # f(x) itself shifts nothing
 
 

@@ -19,6 +19,7 @@ from torch import Tensor
 from samp.checks import check_count, check_list
 from samp.engine.problem import Problem
 from samp.groups import Segments
+from samp.metrics.maps import to_double
 from samp.metrics.masked_forward import MaskedScorer, Masker
 
 PLACES_AT_ONCE = 2**22  # what is held of subsets at a time: 83 of 50,176 pixels, some tens of MiB
@@ -160,7 +161,7 @@ def _whole_numbers(problem: Problem, values: Tensor) -> Tensor:
     present = _present(problem)
     values = values if present is None else values.masked_fill(~present, 0)
     bits = 61 - math.ceil(math.log2(values.shape[1]))
-    wide = values.to(torch.float32 if values.device.type == "mps" else torch.float64)  # Apple's GPUs have no float64
+    wide = to_double(values)
     largest = wide.abs().amax(1, keepdim=True)
     return (wide / torch.where(largest > 0, largest, 1) * 2.0**bits).round().long()
 
