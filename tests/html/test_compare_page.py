@@ -22,7 +22,7 @@ from samp.cli.comparing import compare_all
 from samp.compare import Compared, label_methods
 from samp.compare_columns import COLUMNS
 from samp.html import compare_page, svg
-from samp.html.compare_facts import MEANINGS, comparison_record, missing_notes, protocol_words
+from samp.html.compare_facts import comparison_record, missing_notes, protocol_words
 from samp.models.prediction import ClassifiedPhoto
 from samp.plots import sheet
 
@@ -103,7 +103,7 @@ def test_it_says_what_was_asked_and_how_to_repeat_it(text: str, asked: Classifie
     assert torch.__version__ in said
     assert "One photo is no statistics" in said
     for column in COLUMNS:
-        assert MEANINGS[column.key] in said
+        assert column.meaning in said
 
 
 def test_labels_and_names_are_escaped(text: str) -> None:

@@ -18,25 +18,6 @@ from samp.models import Classifier
 from samp.models.prediction import ClassifiedPhoto
 
 ABOUT = ("photo", "model", "class", "index", "score", "score_is", "best", "seed", "device", "dtype", "versions")
-# What each column is, for people.
-MEANINGS = {
-    "deletion": "Area under the deletion curve: how long the score stays up while the pixels that the map ranks "
-    "highest are taken away. Lower is better.",
-    "insertion": "Area under the insertion curve: how soon the score comes up while those pixels are put in. Higher is "
-    "better.",
-    "difference": "Both in one number. Higher is better.",
-    "completeness_error": "What the credit misses of the change of the score between baseline and photo, over that "
-    "change. Lower is better; a dash where the method does not mean its credit to sum to it.",
-    "variance": "Of the credit over all pixels (Definition 1 of the SAMP paper, which wants it large). It grows with "
-    "the square of a map's scale, so only maps of the same sum can be ranked by it: no best is marked.",
-    "gini": "Gini coefficient of the credit's size: 0 if all pixels have the same, near 1 if few have it all. Higher "
-    "is clearer, which alone does not make a map right.",
-    "top_share": "Share of the credit's size that lies on the tenth of the pixels with the most. Higher is clearer.",
-    "seconds": "Wall time of explaining this photo once, on this machine, with whatever else ran on it; the curves are "
-    "not counted. Lower is better.",
-    "gradients": "Evaluations of the model with a gradient. Lower is better.",
-    "forwards": "Evaluations of the model without one; those of the curves are not counted. Lower is better.",
-}
 
 
 def comparison_record(

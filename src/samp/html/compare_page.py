@@ -14,7 +14,7 @@ from PIL import Image
 
 from samp.compare import Compared, Row
 from samp.compare_columns import COLUMNS, Column
-from samp.html.compare_facts import MEANINGS, missing_notes, protocol_words, score_words
+from samp.html.compare_facts import missing_notes, protocol_words, score_words
 from samp.html.embed import as_json, content_security_policy, data_uri
 from samp.html.svg import charts, css_classes
 from samp.models.prediction import ClassifiedPhoto
@@ -45,7 +45,7 @@ def comparison_page(classified: ClassifiedPhoto, compared: Compared, record: dic
         height=escape(score_words(compared.protocol, record["score_is"])),
         heads="".join(_head(column) for column in COLUMNS),
         rows="".join(_row(i, row, compared) for i, row in enumerate(compared.rows)),
-        meanings=_items((column.heading.capitalize(), MEANINGS[column.key]) for column in COLUMNS),
+        meanings=_items((column.heading.capitalize(), column.meaning) for column in COLUMNS),
         facts=_items(_facts(classified, compared, record)),
         command=escape(record["command"]),
         data=as_json(record),
@@ -127,7 +127,7 @@ def _head(column: Column) -> str:
     heading = " ".join(line.replace(" ", "\N{NO-BREAK SPACE}") for line in column.heading_lines)
     return (
         f'<th scope="col" data-better="{column.better or "higher"}"><button type="button" '
-        f'title="{escape(MEANINGS[column.key])}">{escape(heading)}</button></th>'
+        f'title="{escape(column.meaning)}">{escape(heading)}</button></th>'
     )
 
 

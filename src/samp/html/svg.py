@@ -9,6 +9,7 @@ from html import escape
 from torch import Tensor
 
 from samp.compare import Compared
+from samp.plots.scales import bounds
 
 WIDTH, HEIGHT = 440, 300
 LEFT, RIGHT, TOP, BOTTOM = 44, 14, 12, 40  # margins
@@ -34,18 +35,6 @@ def css_classes(number: int) -> str:
     ('c0 d0', 'c1 d1')
     """
     return f"c{number % COLOURS} d{number // COLOURS % DASHES}"
-
-
-def bounds(values: Sequence[float]) -> tuple[float, float]:
-    """The lowest and highest of the finite values, 0 among them, with some air.
-
-    >>> bounds([0.5, math.nan, 1.0])
-    (-0.04, 1.04)
-    """
-    finite = [value for value in values if math.isfinite(value)]
-    low, high = min([0.0, *finite]), max(finite, default=1.0)
-    air = 0.04 * (high - low) or 0.5
-    return low - air, high + air
 
 
 def ticks(low: float, high: float) -> list[float]:
