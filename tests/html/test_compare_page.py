@@ -18,10 +18,10 @@ from PIL import Image
 
 from browser import Visit, contrast, launch_browser, scrolls_sideways, visit
 from compared_photos import EVIL, EVIL_FILE, NAMES, classify_test_photo, page_of, tiny
-from samp.cli import compare_curves, compare_page
 from samp.cli.comparing import compare_all
 from samp.compare import Compared, label_methods
 from samp.compare_columns import COLUMNS
+from samp.html import compare_page, svg
 from samp.html.compare_facts import MEANINGS, comparison_record, missing_notes, protocol_words
 from samp.models.prediction import ClassifiedPhoto
 from samp.plots import sheet
@@ -75,7 +75,7 @@ def test_the_curves_are_the_curves(text: str, compared: Compared) -> None:
             assert scores == pytest.approx(
                 getattr(row.curves, f"{kind}_curve")[0].numpy(), abs=0.01
             )  # a tenth of a pixel
-            share = (x - compare_curves.LEFT) / (440 - compare_curves.LEFT - compare_curves.RIGHT)
+            share = (x - svg.LEFT) / (440 - svg.LEFT - svg.RIGHT)
             assert share == pytest.approx(row.curves.shares.numpy(), abs=0.001)
 
 
@@ -121,7 +121,7 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
     left_out, curves = missing_notes(compared, found)
     assert left_out == "lrp is left out: no rule for <Sin>."
     assert "divides by the photo's score, which is not above 0 (-" in curves
-    text = compare_page.page(asked, compared, found)
+    text = compare_page.comparison_page(asked, compared, found)
     assert "no rule for &lt;Sin&gt;." in text
     assert 'class="line" d="M1 5H25"' in text  # the legend's
     assert 'class="curve c' not in text
@@ -149,9 +149,9 @@ def test_pictures_keep_their_shape(tmp_path: Path, size: tuple[int, int]) -> Non
 
 
 def test_further_methods_repeat_the_colours_in_other_dashes() -> None:
-    looks = [compare_curves.style(number) for number in range(28)]
+    looks = [svg.css_classes(number) for number in range(28)]
     assert len(set(looks)) == 28
-    css = compare_page._source("css")
+    css = compare_page._read_source("css")
     for look in " ".join(looks).split():
         assert look == "d0" or f".{look} {{" in css
 

@@ -132,4 +132,4 @@ def _blocks(films: list[Film], shade: Bytes) -> Iterator[tuple[Bytes, int]]:
 
 
 def _source(name: str) -> str:
-    return (files("samp") / "html" / "player" / name).read_text(encoding="utf-8")
+    return (files("samp") / "html" / "templates" / name).read_text(encoding="utf-8")
