@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 import samp
-from samp.fast import fast, prepared
+from samp.fast import cache, gradients
 
 Equip = Callable[..., None]
 EVEN = samp.SAMP(pixels_per_step=30)  # no step rule: all rows arrive together
@@ -29,9 +29,9 @@ def images(count: int = 3, seed: int = 1) -> Tensor:
 @pytest.fixture(autouse=True)
 def whole(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Copies in float32, so that fast is exact to rounding and a broken law stands out; nothing kept between tests."""
-    monkeypatch.setattr(fast, "is_half_faster", lambda device: False)
+    monkeypatch.setattr(gradients, "is_half_faster", lambda device: False)
     yield
-    prepared._KEPT.clear()
+    cache._KEPT.clear()
 
 
 @pytest.fixture
@@ -39,13 +39,13 @@ def equip(monkeypatch: pytest.MonkeyPatch) -> Equip:
     """Have nets compiled and calls captured, as on a GPU, by stand-ins that run on a CPU."""
 
     def ready(compile: Any = None, capture: Any = None) -> None:
-        plain = prepared.Prepared.__init__
+        plain = cache.Prepared.__init__
 
-        def init(self: prepared.Prepared, *args: Any) -> None:
+        def init(self: cache.Prepared, *args: Any) -> None:
             plain(self, *args)
             self.equip(compile, capture)
 
-        monkeypatch.setattr(prepared.Prepared, "__init__", init)
+        monkeypatch.setattr(cache.Prepared, "__init__", init)
 
     return ready
 

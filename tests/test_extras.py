@@ -11,10 +11,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from samp import installing
+from samp import extras
 from samp.extras import install_command
 
-SOURCE = Path(installing.__file__).parent
+SOURCE = Path(extras.__file__).parent
 
 
 def said_by_an_installation(place: Path, direct_url: dict[str, Any] | None) -> str:

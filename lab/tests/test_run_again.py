@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from PIL import Image
 
 from samp.cli import main
-from samp_lab import running
+from samp_lab import runner
 from samp_lab.datasets.images import Entry, Images
 from samp_lab.measurements.base import MethodCurves, key_of
 from samp_lab.measurements.path_orders import TransferCurves
@@ -26,7 +26,7 @@ PAIR = MetricTable("pair", "Two methods", {"IG": "ig", "random": "random"}, (DIG
 
 
 def run(cells, folder: Path, choice: ExperimentOptions = QUICK):  # type: ignore[no-untyped-def]  # any cells, any outcome
-    return running.run(cells, choice, Store(folder), "samp bench test", say=lambda _: None)
+    return runner.run(cells, choice, Store(folder), "samp bench test", say=lambda _: None)
 
 
 def broken() -> Image.Image:
@@ -43,9 +43,9 @@ def test_an_image_that_was_mended_is_measured(tmp_path: Path) -> None:
     whole = Workspace(QUICK).images("digits", None)
     entries = list(whole.entries)
     bad = replace(whole, entries=[entries[0], Entry(entries[1].id, entries[1].label, broken), *entries[2:]])
-    before = running.measure(cell, lab_with(bad), store)
-    after = running.measure(cell, lab_with(whole), store)
-    fresh = running.measure(cell, Workspace(QUICK), Store(tmp_path / "fresh"))
+    before = runner.measure(cell, lab_with(bad), store)
+    after = runner.measure(cell, lab_with(whole), store)
+    fresh = runner.measure(cell, Workspace(QUICK), Store(tmp_path / "fresh"))
     assert [len(one.found["numbers"]["deletion"]) for one in (before, after)] == [3, 4]
     assert before.found["skipped"] == [{"id": entries[1].id, "why": "this is no picture."}]
     assert after.found == fresh.found

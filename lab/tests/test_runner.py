@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 import samp
 from samp.cli import main
-from samp_lab import running
+from samp_lab import runner
 from samp_lab.effects import Effect, kendall_tau
 from samp_lab.measurements.base import MethodCurves, MethodMaps, PartResult, key_of, name_of, spec_of
 from samp_lab.registry import EXPERIMENTS
@@ -40,7 +40,7 @@ def judged(*methods: str) -> list[MethodCurves]:
 
 
 def run(cells, folder: Path, choice: ExperimentOptions = QUICK, **more):  # type: ignore[no-untyped-def]  # any cells, any outcome
-    return running.run(cells, choice, Store(folder), "samp bench test", say=quiet, **more)
+    return runner.run(cells, choice, Store(folder), "samp bench test", say=quiet, **more)
 
 
 def test_numbers_are_those_of_the_metric_itself(tmp_path: Path) -> None:

@@ -196,6 +196,18 @@ def resolve_baseline(baseline: Any) -> Callable[..., Tensor]:
     )
 
 
+def wrap_tensors(baseline: Any) -> Any:
+    """Tensors in a baseline as `TensorBaseline`, which a dataclass can compare and show."""
+    if isinstance(baseline, tuple | list):
+        return type(baseline)(wrap_tensors(one) for one in baseline)
+    return TensorBaseline(baseline) if isinstance(baseline, Tensor) else baseline
+
+
+def label_baseline(baseline: Any) -> Any:
+    """The baseline as results name it: a tensor by its shape."""
+    return [resolve_baseline(one) for one in baseline] if isinstance(baseline, list) else resolve_baseline(baseline)
+
+
 def evaluate_baseline(baseline: Baseline | Sequence[Baseline], inputs: Sequence[Tensor], seed: int = 0) -> list[Tensor]:
     """The baseline of each input, checked; a *list* gives one baseline per input, anything else serves all.
 

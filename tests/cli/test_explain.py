@@ -14,8 +14,9 @@ from PIL import Image, ImageDraw
 
 import samp
 from cli_runs import a_photo, answer, assert_refused, demo, explain, tiny
+from samp import images
 from samp.methods.coupled import QUALITIES
-from samp.plots import images, sheet
+from samp.plots import sheet
 
 
 @pytest.fixture(autouse=True)

@@ -12,14 +12,14 @@ from torch import nn
 
 import samp
 from samp.engine.problem import Problem
-from samp.fast import fused
+from samp.fast import compiled
 
 
 @pytest.fixture
 def graphs(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     """Every function of the walk compiled into a single graph, or an error; what is compiled is noted here."""
     made: list[Any] = []
-    known: dict[Callable[..., Any], fused.Fused] = {}
+    known: dict[Callable[..., Any], compiled.Fused] = {}
 
     def backend(graph: torch.fx.GraphModule, _: Any) -> Any:
         made.append(graph)
@@ -27,7 +27,7 @@ def graphs(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
 
     def fuse(function: Any) -> Any:
         compile = partial(torch.compile, backend=backend, fullgraph=True)
-        return known.setdefault(function, fused.Fused(function, compile))
+        return known.setdefault(function, compiled.Fused(function, compile))
 
     monkeypatch.setattr(Problem, "fuse", property(lambda self: fuse))
     yield made
@@ -97,7 +97,7 @@ def test_an_error_of_the_users_does_not_spoil_a_compiled_function() -> None:
     def divided(x: float, by: float) -> float:
         return x / by
 
-    call = fused.Fused(divided, eager)
+    call = compiled.Fused(divided, eager)
     with pytest.raises(ZeroDivisionError):
         call(1.0, 0.0)
     assert call(1.0, 2.0) == 0.5

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 import samp
 from fast_nets import EVEN, Equip, agree, eagerly, equip, images, net, whole
-from samp.fast import fast, prepared
+from samp.fast import cache, gradients
 from samp.fast.cuda_graphs import no_capture
 from samp.images import read
 from samp.models import mobilenet_v2, squeezenet1_1
@@ -78,7 +78,7 @@ def test_one_captured_call_serves_other_targets_and_other_inputs(equip: Equip) -
         x = images(3, seed)
         exact = samp.explain(model, x, method=EVEN, target=target)
         agree(samp.explain(model, x, method=EVEN, target=target, speed="fast"), exact)
-    assert [size for _, size in prepared._KEPT[id(model)].graphs] == [6]
+    assert [size for _, size in cache._KEPT[id(model)].graphs] == [6]
 
 
 def test_several_inputs_and_further_arguments_are_fed_in_their_shapes() -> None:
@@ -123,7 +123,7 @@ def test_one_compiled_net_serves_any_number_of_rows(equip: Equip) -> None:
 
 
 def test_the_users_net_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fast, "is_half_faster", lambda device: True)
+    monkeypatch.setattr(gradients, "is_half_faster", lambda device: True)
     model = net()
     before = {name: (t, t.clone(), t.dtype, t.stride(), t._version) for name, t in model.state_dict().items()}
     result = samp.explain(model, images(), speed="fast")
@@ -157,15 +157,15 @@ def test_nothing_kept_outlives_the_model(equip: Equip) -> None:
     model, x = net(), images()
     samp.explain(model, x, speed="fast")
     gone = weakref.ref(model), weakref.ref(x)
-    assert prepared._KEPT
+    assert cache._KEPT
     del model, x
     gc.collect()
     assert [ref() for ref in gone] == [None, None]
-    assert not prepared._KEPT
+    assert not cache._KEPT
 
 
 def test_float64_inputs_are_not_lowered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fast, "is_half_faster", lambda device: True)
+    monkeypatch.setattr(gradients, "is_half_faster", lambda device: True)
     model, x = net().double(), images().double()
     quick = samp.explain(model, x, speed="fast")
     torch.testing.assert_close(quick.values, samp.explain(model, x).values, rtol=1e-9, atol=1e-11)
@@ -184,7 +184,7 @@ def test_an_unknown_speed_is_told() -> None:
 
 def test_scores_keep_their_digits_in_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last layer stays in float32: a score near 100 would else be rounded to halves."""
-    monkeypatch.setattr(fast, "is_half_faster", lambda device: True)
+    monkeypatch.setattr(gradients, "is_half_faster", lambda device: True)
     model = net()
     with torch.no_grad():
         model[-1].bias.fill_(100.0)
@@ -204,7 +204,7 @@ def test_fast_maps_of_real_nets_agree_with_exact_ones(
     SqueezeNet, as 0.66 here), with the same cells. Coupled credit follows the order of the walk, which is a
     matter of chance among pixels that matter little: noise of 1/1000 brings its cells to 0.75 and 0.83, as here.
     """
-    monkeypatch.setattr(fast, "is_half_faster", lambda device: True)
+    monkeypatch.setattr(gradients, "is_half_faster", lambda device: True)
     name = make.__name__
     classifier = make(data / "models" / f"{name}_fp16.safetensors")
     photo = classifier.prepare(read(next(iter(sorted((data / "photos").glob("n0*"))))))

@@ -15,7 +15,8 @@ from torch import Tensor, nn
 
 import samp
 from laws import CLOSE, CountingModel, assert_same, assert_same_sample, differs, images, net
-from samp import concave, coupling, player, walk
+from samp import player
+from samp.engine import concave_credit, joint_walk, walk
 from samp.engine.problem import Problem
 from samp.methods.coupled import QUALITIES, SMALL_QUALITIES
 from samp.models import Classifier
@@ -156,7 +157,7 @@ def test_what_may_be_compiled_of_a_walk_may_be_of_a_coupled_one(monkeypatch: pyt
     seen: list[Any] = []
     monkeypatch.setattr(Problem, "fuse", property(lambda _: lambda work: seen.append(work) or work))
     samp.explain(net(0), images(0, 1, 12), target=0, method="coupled")
-    assert set(seen) == {walk._stand, walk._move, walk._advance, coupling._weighted, concave._read}
+    assert set(seen) == {walk._stand, walk._move, walk._advance, joint_walk._weighted, concave_credit._read}
 
 
 @pytest.mark.parametrize("direction", ["to_baseline", "to_image"])

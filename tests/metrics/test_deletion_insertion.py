@@ -443,7 +443,9 @@ def test_probabilities_of_a_single_output_are_refused() -> None:
 
 def test_samp_beats_a_random_map_on_a_real_net(data: Path) -> None:
     classifier = samp.models.squeezenet1_1(data / "models" / "squeezenet1_1_fp16.safetensors")
-    x = torch.cat([classifier.prepare(samp.images.read(samp.images.example_photo(name))) for name in ("coffee", "chelsea")])
+    x = torch.cat(
+        [classifier.prepare(samp.images.read(samp.images.example_photo(name))) for name in ("coffee", "chelsea")]
+    )
     scores: dict[str, Curves] = {
         method: deletion_insertion(classifier.net, x, samp.explain(classifier.net, x, method=method))
         for method in ("samp++", "random")

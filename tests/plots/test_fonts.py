@@ -11,7 +11,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from cli_runs import TINY, a_photo, run, tiny
-from samp import fonts
+from samp.plots import fonts
 from samp.plots.fonts import BUILT_IN, draw_text, fonts_for, make_legible, missing_characters, text_width
 
 OURS = chr(0xE123)  # a private character, which no other font is likely to have

@@ -11,7 +11,8 @@ import torch
 from PIL import Image, ImageDraw
 
 import samp
-from samp.plots import images, models, sheet
+from samp import images, models
+from samp.plots import sheet
 
 pytest.importorskip("matplotlib", reason="needs the extra viz")
 from matplotlib.figure import Figure

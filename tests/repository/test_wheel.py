@@ -14,7 +14,8 @@ EXPLAIN = """
 import torch, samp
 from samp import models, images as photos
 net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 16, 4)).eval()
-photo = models.Classifier(net, "flat", 4, 0.5, 0.5, models.imagenet_classes()).prepare(photos.read(photos.example_photo()))
+classifier = models.Classifier(net, "flat", 4, 0.5, 0.5, models.imagenet_classes())
+photo = classifier.prepare(photos.read(photos.example_photo()))
 print(samp.__file__, tuple(samp.explain(net, photo).map.shape))
 """
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from torch import Tensor
 
 from samp.attribution import DIRECTIONS, Attribution, Direction
-from samp.baselines import Blurred, TensorBaseline, black, evaluate_baseline, resolve_baseline
+from samp.baselines import Blurred, black, evaluate_baseline, label_baseline, resolve_baseline
 from samp.engine import credit as credits
 from samp.engine.credit import Credit
 from samp.engine.driver import RunOptions, WalkPlan, run_walks
@@ -105,15 +105,3 @@ def baseline_pair(baseline: Any, problem: Problem) -> dict[Direction, Any]:
             f"baseline has {len(pair)} entries: a tuple is (deletion, insertion); one per input goes in a list."
         )
     return dict(zip(DIRECTIONS, pair, strict=True))
-
-
-def wrap_tensors(baseline: Any) -> Any:
-    """Tensors in a baseline as `TensorBaseline`, which a dataclass can compare and show."""
-    if isinstance(baseline, tuple | list):
-        return type(baseline)(wrap_tensors(one) for one in baseline)
-    return TensorBaseline(baseline) if isinstance(baseline, Tensor) else baseline
-
-
-def label_baseline(baseline: Any) -> Any:
-    """The baseline as results name it: a tensor by its shape."""
-    return [resolve_baseline(one) for one in baseline] if isinstance(baseline, list) else resolve_baseline(baseline)

@@ -11,6 +11,7 @@ import numpy as np
 from torch import Tensor
 
 from samp.attribution import Attribution, Direction
+from samp.baselines import wrap_tensors
 from samp.engine.driver import RunOptions, run_walks
 from samp.engine.joint_walk import JointWalkPlan
 from samp.engine.paths import SalientPath
@@ -19,7 +20,7 @@ from samp.engine.step_rules import MaxL1, Unlimited
 from samp.lookup import look_up
 from samp.methods._checks import check_optional_counts
 from samp.methods._common import MethodInfo
-from samp.methods._path_method import directions, make_baselines, wrap_tensors
+from samp.methods._path_method import directions, make_baselines
 
 Quality = Literal["draft", "standard", "fine"]
 

@@ -10,14 +10,14 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution, Direction
-from samp.baselines import black
+from samp.baselines import black, wrap_tensors
 from samp.engine.credit import Credit
 from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.engine.walk import Route, Step
 from samp.methods._checks import check_counts, check_numbers
 from samp.methods._common import MethodInfo
-from samp.methods._path_method import check_path_settings, walk_along, wrap_tensors
+from samp.methods._path_method import check_path_settings, walk_along
 
 
 @dataclass(frozen=True)

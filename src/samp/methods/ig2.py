@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from samp.attribution import Attribution
-from samp.baselines import TensorBaseline, black, evaluate_baseline
+from samp.baselines import TensorBaseline, black, evaluate_baseline, label_baseline, wrap_tensors
 from samp.engine import credit as credits
 from samp.engine.batching import Batches
 from samp.engine.credit import Credit
@@ -22,7 +22,6 @@ from samp.engine.walk import Route, Step
 from samp.errors import NonFiniteError
 from samp.methods._checks import check_counts, check_numbers
 from samp.methods._common import MethodInfo
-from samp.methods._path_method import label_baseline, wrap_tensors
 from samp.methods._representation import problem_at_layer
 from samp.targets import TargetFunction
 

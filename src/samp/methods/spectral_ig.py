@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.baselines import black, evaluate_baseline
+from samp.baselines import black, evaluate_baseline, label_baseline, wrap_tensors
 from samp.engine import credit as credits
 from samp.engine.credit import Credit
 from samp.engine.driver import RunOptions, WalkPlan, run_walks
@@ -19,7 +19,6 @@ from samp.engine.step_rules import Unlimited
 from samp.engine.walk import Route
 from samp.methods._checks import check_counts, check_numbers
 from samp.methods._common import MethodInfo, require_image
-from samp.methods._path_method import label_baseline, wrap_tensors
 
 NARROWEST = 1e-8  # of a window: narrower ones open at once, as in the authors' code
 

@@ -15,13 +15,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from samp.baselines import black, evaluate_baseline
+from samp.baselines import black, evaluate_baseline, wrap_tensors
 from samp.checks import check_flag
 from samp.engine.batching import BatchSize
 from samp.engine.inputs import Inputs
 from samp.extras import install_command
 from samp.groups import Elements, Groups
-from samp.methods._path_method import wrap_tensors
 from samp.metrics.checks import check_count, check_share, is_number
 from samp.metrics.maps import Maps, group_values, resolve_target
 from samp.metrics.masked_forward import MaskedScorer, ScoringOptions, depends_on_visible, open_scorer

@@ -21,11 +21,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from samp.baselines import Blurred, TensorBaseline, black
+from samp.baselines import Blurred, TensorBaseline, black, label_baseline, wrap_tensors
 from samp.checks import check_flag, is_one_of
 from samp.groups import Elements, Groups
 from samp.lookup import look_up
-from samp.methods._path_method import label_baseline, wrap_tensors
 from samp.metrics.masked_forward import ImageFill, depends_on_visible
 from samp.metrics.remaining_mean import RemainingMean
 from samp.metrics.score_spaces import ScoreSpace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from samp.methods._path_method import label_baseline, wrap_tensors
+from samp.baselines import label_baseline, wrap_tensors
 from samp.metrics.masked_forward import MaskedScorer, depends_on_visible
 
 

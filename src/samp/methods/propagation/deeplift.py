@@ -15,11 +15,10 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.baselines import black, evaluate_baseline
+from samp.baselines import black, evaluate_baseline, label_baseline, wrap_tensors
 from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.methods._common import MethodInfo
-from samp.methods._path_method import label_baseline, wrap_tensors
 from samp.methods.propagation import rescale
 from samp.methods.propagation.calls import Call, Forward, apply_rule
 from samp.methods.propagation.masks import Switch
