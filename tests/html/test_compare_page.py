@@ -121,7 +121,7 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
     left_out, curves = missing_notes(compared, found)
     assert left_out == "lrp is left out: no rule for <Sin>."
     assert "divides by the photo's score, which is not above 0 (-" in curves
-    text = compare_page.page(asked, compared, found)
+    text = compare_page.comparison_page(asked, compared, found)
     assert "no rule for &lt;Sin&gt;." in text
     assert 'class="line" d="M1 5H25"' in text  # the legend's
     assert 'class="curve c' not in text
@@ -149,9 +149,9 @@ def test_pictures_keep_their_shape(tmp_path: Path, size: tuple[int, int]) -> Non
 
 
 def test_further_methods_repeat_the_colours_in_other_dashes() -> None:
-    looks = [svg.style(number) for number in range(28)]
+    looks = [svg.css_classes(number) for number in range(28)]
     assert len(set(looks)) == 28
-    css = compare_page._source("css")
+    css = compare_page._read_source("css")
     for look in " ".join(looks).split():
         assert look == "d0" or f".{look} {{" in css
 

@@ -39,9 +39,8 @@ def test_score_curves_are_the_scores_of_both_walks(result: samp.Attribution) -> 
     for direction, scores in result.scores.items():
         steps = int(result.steps[direction][1])
         assert any(np.array_equal(line.get_ydata(), scores[1, : steps + 1].double()) for line in axes.lines)
-    assert [text.get_text().split(",")[0] for text in axes.get_legend().get_texts()] == [
-        words for _, words in sheet.CURVES.values()
-    ]
+    labels = [text.get_text().split(",")[0] for text in axes.get_legend().get_texts()]
+    assert labels == list(sheet.WALK_LABELS.values())
 
 
 def test_methods_that_do_not_walk_have_no_curves(result: samp.Attribution) -> None:

@@ -18,7 +18,7 @@ from samp.attribution import Attribution
 from samp.html.explain_page import explanation_page
 from samp.html.facts import notes, title
 from samp.models.prediction import ClassifiedPhoto
-from samp.plots import sheet
+from samp.plots import palette, sheet
 
 Records = Sequence[dict[str, Any]]  # one entry for each class explained
 
@@ -42,7 +42,7 @@ def _png(path: Path, classified: ClassifiedPhoto, result: Attribution, records: 
         sheet.sheet(crop, result, title(one), notes(one, classified.classifier), sample)
         for sample, one in enumerate(records)
     ]
-    whole_page = Image.new("RGB", (pictures[0].width, sum(picture.height for picture in pictures)), sheet.PAPER)
+    whole_page = Image.new("RGB", (pictures[0].width, sum(picture.height for picture in pictures)), palette.PAPER)
     top = 0
     for picture in pictures:
         whole_page.paste(picture, (0, top))

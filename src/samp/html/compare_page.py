@@ -166,4 +166,4 @@ def _items(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def _read_source(kind: str) -> str:
-    return (files("samp") / "html" / f"compare_page.{kind}").read_text(encoding="utf-8")
+    return (files("samp") / "html" / "templates" / f"compare.{kind}").read_text(encoding="utf-8")

@@ -37,11 +37,11 @@ MOST_FAILURES = 50
 
 def run_page(run: RunResults, pictures: bool = False) -> str:
     """The page of a run; it needs no network, runs no script but its own, and all text in it is escaped."""
-    css, script = _read_source("compare_page.css") + _read_source("report_page.css"), _read_source("report_page.js")
+    css, script = _read_source("compare.css") + _read_source("report.css"), _read_source("report.js")
     columns = run.columns()
     judge = ranking_quantity(columns)
     table = class_summaries(columns)
-    return Template(_read_source("report_page.html")).substitute(
+    return Template(_read_source("report.html")).substitute(
         policy=content_security_policy(script, css),
         title=escape(f"{columns.explained_count} inputs explained by {_method_label(run)}"),
         css=css,
@@ -243,4 +243,4 @@ def _items(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def _read_source(name: str) -> str:
-    return (files("samp") / "html" / name).read_text(encoding="utf-8")
+    return (files("samp") / "html" / "templates" / name).read_text(encoding="utf-8")

@@ -17,7 +17,7 @@ from samp.compare import Compared
 from samp.compare_columns import COLUMNS
 from samp.models.prediction import ClassifiedPhoto
 from samp.plots import Grey
-from samp.plots.deletion_insertion import COLOURS, DASHES, Style
+from samp.plots.deletion_insertion import DASHES, Style
 from samp.plots.fonts import fonts_for, make_legible, warn_of_missing
 from samp.plots.grid import GridCell
 from samp.plots.page import (
@@ -25,16 +25,15 @@ from samp.plots.page import (
     GAP,
     LINE,
     MARGIN,
-    QUIET,
     SIZE,
     SMALL,
     WIDTH,
     Panel,
     fit_height,
     make_figure,
-    rgb,
     rule_axes,
 )
+from samp.plots.palette import BEST, QUIET, SERIES
 from samp.plots.reading import credit_of, photo_of
 from samp.plots.scales import bounds
 
@@ -42,7 +41,6 @@ ACROSS = 5  # pictures in a row, at most
 TALL, TICKS, BETWEEN, HEADING, BELOW = 2.1, 0.5, 0.35, 0.2, 0.42  # inches: of curves and what is around them
 ROW, NAMES = 0.17, 1.3  # inches: a line of the table, its first column
 HEAD = 2  # lines of its headings
-BEST = rgb((0, 105, 77))
 
 
 def draw(
@@ -78,7 +76,7 @@ def styles(count: int) -> list[Style]:
     >>> styles(8)[7][1]
     '--'
     """
-    return [(rgb(COLOURS[i % len(COLOURS)]), DASHES[i // len(COLOURS) % len(DASHES)]) for i in range(count)]
+    return [(SERIES[i % len(SERIES)], DASHES[i // len(SERIES) % len(DASHES)]) for i in range(count)]
 
 
 def _maps(classified: ClassifiedPhoto, compared: Compared) -> tuple[list[Panel], float]:

@@ -14,15 +14,14 @@ from matplotlib.ticker import PercentFormatter
 from torch import Tensor
 
 from samp.metrics.deletion_insertion import Curves as MeasuredCurves
-from samp.plots.page import EDGE, MARGIN, QUIET, SMALL, WIDTH, Panel, make_figure, rgb, rule_axes
+from samp.plots.page import EDGE, MARGIN, SMALL, WIDTH, Panel, make_figure, rule_axes
+from samp.plots.palette import QUIET, SERIES
 from samp.plots.reading import Array, as_float_array, check_finite
 
-# Okabe and Ito's colours that are seen on white; further lines repeat them in other dashes.
-COLOURS = ((0, 114, 178), (213, 94, 0), (0, 158, 115), (204, 121, 167), (86, 180, 233), (230, 159, 0), (30, 30, 30))
 DASHES = ("-", "--", ":", "-.")
 TALL, TICKS, BETWEEN = 2.4, 0.5, 0.35  # inches: of the axes, left of them, between them
 LEGEND, ENTRY = 0.42, 0.155  # from the axes down to the legend, and of each of its lines
-Style = tuple[tuple[float, float, float], str]  # colour and dashes
+Style = tuple[str, str]  # colour and dashes
 CurveScores = Mapping[str, Sequence[float] | Tensor | Array]
 
 
@@ -187,10 +186,7 @@ def _read_curves(curves: CurveScores, what: str) -> dict[str, Line]:
 
 
 def _styles(labels: Iterable[str]) -> dict[str, Style]:
-    return {
-        label: (rgb(COLOURS[i % len(COLOURS)]), DASHES[i // len(COLOURS) % len(DASHES)])
-        for i, label in enumerate(labels)
-    }
+    return {label: (SERIES[i % len(SERIES)], DASHES[i // len(SERIES) % len(DASHES)]) for i, label in enumerate(labels)}
 
 
 def _limits(halves: Sequence[CurvePanel]) -> tuple[float, float]:

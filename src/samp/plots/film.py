@@ -26,7 +26,7 @@ from samp.plots.reading import (
     stretch_to_unit,
 )
 from samp.plots.shades import GREY, Grey
-from samp.plots.sheet import CURVES
+from samp.plots.sheet import WALK_LABELS
 from samp.plots.walks import draw_walk, scored_directions, scores_of, share_of_walk
 
 Scale = float | Sequence[float] | None
@@ -130,9 +130,7 @@ def _format_score(score: float, scores: Array) -> str:
 
 def _words(result: Attribution, way: Direction) -> str:
     both = " (of both walks together)" if len(result.scores) > 1 else ""
-    return (
-        f"The walk {CURVES[way][1]}. Credit so far: the map{both} times the share of its way that each pixel has gone."
-    )
+    return f"The walk {WALK_LABELS[way]}. Credit so far: the map{both} times the share of its way that each pixel has gone."
 
 
 def _choose_direction(result: Attribution, direction: Direction | None) -> Direction:

@@ -7,7 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
-from samp.plots.page import GAP, INK, SMALL, Panel, fit_height, frame_axes, make_figure
+from samp.plots.page import GAP, SMALL, Panel, fit_height, frame_axes, make_figure
+from samp.plots.palette import INK
 from samp.plots.reading import Array, CreditMap, Photo, PhotoPixels, credit_of, describe_result, photo_of
 from samp.plots.shades import Glow, Grey, Shade, Signed
 from samp.plots.sheet import FULL_WHITE_QUANTILE

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 
-from samp.plots import sheet
+from samp.plots.palette import FRAME, INK, PAPER, QUIET, RULE
 
 WIDTH = 8.0  # of the wide figures: at 800 pixels, letters of 8 points are 11 pixels high
 MARGIN, GAP, LINE = 0.12, 0.08, 0.13
@@ -21,16 +21,6 @@ EDGE = 0.16  # right of curves, for the half of the last tick's label
 HINTING = 1.06  # letters on a screen are up to so much wider than their outlines
 DPI = 150
 SIZE, SMALL, LARGE = 8.0, 7.0, 10.0
-
-
-def rgb(colour: Sequence[int]) -> tuple[float, float, float]:
-    """A colour of `samp.plots.sheet` in matplotlib's scale."""
-    red, green, blue = colour
-    return red / 255, green / 255, blue / 255
-
-
-INK, PAPER = rgb(sheet.INK), rgb(sheet.PAPER)
-QUIET, RULE = rgb(sheet.FAINT), rgb((225, 225, 225))
 # Everything that a user's dark style or TeX would break is set here; fonts stay the user's.
 # Any, as the type of its keys differs between versions of matplotlib.
 LOOK: Any = {
@@ -116,7 +106,7 @@ def frame_axes(axes: Axes, heading: str = "") -> None:
     axes.set_xticks([])
     axes.set_yticks([])
     for spine in axes.spines.values():
-        spine.set(color=rgb((190, 190, 190)), linewidth=0.5)
+        spine.set(color=FRAME, linewidth=0.5)
     if heading:
         axes.set_title(heading, size=SIZE, pad=3, color=INK)
 

@@ -10,18 +10,13 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, LinearSegmentedColormap
 from matplotlib.image import AxesImage
 
+from samp.plots.palette import HEAT, SIGNED
 from samp.plots.reading import Array, format_number
-from samp.plots.sheet import FULL_WHITE_QUANTILE, HEAT
+from samp.plots.sheet import FULL_WHITE_QUANTILE
 
 DIM = 0.45  # the photo's brightness under an overlay, as `samp explain` draws it
-# From dark blue over white to dark orange: the hues of Okabe and Ito, equally dark at equal distance from the middle.
-# An odd number of colours, so that one of them, white, is that of exactly 0.
-DIVERGING = LinearSegmentedColormap.from_list(
-    "samp_signed",
-    [(0.0, "#053a63"), (0.25, "#2f86bd"), (0.5, "#ffffff"), (0.75, "#d56a10"), (1.0, "#6e2b00")],
-    N=257,
-)
-GLOW = LinearSegmentedColormap.from_list("samp_glow", [tuple(c / 255 for c in colour) for colour in HEAT])
+DIVERGING = LinearSegmentedColormap.from_list("samp_signed", SIGNED, N=257)
+GLOW = LinearSegmentedColormap.from_list("samp_glow", HEAT)
 GREY = LinearSegmentedColormap.from_list("samp_grey", ["black", "white"])
 
 

@@ -7,9 +7,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from samp.attribution import Attribution, Direction
-from samp.plots.page import EDGE, Panel, make_figure, rgb, rule_axes
+from samp.plots.page import EDGE, Panel, make_figure, rule_axes
+from samp.plots.palette import WALKS
 from samp.plots.reading import Array, as_float_array, check_finite, describe_result
-from samp.plots.sheet import CURVES
+from samp.plots.sheet import WALK_LABELS
 
 
 def score_curves(result: Attribution, *, sample: int = 0, title: str = "") -> Figure:
@@ -24,7 +25,7 @@ def score_curves(result: Attribution, *, sample: int = 0, title: str = "") -> Fi
 
     def curves(axes: Axes) -> None:
         for direction, scores in walks.items():
-            draw_walk(axes, direction, scores, [0], label=f"{CURVES[direction][1]}, {len(scores) - 1} steps")
+            draw_walk(axes, direction, scores, [0], label=f"{WALK_LABELS[direction]}, {len(scores) - 1} steps")
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, ncols=2, handlelength=1.5)
 
     starts = "Dots mark the starts: the image and the baseline." if len(walks) > 1 else "The dot marks the start."
@@ -57,7 +58,7 @@ def share_of_walk(step: int, scores: Array) -> float:
 
 def draw_walk(axes: Axes, direction: Direction, scores: Array, marked: list[int], label: str = "") -> None:
     """One walk's line with dots at the marked steps, in axes ruled for it."""
-    colour = rgb(CURVES[direction][0])
+    colour = WALKS[direction]
     line = [share_of_walk(step, scores) for step in range(len(scores))]
     axes.plot(line, scores, color=colour, label=label, solid_capstyle="round")
     axes.plot([line[step] for step in marked], scores[marked], "o", color=colour, markersize=4)

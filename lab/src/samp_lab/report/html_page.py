@@ -154,4 +154,4 @@ def _run(run: TextRun) -> str:
 
 
 def _read_source(kind: str) -> str:
-    return (files("samp_lab") / "report" / f"page.{kind}").read_text(encoding="utf-8")
+    return (files("samp_lab") / "report" / "templates" / f"paper.{kind}").read_text(encoding="utf-8")

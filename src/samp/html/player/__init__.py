@@ -24,7 +24,8 @@ from samp.html.player.film import Bytes, Film, jpeg, make_film, pack_blocks
 from samp.html.player.likely import DIGITS, ClassProbabilities, outputs
 from samp.models import Classifier
 from samp.models.outputs import output_kind
-from samp.plots.sheet import HEAT, brightness
+from samp.plots.palette import HEAT, rgb
+from samp.plots.sheet import brightness
 
 __all__ = ["FRAMES", "page", "save"]
 
@@ -56,7 +57,7 @@ def page(result: Attribution, classifier: Classifier, *, name: str = "", frames:
     walks = [_walk(result, one, guess, asked.index, sample) for one, guess in zip(films, likely, strict=True)]
     data = {
         "size": films[0].photo.shape[1::-1],
-        "heat": HEAT,
+        "heat": [rgb(colour) for colour in HEAT],
         "asked": {"index": asked.index, "kind": asked.kind},
         "names": {index: classifier.label(index) for walk in walks for top in walk["top"] for index, _ in top},
         "walks": walks,
@@ -132,4 +133,4 @@ def _blocks(films: list[Film], shade: Bytes) -> Iterator[tuple[Bytes, int]]:
 
 
 def _source(name: str) -> str:
-    return (files("samp") / "html" / "player" / name).read_text(encoding="utf-8")
+    return (files("samp") / "html" / "templates" / name).read_text(encoding="utf-8")
