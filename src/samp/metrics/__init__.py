@@ -1,6 +1,13 @@
-"""Metrics of maps from anywhere, each by a definition that is written down in its result.
+"""Metrics of maps from anywhere; the definition that a number was measured by travels with its result.
 
-A metric is a pure function that gives one number per sample; `Running` makes an accumulator of any of them.
+A metric is a pure function that returns one number per sample (b); `Running` makes an accumulator of any of them.
+
+To add a metric:
+
+1. Write it in a file of its own in `samp/metrics/`, and export it in this one.
+2. For `samp.compare` and `samp compare`: add a `Column` that calls it to `COLUMNS` of `samp/compare_columns.py`.
+3. For `samp run`: add its name to `COLUMNS` of `samp/batch/tables.py`, its values to `samp/batch/explainer.py`.
+4. For `samp report`: add a `Quantity` with that name to `QUANTITIES` of `samp/html/report_facts.py`.
 
 >>> import samp
 >>> sorted(samp.metrics.PROTOCOLS)
