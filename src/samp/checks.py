@@ -45,16 +45,6 @@ def check_whole(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
-def check_count(name: str, value: Any, least: int) -> int:
-    """Return this count, NumPy's too, as an int; raise ValueError as `check_whole` does.
-
-    >>> check_count("subsets", 1, 2)
-    Traceback (most recent call last):
-    ValueError: subsets is a whole number of at least 2, not 1.
-    """
-    return check_whole(name, value, least)
-
-
 def check_share(share: Any, of: str = "features") -> float:
     """Return this share of something as a float; raise ValueError unless 0 < share ≤ 1.
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -23,7 +22,7 @@ from samp.metrics import protocols
 from samp.metrics.completeness import completeness_of
 from samp.metrics.concentration import Concentration, concentration
 from samp.metrics.deletion_insertion import Curves, GivenProtocol, deletion_insertion
-from samp.metrics.masked_forward import ScoringOptions, open_scorer
+from samp.metrics.masked_forward import Model, ScoringOptions, open_scorer
 from samp.metrics.protocols import Protocol
 from samp.progress import JointBar
 from samp.targets import Target
@@ -33,14 +32,14 @@ Methods = Sequence[str | Method] | Mapping[str, str | Method]
 
 
 def compare(
-    model: Callable[..., Any],
+    model: Model,
     inputs: Inputs,
     methods: Methods,
     target: Target = None,
     protocol: GivenProtocol = None,
     *,
     groups: Groups | None = None,
-    forward_args: Any = (),
+    forward_args: object = (),
     batch_size: BatchSize = "auto",
     progress: bool = False,
     seed: int = 0,
@@ -167,7 +166,7 @@ class Compared:
 class Task:
     """What all methods have in common: the model, the samples, the class to explain and the protocol."""
 
-    model: Callable[..., Any]
+    model: Model
     inputs: Inputs
     target: Target
     protocol: Protocol
@@ -203,7 +202,7 @@ class Task:
 
 
 def make_task(
-    model: Callable[..., Any],
+    model: Model,
     inputs: Inputs,
     target: Target,
     protocol: GivenProtocol,

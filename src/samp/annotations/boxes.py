@@ -15,7 +15,7 @@ from numbers import Integral
 import torch
 from torch import Tensor
 
-from samp.checks import check_count, is_number
+from samp.checks import check_whole, is_number
 
 Size = tuple[int, int]  # height, width
 Edges = tuple[float, float, float, float]  # left, top, right, bottom
@@ -120,7 +120,7 @@ def check_size(size: object) -> Size:
     if not isinstance(size, list | tuple) or len(size) != 2:
         raise ValueError(f"the size of a picture is (height, width) in pixels, not {size!r}.")
     height, width = size
-    return check_count("the height of a picture", height, 1), check_count("the width of a picture", width, 1)
+    return check_whole("the height of a picture", height, 1), check_whole("the width of a picture", width, 1)
 
 
 def clip_edges(edges: Edges, size: Size) -> Edges | None:

@@ -19,7 +19,7 @@ from samp.metrics.maps import Maps, as_float_tensor, feature_values, to_double
 
 @dataclass(frozen=True, eq=False)
 class Completeness:
-    """What each map (b) misses of the score's change.
+    """The error of each map (b), in units of the score and relative to the score's change.
 
     >>> completeness(torch.tensor([[1.0, 2.0]]), torch.tensor([4.0]))
     Completeness(absolute=tensor([1.], dtype=torch.float64), relative=tensor([0.2500], dtype=torch.float64))
@@ -49,12 +49,12 @@ def completeness_of(result: Attribution) -> dict[Direction | Literal["both"], Co
     """The error of each direction that was walked, and of "both": what their sum misses of the summed changes.
 
     Errors of two directions may cancel in "both". A method whose credit is not meant to sum to any change (Grad-CAM,
-    RISE) has NaN there and no direction: it is not wrong by some amount, the question is not put to it.
+    RISE) has NaN there and no direction: completeness does not apply to it.
 
     >>> import samp
     >>> result = samp.explain(torch.nn.Linear(4, 2).eval(), torch.rand(3, 4), target=1, method="ig")
-    >>> found = completeness_of(result)
-    >>> list(found), bool((found["both"].absolute < 1e-5).all())
+    >>> errors = completeness_of(result)
+    >>> list(errors), bool((errors["both"].absolute < 1e-5).all())
     (['to_image', 'both'], True)
     """
     if not isinstance(result, Attribution):
@@ -62,13 +62,13 @@ def completeness_of(result: Attribution) -> dict[Direction | Literal["both"], Co
             f"completeness_of reads an Attribution, not {type(result).__name__}: for maps alone, take "
             "completeness(maps, change) with f(image) − f(baseline) of each sample."
         )
-    found: dict[Direction | Literal["both"], Completeness] = {}
+    errors: dict[Direction | Literal["both"], Completeness] = {}
     change = torch.zeros_like(to_double(result.residual))
     for direction, residual in result.residual_by_direction.items():
-        found[direction] = _errors(to_double(residual), to_double(result.score_change[direction]))
+        errors[direction] = _errors(to_double(residual), to_double(result.score_change[direction]))
         change = change + result.score_change[direction]
-    found["both"] = _errors(to_double(result.residual), change)
-    return found
+    errors["both"] = _errors(to_double(result.residual), change)
+    return errors
 
 
 def _errors(residual: Tensor, change: Tensor) -> Completeness:

@@ -22,12 +22,14 @@ from samp.metrics.score_spaces import ScoreSpace, get_score_space
 from samp.progress import open_bar
 from samp.targets import Target
 
+Model = Callable[..., Any]  # an nn.Module, or any function of the inputs
+
 
 @dataclass(frozen=True)
 class ScoringOptions:
     """How a metric calls the model; the batch size never changes its result."""
 
-    forward_args: Any = ()
+    forward_args: object = ()
     batch_size: BatchSize = "auto"
     progress: bool = False
     seed: int = 0
@@ -148,7 +150,7 @@ MissingMask = Callable[[Tensor, Tensor], Tensor]  # samples (r), numbers of poin
 
 @contextmanager
 def open_scorer(
-    model: Callable[..., Any],
+    model: Model,
     inputs: Inputs,
     target: Target,
     groups: Groups | None,
