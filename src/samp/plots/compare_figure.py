@@ -15,10 +15,11 @@ from matplotlib.ticker import PercentFormatter
 
 from samp.compare import Compared
 from samp.compare_columns import COLUMNS
-from samp.html.compare_facts import protocol_words, score_words
-from samp.html.svg import bounds
+from samp.metrics.protocol_text import describe_protocol, describe_score
+from samp.models.colours import zero_colour
 from samp.models.prediction import ClassifiedPhoto
 from samp.plots import Grey
+from samp.plots.axes import pad_limits
 from samp.plots.deletion_insertion import DASHES, Style
 from samp.plots.fonts import fonts_for, make_legible, warn_of_missing
 from samp.plots.grid import GridCell
@@ -45,9 +46,9 @@ HEAD = 2  # lines of its headings
 
 
 def draw(classified: ClassifiedPhoto, compared: Compared, record: dict[str, Any]) -> Figure:
-    """The figure of one photo; a method has the colour here that it has in the page."""
+    """Return the figure of one photo; each method has the colour that it has in the page."""
     maps, top = _maps(classified, compared)
-    curves, top = _curves(compared, top, score_words(compared.protocol, record["score_is"]))
+    curves, top = _curves(compared, top, describe_score(compared.protocol, record["score_is"]))
     body = WIDTH - 2 * MARGIN
     table = Panel(0, top, body, ROW * (len(compared.rows) + HEAD), _table(compared))
     score = f"{record['score']:.3f}".replace("-", "−")
@@ -101,7 +102,7 @@ def _curves(compared: Compared, top: float, height: str) -> tuple[list[Panel], f
         done: [getattr(row.curves, f"{kind}_curve")[0].tolist() for row in compared.rows]
         for kind, done in (("deletion", "deleted"), ("insertion", "inserted"))
     }
-    limits = bounds([value for half in lines.values() for line in half for value in line])
+    limits = pad_limits([value for half in lines.values() for line in half for value in line], 0.04, include_zero=True)
     width = (WIDTH - 2 * MARGIN - TICKS - EDGE - BETWEEN) / 2
     shares = compared.rows[0].curves.shares.tolist()
 
@@ -161,11 +162,12 @@ def _line(axes: Axes, middle: float, cells: Sequence[str], best: Sequence[int]) 
 
 def _caption(classified: ClassifiedPhoto, compared: Compared, record: dict[str, Any]) -> list[str]:
     versions = ", ".join(f"{package} {version}" for package, version in record["versions"].items())
-    words = protocol_words(compared.protocol, len(record["shares"]), classified.classifier, record["score_is"])
+    zero = zero_colour(classified.classifier)
+    measured = describe_protocol(compared.protocol, len(record["shares"]), zero, record["score_is"])
     return [
         f"Each map has a scale of its own: {Grey().rule()}. Arrows point to what is better; the best is framed, but "
         "never a map made without asking the model. One photo is no statistics.",
-        f"Deletion and insertion by {words}",
+        f"Deletion and insertion by {measured}",
         *(f"{row.name}: {row.attribution.method}" for row in compared.rows),
         f"{versions}; {record['device']}, {record['dtype']}, seed {record['seed']}.",
     ]

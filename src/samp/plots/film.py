@@ -130,7 +130,8 @@ def _format_score(score: float, scores: Array) -> str:
 
 def _words(result: Attribution, way: Direction) -> str:
     both = " (of both walks together)" if len(result.scores) > 1 else ""
-    return f"The walk {WALK_LABELS[way]}. Credit so far: the map{both} times the share of its way that each pixel has gone."
+    credit = f"Credit so far: the map{both} times the share of its way that each pixel has gone."
+    return f"The walk {WALK_LABELS[way]}. {credit}"
 
 
 def _choose_direction(result: Attribution, direction: Direction | None) -> Direction:
