@@ -14,7 +14,6 @@ from PIL.PngImagePlugin import PngInfo
 
 from samp.atomic import atomic_write
 from samp.attribution import Attribution
-from samp.html.explain_page import explanation_page
 from samp.html.facts import notes, title
 from samp.models.prediction import ClassifiedPhoto
 from samp.plots import sheet
@@ -46,6 +45,8 @@ def _png(path: Path, classified: ClassifiedPhoto, result: Attribution, records: 
 
 
 def _html(path: Path, classified: ClassifiedPhoto, result: Attribution, records: Records) -> None:
+    from samp.html.explain_page import explanation_page  # jinja2 is imported for pages alone
+
     path.write_text(explanation_page(classified, result, records), encoding="utf-8")
 
 

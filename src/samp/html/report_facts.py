@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from samp.batch.columns import Array, Columns
+from samp.html.svg import Histogram
 
 EXAMPLES = 6  # of each end
 ROUNDING = 1e-4  # completeness errors up to this come from arithmetic rather than from the method
@@ -59,16 +60,6 @@ QUANTITIES = (
 
 
 SCORES = ("score", "baseline_score_to_baseline", "baseline_score_to_image")
-
-
-@dataclass(frozen=True)
-class Histogram:
-    """Edges (one more than heights) and how many values lie between them."""
-
-    edges: tuple[float, ...]
-    heights: tuple[int, ...]
-    outside: int
-    """Values that are not finite."""
 
 
 def histogram(values: Array, logarithmic: bool = False, most: int = 30) -> Histogram | None:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from samp.html.report_facts import Histogram
 from samp.plots.axes import round_ticks
 from samp.plots.palette import SERIES
 
@@ -126,6 +125,16 @@ def _curve(number: int, name: str, points: Sequence[tuple[float, float]]) -> Mar
 
 
 # ---- histograms
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Edges (one more than heights) and how many values lie between them."""
+
+    edges: tuple[float, ...]
+    heights: tuple[int, ...]
+    outside: int
+    """Values that are not finite."""
 
 
 def histogram_chart(bars: Histogram, label: str, logarithmic: bool = False) -> Markup:
