@@ -16,13 +16,12 @@ from PIL import Image
 
 from compared_photos import a_photo
 from samp.cli import main
-from samp.cli.compare import METHODS
+from samp.cli.compare import METHODS, repeat_command
 from samp.cli.compare import PROTOCOLS as OFFERED
 from samp.cli.options import ModelOptions
 from samp.compare import label_methods
 from samp.compare_columns import COLUMNS
 from samp.extras import install_command
-from samp.html.compare_facts import repeat_command
 from samp.metrics import PROTOCOLS
 
 demo = pytest.mark.skipif(

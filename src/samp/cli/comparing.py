@@ -15,7 +15,6 @@ from samp.cli.progress import PhotoProgress, expected_rows
 from samp.cli.terminal import say
 from samp.compare import Compared, Task, make_task
 from samp.extras import install_command
-from samp.html.compare_facts import protocol_words, score_words
 from samp.html.compare_page import comparison_page as page_of
 from samp.methods import Method
 from samp.metrics.masked_forward import ScoringOptions
@@ -58,15 +57,9 @@ def write_comparison(
         return [page]
     with atomic_write(figure) as unfinished:
         notes = {"samp": json.dumps(record)}  # the numbers travel in the file, as with `samp explain`
-        kind, points = record["score_is"], len(record["shares"])
-        drawing = draw(
-            classified,
-            compared,
-            record,
-            score=score_words(compared.protocol, kind),
-            protocol=protocol_words(compared.protocol, points, classified.classifier, kind),
+        draw(classified, compared, record).savefig(
+            unfinished, format="png", metadata=notes, pil_kwargs={"optimize": True}
         )
-        drawing.savefig(unfinished, format="png", metadata=notes, pil_kwargs={"optimize": True})
     return [page, figure]
 
 

@@ -15,8 +15,11 @@ from matplotlib.ticker import PercentFormatter
 
 from samp.compare import Compared
 from samp.compare_columns import COLUMNS
+from samp.metrics.protocol_text import describe_protocol, describe_score
+from samp.models.colours import zero_colour
 from samp.models.prediction import ClassifiedPhoto
 from samp.plots import Grey
+from samp.plots.axes import pad_limits
 from samp.plots.deletion_insertion import DASHES, Style
 from samp.plots.fonts import fonts_for, make_legible, warn_of_missing
 from samp.plots.grid import GridCell
@@ -35,7 +38,6 @@ from samp.plots.page import (
 )
 from samp.plots.palette import BEST, QUIET, SERIES
 from samp.plots.reading import credit_of, photo_of
-from samp.plots.scales import bounds
 
 ACROSS = 5  # pictures in a row, at most
 TALL, TICKS, BETWEEN, HEADING, BELOW = 2.1, 0.5, 0.35, 0.2, 0.42  # inches: of curves and what is around them
@@ -43,24 +45,18 @@ ROW, NAMES = 0.17, 1.3  # inches: a line of the table, its first column
 HEAD = 2  # lines of its headings
 
 
-def draw(
-    classified: ClassifiedPhoto, compared: Compared, record: Mapping[str, Any], *, score: str, protocol: str
-) -> Figure:
-    """Return the figure of one photo; each method has the colour that it has in the page.
-
-    - `record`: the facts of the comparison (class, score, model, versions, device, dtype, seed).
-    - `score`, `protocol`: what the height of the curves is, and how they were measured, in words.
-    """
+def draw(classified: ClassifiedPhoto, compared: Compared, record: Mapping[str, Any]) -> Figure:
+    """Return the figure of one photo; each method has the colour that it has in the page."""
     maps, top = _maps(classified, compared)
-    curves, top = _curves(compared, top, score)
+    curves, top = _curves(compared, top, describe_score(compared.protocol, record["score_is"]))
     body = WIDTH - 2 * MARGIN
     table = Panel(0, top, body, ROW * (len(compared.rows) + HEAD), _table(compared))
-    value = f"{record['score']:.3f}".replace("-", "−")
-    title = f"Why {record['class']}? {record['score_is']} {value} ({record['model']})"
+    score = f"{record['score']:.3f}".replace("-", "−")
+    title = f"Why {record['class']}? {record['score_is']} {score} ({record['model']})"
     fonts = fonts_for(title)
     warn_of_missing(title, fonts)
     with rc_context({"font.family": [*rcParams["font.family"], *_families(fonts)]}):
-        return make_figure([*maps, *curves, table], _caption(compared, record, protocol), make_legible(title, fonts))
+        return make_figure([*maps, *curves, table], _caption(classified, compared, record), make_legible(title, fonts))
 
 
 def _families(fonts: Sequence[str]) -> list[str]:
@@ -100,13 +96,13 @@ def _maps(classified: ClassifiedPhoto, compared: Compared) -> tuple[list[Panel],
     return panels, step * ceil(len(credits) / across)
 
 
-def _curves(compared: Compared, top: float, score: str) -> tuple[list[Panel], float]:
-    """The panels of deletion and insertion, with `score` on their y axis, and where they end (inches)."""
+def _curves(compared: Compared, top: float, height: str) -> tuple[list[Panel], float]:
+    """The panels of deletion and insertion, with `height` on their y axis, and where they end (inches)."""
     lines = {
         done: [getattr(row.curves, f"{kind}_curve")[0].tolist() for row in compared.rows]
         for kind, done in (("deletion", "deleted"), ("insertion", "inserted"))
     }
-    limits = bounds([value for half in lines.values() for line in half for value in line])
+    limits = pad_limits([value for half in lines.values() for line in half for value in line], 0.04, include_zero=True)
     width = (WIDTH - 2 * MARGIN - TICKS - EDGE - BETWEEN) / 2
     shares = compared.rows[0].curves.shares.tolist()
 
@@ -114,7 +110,7 @@ def _curves(compared: Compared, top: float, score: str) -> tuple[list[Panel], fl
         def draw_half(axes: Axes) -> None:
             for line, (colour, dash) in zip(lines[done], styles(len(compared.rows)), strict=True):
                 axes.plot(shares, line, color=colour, linestyle=dash)
-            rule_axes(axes, f"share of pixels {done}", "" if place else score)
+            rule_axes(axes, f"share of pixels {done}", "" if place else height)
             axes.set_title("insertion: higher is better" if place else "deletion: lower is better", size=SIZE)
             axes.set(xlim=(0, 1), ylim=limits)
             axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
@@ -164,12 +160,14 @@ def _line(axes: Axes, middle: float, cells: Sequence[str], best: Sequence[int]) 
         axes.text(place, middle, cell, size=SMALL, ha=side, va="center_baseline", linespacing=1.1, **look)
 
 
-def _caption(compared: Compared, record: Mapping[str, Any], protocol: str) -> list[str]:
+def _caption(classified: ClassifiedPhoto, compared: Compared, record: Mapping[str, Any]) -> list[str]:
     versions = ", ".join(f"{package} {version}" for package, version in record["versions"].items())
+    zero = zero_colour(classified.classifier)
+    measured = describe_protocol(compared.protocol, len(record["shares"]), zero, record["score_is"])
     return [
         f"Each map has a scale of its own: {Grey().rule()}. Arrows point to what is better; the best is framed, but "
         "never a map made without asking the model. One photo is no statistics.",
-        f"Deletion and insertion by {protocol}",
+        f"Deletion and insertion by {measured}",
         *(f"{row.name}: {row.attribution.method}" for row in compared.rows),
         f"{versions}; {record['device']}, {record['dtype']}, seed {record['seed']}.",
     ]

@@ -10,6 +10,7 @@ import torch
 from PIL import Image, ImageDraw
 
 from samp.attribution import Attribution
+from samp.plots.axes import pad_limits, round_ticks
 from samp.plots.fonts import BUILT_IN, draw_text, fonts_for, make_legible, open_font, text_width, warn_of_missing
 from samp.plots.palette import HEAT, INK, PAPER, QUIET, RULE, WALKS, rgb
 
@@ -107,13 +108,13 @@ def curves(scores: Mapping[str, torch.Tensor]) -> Image.Image:
     image = Image.new("RGB", (PANEL * scale, PANEL * scale), PAPER)
     pen, small = ImageDraw.Draw(image), open_font(BUILT_IN, (TEXT - 3) * scale)
     lines = {name: [v for v in line.double().cpu().tolist() if math.isfinite(v)] for name, line in scores.items()}
-    low, high = _bounds([v for line in lines.values() for v in line])
+    low, high = pad_limits([v for line in lines.values() for v in line], 0.05)
     left, right, top, bottom = 48 * scale, (PANEL - 6) * scale, 28 * scale, (PANEL - 28) * scale
 
     def place(x: float, y: float) -> tuple[float, float]:
         return left + x * (right - left), bottom - (y - low) / (high - low) * (bottom - top)
 
-    for tick in _ticks(low, high):
+    for tick in round_ticks(low, high, 4):
         pen.line([place(0, tick), place(1, tick)], RULE, scale)
         pen.text((left - 6 * scale, place(0, tick)[1]), f"{tick:g}", INK, small, anchor="rm")
     for share, anchor in ((0, "la"), (0.5, "ma"), (1, "ra")):
@@ -155,17 +156,3 @@ def _enlarge(image: Image.Image) -> Image.Image:
     panel = Image.new("RGB", (PANEL, PANEL), PAPER)
     panel.paste(big, ((PANEL - big.width) // 2, (PANEL - big.height) // 2))
     return panel
-
-
-def _bounds(values: Sequence[float]) -> tuple[float, float]:
-    low, high = min(values, default=0.0), max(values, default=1.0)
-    pad = 0.05 * (high - low) or 0.5
-    return low - pad, high + pad
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    """Return about four round numbers between the bounds."""
-    rough = (high - low) / 4
-    unit = 10.0 ** math.floor(math.log10(rough))
-    step = min((m * unit for m in (1, 2, 5, 10)), key=lambda s: abs(s - rough))
-    return [round(i * step, 12) for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
