@@ -20,9 +20,9 @@ def tree() -> Iterator[str]:
 
 
 def test_all_that_is_named_is_there() -> None:
-    named = [*tree(), *re.findall(r"`((?:src|lab|tests|docs|tools)/[\w./]+)`", PAGE)]
-    assert len(named) > 40
-    for path in named:
+    paths = [*tree(), *re.findall(r"`((?:src|lab|tests|docs|tools)/[\w./]+)`", PAGE)]
+    assert len(paths) > 40
+    for path in paths:
         there = ROOT / path
         assert there.is_dir() if path.endswith("/") else there.is_file(), path
 
@@ -37,9 +37,9 @@ def test_every_package_is_on_the_map() -> None:
 def test_every_layer_names_modules_of_samp() -> None:
     layers = PAGE.partition("## Layers")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| [^|]+ \| (`.*`) \|$", layers, re.MULTILINE)
-    named = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
-    assert len(named) == len(set(named))
-    for name in named:
+    names = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    assert len(names) == len(set(names))
+    for name in names:
         assert (ROOT / "src/samp" / name).is_dir() or (ROOT / "src/samp" / f"{name}.py").is_file(), name
     packages = {path.parent.name for path in (ROOT / "src/samp").glob("*/__init__.py")}
-    assert packages <= set(named)
+    assert packages <= set(names)

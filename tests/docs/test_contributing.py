@@ -82,9 +82,9 @@ def test_a_method_by_the_recipe_explains_and_is_listed(tmp_path: Path, monkeypat
     result = samp.explain(NET, torch.rand(2, 3, 4, 4), method="toy")
     assert (result.map == 3).all()  # three channels of credit 1
     assert result.method == "Toy(credit=1.0)"
-    listed = run("methods")
-    assert listed.exit_code == 0
-    assert "| `toy` | `Toy(credit=1.0)` | none | nothing | no | ours (Apache-2.0) |" in listed.output
+    listing = run("methods")
+    assert listing.exit_code == 0
+    assert "| `toy` | `Toy(credit=1.0)` | none | nothing | no | ours (Apache-2.0) |" in listing.output
     compared = samp.compare(NET, torch.rand(2, 3, 4, 4), ["toy", "ig"])
     assert compared.names == ("toy", "ig")
 
@@ -108,9 +108,9 @@ def test_a_baseline_by_the_recipe_is_known_by_name(tmp_path: Path, monkeypatch: 
     assert torch.equal(by_name.values, as_tensor.values)
     assert "Dimmed()" in by_name.method
     monkeypatch.chdir(tmp_path)
-    told = tiny(a_photo(), "--method", "ig", "--baseline", "dimmed", "--json")
-    assert told.exit_code == 0, told.output
-    assert "Dimmed()" in told.output
+    explained = tiny(a_photo(), "--method", "ig", "--baseline", "dimmed", "--json")
+    assert explained.exit_code == 0, explained.output
+    assert "Dimmed()" in explained.output
 
 
 def toy_metric(maps: Tensor | samp.Attribution) -> Tensor:
@@ -155,8 +155,8 @@ def test_a_table_by_the_recipe_is_a_command(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setitem(experiments.EXPERIMENTS, "toy", toy)
     assert "A toy table." in run("bench", "--help").output
     out = tmp_path / "out"
-    made = run("bench", "toy", "--dataset", "digits/mnist-slim", "--limit", "2", "--out", str(out))
-    assert made.exit_code == 0, made.output
+    finished = run("bench", "toy", "--dataset", "digits/mnist-slim", "--limit", "2", "--out", str(out))
+    assert finished.exit_code == 0, finished.output
     report = (out / "report.md").read_text(encoding="utf-8")
     assert "## A toy table" in report
     assert "SAMP better than IG, insertion" in report
