@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from numbers import Integral
+import math
+from collections.abc import Collection, Iterable
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from torch import Tensor
+
+from samp.dense import check_dense
 
 LARGEST_COUNT = 2**31  # of anything that is counted
 
@@ -41,6 +45,33 @@ def check_whole(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
+def check_share(share: Any, of: str = "features") -> float:
+    """Return this share of something as a float; raise ValueError unless 0 < share ≤ 1.
+
+    >>> check_share(1.5)
+    Traceback (most recent call last):
+    ValueError: the share of the features is above 0 and at most 1, not 1.5.
+    """
+    if not is_number(share) or not 0 < share <= 1:
+        raise ValueError(f"the share of the {of} is above 0 and at most 1, not {share!r}.")
+    return float(share)
+
+
+def check_list(name: str, given: Any) -> list[Any]:
+    """Return the entries of a list, a tuple, an iterator, a tensor or an array; raise TypeError for anything else.
+
+    >>> check_list("sizes", 5)
+    Traceback (most recent call last):
+    TypeError: sizes is a list of numbers, such as [1, 2], not 5.
+    """
+    if isinstance(given, Tensor):
+        check_dense(given, name)
+    entries = given.tolist() if isinstance(given, Tensor | np.ndarray) else given
+    if isinstance(entries, str | bytes) or not isinstance(entries, Iterable):
+        raise TypeError(f"{name} is a list of numbers, such as [1, 2], not {given!r}.")
+    return list(entries)
+
+
 def check_flag(name: str, value: Any) -> bool:
     """True or False, NumPy's too; raises ValueError for anything else: "no" would be taken for yes.
 
@@ -69,3 +100,12 @@ def is_whole(value: Any) -> bool:
     (True, False, False)
     """
     return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+
+
+def is_number(value: Any) -> bool:
+    """Whether this is one finite real number; neither True nor "15" is.
+
+    >>> is_number(2), is_number(True), is_number("2"), is_number(float("nan"))
+    (True, False, False, False)
+    """
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_) and math.isfinite(value)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from samp.annotations.boxes import Annotation, Box, as_mask
-from samp.metrics.masks import ground_truths
+from samp.metrics.ground_truth import ground_truths
 from samp.metrics.segmentation import localisation, segmentation
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
+from samp.metrics.fills import describe_fill
 from samp.metrics.imputation import NoisyLinear
 from samp.metrics.masked_forward import ScoringOptions, open_scorer
-from samp.metrics.provenance import describe_fill, describe_scoring
 
 
 def test_fills_are_named_as_results_show_them() -> None:
@@ -16,9 +16,11 @@ def test_fills_are_named_as_results_show_them() -> None:
 
 
 def test_details_hold_the_problem_the_settings_and_what_was_spent() -> None:
-    with open_scorer(torch.nn.Linear(3, 2).eval(), torch.rand(2, 3), 1, None, "logit", ScoringOptions(seed=7)) as judge:
-        judge.scores(judge.make_masker(0.0), 4, lambda samples, numbers: torch.zeros(len(samples), 3).bool())
-        details = describe_scoring(judge, "logit", subsets=4)
-        assert describe_scoring(judge, torch.sigmoid)["score"] == repr(torch.sigmoid)
+    with open_scorer(
+        torch.nn.Linear(3, 2).eval(), torch.rand(2, 3), 1, None, "logit", ScoringOptions(seed=7)
+    ) as scorer:
+        scorer.scores(scorer.make_masker(0.0), 4, lambda samples, numbers: torch.zeros(len(samples), 3).bool())
+        details = scorer.describe("logit", subsets=4)
+        assert scorer.describe(torch.sigmoid)["score"] == repr(torch.sigmoid)
     expected = {"target": [1, 1], "groups": "Elements()", "subsets": 4, "score": "logit", "forwards": 4, "seed": 7}
     assert details.items() >= expected.items()

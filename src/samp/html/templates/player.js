@@ -257,22 +257,6 @@ function listen() {
   }).observe(at("chart"));
 }
 
-// ---- light and dark
-
-function themes() {
-  const root = document.documentElement;
-  const system = matchMedia("(prefers-color-scheme: dark)");
-  const dark = () => (root.dataset.theme ?? (system.matches ? "dark" : "light")) === "dark";
-  const say = () => at("theme").setAttribute("aria-label", dark() ? "Switch to the light theme" : "Switch to the dark theme");
-  at("theme").addEventListener("click", () => {
-    root.dataset.theme = dark() ? "light" : "dark";
-    say();
-  });
-  system.addEventListener("change", say);
-  say();
-}
-
-themes();
 try {
   film = await openFilm(data, at("film").textContent);
   setUp();

@@ -1,12 +1,10 @@
-// Pointing at a method, or stepping onto it, shows it everywhere; pressing keeps it. Headings sort the table.
+// ---- pointing at a method, or moving the focus to it, highlights it everywhere; pressing keeps it
 
 const { methods } = JSON.parse(document.getElementById("facts").textContent);
 const main = document.querySelector("main");
 const all = (selector) => [...document.querySelectorAll(selector)];
 const methodOf = (target) => target.closest?.("[data-method]")?.dataset.method ?? null;
 const number = (value) => (value === null ? "no curve" : value.toFixed(3).replace("-", "−"));
-
-// ---- one method, everywhere
 
 const readings = all(".reading").map((reading) => ({ reading, words: reading.textContent }));
 let kept = null;
@@ -41,33 +39,3 @@ document.addEventListener("click", ({ target }) => {
   if (method !== null && !target.closest("details")) keep(method === kept ? null : method);
 });
 document.addEventListener("keydown", ({ key }) => key === "Escape" && keep(null));
-
-// ---- the table
-
-const body = document.querySelector("#numbers tbody");
-const heads = all("#numbers thead th");
-
-/** By one column; what has no value stays last, whichever way. */
-function sort(column, descending) {
-  const value = (row) => row.children[column].dataset.value;
-  const ahead = (a, b) => (value(a) === "") - (value(b) === "") || (descending ? -1 : 1) * (value(a) - value(b));
-  body.append(...[...body.children].sort(ahead));
-  heads.forEach((head, i) =>
-    i === column ? head.setAttribute("aria-sort", descending ? "descending" : "ascending") : head.removeAttribute("aria-sort"),
-  );
-}
-
-heads.forEach((head, column) =>
-  head.querySelector("button").addEventListener("click", () => {
-    const before = head.getAttribute("aria-sort");
-    sort(column, before ? before === "ascending" : head.dataset.better === "higher"); // the best first
-  }),
-);
-
-// ---- light or dark
-
-document.getElementById("theme").addEventListener("click", () => {
-  const { dataset } = document.documentElement;
-  const dark = dataset.theme ? dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  dataset.theme = dark ? "light" : "dark";
-});

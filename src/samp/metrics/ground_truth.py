@@ -1,4 +1,4 @@
-"""What metrics of maps alone are given: maps as b h w, and where the objects truly are as masks of that shape."""
+"""Where the objects truly are: masks, boxes or annotations, as masks of the maps' size."""
 
 from __future__ import annotations
 
@@ -11,10 +11,7 @@ import torch
 from torch import Tensor
 
 from samp.annotations.boxes import Annotation, Box, Size, as_mask, clip_edges, tight_box
-from samp.attribution import Attribution
 from samp.dense import check_dense
-from samp.layout import check_map_layout
-from samp.metrics.maps import Maps, as_float_tensor, check_finite
 
 Array = np.ndarray[Any, np.dtype[Any]]
 ObjectLocation = Tensor | Array | Annotation | Sequence[Box]
@@ -22,23 +19,9 @@ Truth = Tensor | Array | Sequence[ObjectLocation]
 Labels = Sequence[Hashable] | Tensor | None
 
 
-def pixel_maps(given: Maps) -> Tensor:
-    """b h w in float32 or wider: maps from anywhere, summed over channels, or a sentence on what is wrong with them.
-
-    >>> pixel_maps(torch.ones(2, 3, 4, 5)).shape, pixel_maps(np.ones((2, 4, 5))).dtype
-    (torch.Size([2, 4, 5]), torch.float64)
-    """
-    maps = as_float_tensor(given.map if isinstance(given, Attribution) else given)
-    check_map_layout(maps.shape)
-    maps = maps.sum(1) if maps.ndim == 4 else maps
-    if maps.ndim != 3 or not maps.numel():
-        raise ValueError(f"maps have shape b h w or b c h w, not {tuple(maps.shape)}: give a single map a batch axis.")
-    return check_finite(maps)
-
-
 @dataclass(frozen=True, eq=False)
 class GroundTruth:
-    """What one map should point out: the object of its class, as the pixels it covers and as boxes.
+    """What one map should point out: the object of its class, as a mask of the pixels it covers and as boxes.
 
     >>> dogs = (Box("dog", 0, 0, 1, 1),)
     >>> GroundTruth("dog", as_mask(dogs, (1, 2)), dogs, Annotation(dogs, (1, 2))).mask
@@ -49,17 +32,17 @@ class GroundTruth:
     mask: Tensor  # h w
     boxes: tuple[Box, ...]
     annotation: Annotation | None
-    """The whole photo's, where the truth was given so."""
+    """The whole photo's, if the truth was given as one."""
 
 
 def ground_truths(truth: Truth, maps: Tensor, labels: Labels = None) -> list[GroundTruth]:
-    """The aim of each sample of these maps (b h w), or a sentence on why the truth does not fit them.
+    """Return the ground truth of each sample of these maps (b h w); raise an error if it does not fit them.
 
     The truth has one entry per sample: a boolean mask h w, boxes (all of them count), or an `Annotation` (its boxes of
     the sample's label count). Without labels, an annotation must be of one class.
 
-    >>> found = ground_truths([torch.tensor([[True, False]]), [Box("dog", 1, 0, 2, 1)]], torch.rand(2, 1, 2))
-    >>> [(aim.mask.tolist(), aim.boxes[0].left) for aim in found]
+    >>> objects = ground_truths([torch.tensor([[True, False]]), [Box("dog", 1, 0, 2, 1)]], torch.rand(2, 1, 2))
+    >>> [(one.mask.tolist(), one.boxes[0].left) for one in objects]
     [([[True, False]], 0), ([[False, True]], 1)]
     """
     if isinstance(truth, Annotation | Box):
@@ -79,14 +62,14 @@ def ground_truths(truth: Truth, maps: Tensor, labels: Labels = None) -> list[Gro
     ]
 
 
-def masks_of(found: Sequence[GroundTruth], maps: Tensor) -> Tensor:
-    """b h w: the masks of the aims, on the device of the maps.
+def stack_masks(objects: Sequence[GroundTruth], maps: Tensor) -> Tensor:
+    """b h w: the masks of the objects, on the device of the maps.
 
     >>> maps = torch.rand(2, 1, 2)
-    >>> masks_of(ground_truths(torch.ones(2, 1, 2).bool(), maps), maps).shape
+    >>> stack_masks(ground_truths(torch.ones(2, 1, 2).bool(), maps), maps).shape
     torch.Size([2, 1, 2])
     """
-    return torch.stack([aim.mask for aim in found]).to(maps.device)
+    return torch.stack([one.mask for one in objects]).to(maps.device)
 
 
 def _check_labels(labels: Labels, batch: int) -> list[Hashable]:
@@ -129,7 +112,7 @@ def _boxes_of_label(annotation: Annotation, label: Hashable) -> tuple[Box, ...]:
 
 
 def _clip_boxes(boxes: Sequence[Box], size: Size) -> tuple[Box, ...]:
-    """The parts of the boxes that lie in the picture, which alone a map could show; one wholly outside is none."""
+    """The parts of the boxes inside the picture, since no map can show more; boxes wholly outside are dropped."""
     parts = [(box, clip_edges(box.edges, size)) for box in boxes]
     return tuple(
         box if box.edges == part else Box(box.label, *part, difficult=box.difficult) for box, part in parts if part
@@ -144,9 +127,9 @@ def _check_mask(entry: Tensor | Array, size: Size, sample: int) -> Tensor:
     return torch.from_numpy(entry.copy()) if isinstance(entry, np.ndarray) else entry.detach().cpu()
 
 
-def _check_size(found: tuple[int, ...], wanted: Size, what: str) -> None:
-    if found != wanted:
+def _check_size(size: tuple[int, ...], wanted: Size, what: str) -> None:
+    if size != wanted:
         raise ValueError(
-            f"{what} is {' × '.join(map(str, found))} but the map {wanted[0]} × {wanted[1]}: cut the boxes as "
-            "the photo was (samp.metrics.cropped), or enlarge the map."
+            f"{what} is {' × '.join(map(str, size))} but the map {wanted[0]} × {wanted[1]}: cut the boxes as "
+            "the photo was (samp.metrics.crop_boxes), or enlarge the map."
         )

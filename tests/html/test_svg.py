@@ -8,8 +8,8 @@ import re
 import numpy as np
 import pytest
 
-from samp.html.report_facts import QUANTITIES, histogram
-from samp.html.report_svg import chart, marks_across
+from samp.html.report_facts import histogram
+from samp.html.svg import histogram_chart, marks_across
 
 
 def number(words: str) -> float:
@@ -52,7 +52,9 @@ def test_marks_of_a_logarithmic_axis_too(low: float, high: float) -> None:
 
 
 def test_bars_that_differ_are_told_apart() -> None:
-    drawn = chart(QUANTITIES[3], np.linspace(100, 101, 60))
+    bars = histogram(np.linspace(100, 101, 60))
+    assert bars is not None
+    drawn = histogram_chart(bars, "Score")
     titles = re.findall(r"<title>(.*?)</title>", drawn)
     assert len(titles) == len(set(titles)) == 30
     assert titles[0].startswith("2 from 100 to 100.03")

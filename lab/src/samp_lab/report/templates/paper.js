@@ -1,11 +1,3 @@
-// ---- light or dark
-
-document.getElementById("theme").addEventListener("click", () => {
-  const { dataset } = document.documentElement;
-  const dark = dataset.theme ? dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  dataset.theme = dark ? "light" : "dark";
-});
-
 // ---- where the reader is: the last section that began above the upper third of the window
 
 const contents = document.getElementById("contents");
@@ -14,9 +6,9 @@ const places = links.map((link) => document.getElementById(link.hash.slice(1)));
 let marked;
 
 function mark() {
-  const begun = places.filter((place) => place.getBoundingClientRect().top < innerHeight / 3);
+  const above = places.filter((place) => place.getBoundingClientRect().top < innerHeight / 3);
   const atEnd = innerHeight + scrollY >= document.documentElement.scrollHeight - 2; // short last sections never rise that far
-  const here = links[atEnd ? links.length - 1 : Math.max(begun.length - 1, 0)];
+  const here = links[atEnd ? links.length - 1 : Math.max(above.length - 1, 0)];
   if (here === marked) return;
   marked?.removeAttribute("aria-current");
   here.setAttribute("aria-current", "true");
