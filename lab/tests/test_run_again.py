@@ -10,11 +10,11 @@ from click.testing import CliRunner
 from PIL import Image
 
 from samp.cli import main
-from samp_lab import runner
 from samp_lab.datasets.images import Entry, Images
 from samp_lab.measurements.base import MethodCurves, key_of
 from samp_lab.measurements.path_orders import TransferCurves
 from samp_lab.report import write_report
+from samp_lab.runner import measure, run_measurements
 from samp_lab.setups import parse_setup
 from samp_lab.store import Store
 from samp_lab.tables.metric_table import MetricTable
@@ -26,7 +26,7 @@ PAIR = MetricTable("pair", "Two methods", {"IG": "ig", "random": "random"}, (DIG
 
 
 def run(cells, folder: Path, choice: ExperimentOptions = QUICK):  # type: ignore[no-untyped-def]  # any cells, any outcome
-    return runner.run(cells, choice, Store(folder), "samp bench test", say=lambda _: None)
+    return run_measurements(cells, choice, Store(folder), "samp bench test", say=lambda _: None)
 
 
 def broken() -> Image.Image:
@@ -43,12 +43,12 @@ def test_an_image_that_was_mended_is_measured(tmp_path: Path) -> None:
     whole = Workspace(QUICK).images("digits", None)
     entries = list(whole.entries)
     bad = replace(whole, entries=[entries[0], Entry(entries[1].id, entries[1].label, broken), *entries[2:]])
-    before = runner.measure(cell, lab_with(bad), store)
-    after = runner.measure(cell, lab_with(whole), store)
-    fresh = runner.measure(cell, Workspace(QUICK), Store(tmp_path / "fresh"))
-    assert [len(one.found["numbers"]["deletion"]) for one in (before, after)] == [3, 4]
-    assert before.found["skipped"] == [{"id": entries[1].id, "why": "this is no picture."}]
-    assert after.found == fresh.found
+    before = measure(cell, lab_with(bad), store)
+    after = measure(cell, lab_with(whole), store)
+    fresh = measure(cell, Workspace(QUICK), Store(tmp_path / "fresh"))
+    assert [len(one.entry["numbers"]["deletion"]) for one in (before, after)] == [3, 4]
+    assert before.entry["skipped"] == [{"id": entries[1].id, "why": "this is no picture."}]
+    assert after.entry == fresh.entry
 
 
 def test_the_judges_weights_change_the_key() -> None:

@@ -17,12 +17,13 @@ from click.testing import CliRunner
 
 import samp
 from samp.cli import main
-from samp_lab import runner
-from samp_lab.effects import Effect, kendall_tau
+from samp_lab.effects import Effect
 from samp_lab.measurements.base import MethodCurves, MethodMaps, PartResult, key_of, name_of, spec_of
 from samp_lab.registry import EXPERIMENTS
 from samp_lab.reproduce import select_setups, substitute_setups
+from samp_lab.runner import run_measurements
 from samp_lab.setups import Setup, parse_setup
+from samp_lab.statistics import kendall_tau
 from samp_lab.store import Store
 from samp_lab.tables.metric_table import MetricTable
 from samp_lab.workspace import ExperimentOptions, ImagePart, Workspace
@@ -40,7 +41,7 @@ def judged(*methods: str) -> list[MethodCurves]:
 
 
 def run(cells, folder: Path, choice: ExperimentOptions = QUICK, **more):  # type: ignore[no-untyped-def]  # any cells, any outcome
-    return runner.run(cells, choice, Store(folder), "samp bench test", say=quiet, **more)
+    return run_measurements(cells, choice, Store(folder), "samp bench test", say=quiet, **more)
 
 
 def test_numbers_are_those_of_the_metric_itself(tmp_path: Path) -> None:
@@ -153,7 +154,7 @@ def test_a_bad_image_is_left_out_and_named(tmp_path: Path, data: Path) -> None:
     cell = MethodCurves(parse_setup("photos/squeezenet1_1"), "gradcam")
     outcome = run([cell], tmp_path / "out", ExperimentOptions(data=tmp_path))
     assert not outcome.failed
-    found = outcome.results.found(cell)
+    found = outcome.results.entry(cell)
     assert len(found["numbers"]["deletion"]) == 3
     assert [one["id"] for one in found["skipped"]] == ["n05.jpg"]
     assert "n05.jpg" in found["skipped"][0]["why"]

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 State = Literal["holds", "open", "fails", "missing"]
-SIGNIFICANCE = 0.05
-"""A test whose p is not below this decides nothing."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +43,8 @@ class Grid:
 class Verdict:
     """A claim of the paper beside what was measured.
 
-    "holds": the same sign, its interval excludes zero and its p is below 0.05; "fails": the other sign, likewise;
-    "open": neither; "missing": not measured.
+    `state` is "holds", "open" or "fails" by the rule of `samp_lab.statistics.claim_state`, and "missing" for a claim
+    that was not measured.
 
     >>> Verdict("a beats b", "+0.1", "+0.2 [0.1, 0.3]", "holds").state
     'holds'

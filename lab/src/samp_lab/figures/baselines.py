@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from samp.methods import SAMP, resolve_method
-from samp_lab.claims import compare_paired
 from samp_lab.experiment import FigureContext
 from samp_lab.figures.map_grid import draw_grid
 from samp_lab.figures.setup_figure import SetupFigure
 from samp_lab.measurements.paper_figures import MapSimilarity
 from samp_lab.sections import Verdict
 from samp_lab.setups import Setup
+from samp_lab.statistics import compare_paired
 from samp_lab.store import Results
 from samp_lab.tables.table6 import PAIRS
 

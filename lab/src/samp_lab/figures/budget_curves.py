@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from samp.methods import Method
 from samp.metrics.statistics import Summary, summarise
-from samp_lab.claims import Difference, compare_paired
 from samp_lab.experiment import FigureContext
 from samp_lab.figures.setup_figure import picture_block
 from samp_lab.measurements.base import Measurement, MethodCurves
-from samp_lab.sections import Block, Grid, Paragraph, Section, State, Verdict, Verdicts
+from samp_lab.sections import Block, Grid, Paragraph, Section, Verdict, Verdicts
 from samp_lab.setups import Setup
+from samp_lab.statistics import compare_paired, state_of_all
 from samp_lab.store import Results
 
 if TYPE_CHECKING:
@@ -125,9 +125,9 @@ class BudgetCurves:
         }
         if not found:
             return None
-        said = "; ".join(f"{budget}: {_format_difference(one)}" for budget, one in found.items())
+        said = "; ".join(f"{budget}: {one.format('+.3f')}" for budget, one in found.items())
         claim = f"{self.champion} is above {self.rival} at every budget"
-        return Verdict(claim, "–", said, _combine_states([one.state(+1) for one in found.values()]), bed.title)
+        return Verdict(claim, "–", said, state_of_all([one.state(+1) for one in found.values()]), bed.title)
 
     def _differences(self, results: Results, bed: Setup, row: str, budget: int) -> list[float]:
         deletion, insertion = (
@@ -139,16 +139,6 @@ class BudgetCurves:
         return fmean(results.numbers(self.measurement(bed, row, budget), "gradients"))
 
 
-def _combine_states(states: Sequence[State]) -> State:
-    if "fails" in states:
-        return "fails"
-    return "open" if "open" in states else "holds"
-
-
 def _format_mean(found: Summary, best: bool) -> str:
     mean = f"**{found.mean:.3f}**" if best else f"{found.mean:.3f}"
     return f"{mean} [{found.low:.3f}, {found.high:.3f}]".replace("-", "−")
-
-
-def _format_difference(found: Difference) -> str:
-    return f"{found.value:+.3f} [{found.low:+.3f}, {found.high:+.3f}]".replace("-", "−")

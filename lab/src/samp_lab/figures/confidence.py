@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from samp_lab.claims import compare_groups
 from samp_lab.experiment import FigureContext
 from samp_lab.figures.map_grid import predicted_classes
 from samp_lab.figures.setup_figure import SetupFigure
@@ -13,6 +12,7 @@ from samp_lab.measurements.paper_figures import Confidence
 from samp_lab.report.format import percent
 from samp_lab.sections import Verdict
 from samp_lab.setups import Setup
+from samp_lab.statistics import compare_groups
 from samp_lab.store import Results
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from samp.metrics.statistics import summarise
-from samp_lab.claims import compare_paired
 from samp_lab.experiment import FigureContext
 from samp_lab.figures.setup_figure import SetupFigure
 from samp_lab.measurements.class_maps import MosaicShares
 from samp_lab.report.format import percent
 from samp_lab.sections import Verdict
 from samp_lab.setups import Setup
+from samp_lab.statistics import compare_paired
 from samp_lab.store import Results
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from samp.metrics.statistics import summarise
-from samp_lab.claims import Difference, compare_paired
 from samp_lab.effects import ARROWS, BETTER
 from samp_lab.experiment import FigureContext
 from samp_lab.figures.setup_figure import picture_block
 from samp_lab.measurements.base import Measurement, MethodCurves
 from samp_lab.sections import Block, Section, State, Verdict, Verdicts
 from samp_lab.setups import Setup
+from samp_lab.statistics import Interval, claim_state, compare_paired
 from samp_lab.store import Results
 from samp_lab.tables.metric_table import MetricTable
 
@@ -105,8 +105,6 @@ class Sweep:
         return [after - before for before, after in zip(deletion, insertion, strict=True)]
 
 
-def _state(away: float, found: Difference) -> State:
-    """Near the paper's: it holds. Farther away: it fails where the other value is surely better, else it is open."""
-    if away <= NEAR:
-        return "holds"
-    return "fails" if found.low > 0 else "open"
+def _state(away: float, gain: Interval) -> State:
+    """Return the state of "the paper's value is best", by how far ours is from it and what ours gains over it."""
+    return "holds" if away <= NEAR else claim_state(gain, most=0.0)

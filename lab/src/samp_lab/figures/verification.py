@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from samp.metrics.statistics import Summary, summarise
-from samp_lab.claims import state_above
 from samp_lab.experiment import FigureContext
 from samp_lab.figures.setup_figure import SetupFigure
 from samp_lab.measurements.paper_figures import WalkScores
 from samp_lab.report.format import percent
 from samp_lab.sections import State, Verdict
 from samp_lab.setups import Setup
+from samp_lab.statistics import claim_state
 from samp_lab.store import Results
 
 MOMENTS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -41,21 +41,20 @@ def verdicts(results: Results, bed: Setup) -> list[Verdict]:
     early, drop = (summarise(results.numbers(WalkScores(bed), column)) for column in ("early", "drop"))
     rise, fall = _format_share(early, "by 25 % of the steps"), _format_share(drop, "lost by the end")
     return [
-        Verdict("rapid rise at the start", "more than 25 % of the rise", rise, state_above(early, STRAIGHT), bed.title),
+        Verdict(
+            "rapid rise at the start", "more than 25 % of the rise", rise, claim_state(early, least=STRAIGHT), bed.title
+        ),
         Verdict("small drop at the end", "small (we say: below 25 %)", fall, small_drop_state(drop), bed.title),
     ]
 
 
 def small_drop_state(drop: Summary) -> State:
-    """There is a drop, and it is below a quarter of the rise.
+    """Return the state of the claim that there is a drop and that it is below a quarter of the rise.
 
     >>> [small_drop_state(summarise(drops)) for drops in ([0.1, 0.12, 0.11], [0.5, 0.6, 0.7], [0.1, 0.4])]
     ['holds', 'fails', 'open']
     """
-    there, large = state_above(drop, 0.0), state_above(drop, SMALL)
-    if there == "holds" and large == "fails":
-        return "holds"
-    return "fails" if there == "fails" or large == "holds" else "open"
+    return claim_state(drop, least=0.0, most=SMALL)
 
 
 def _format_share(summary: Summary, when: str) -> str:

@@ -11,11 +11,12 @@ from typing import Any
 
 from samp.methods import Method
 from samp.metrics.statistics import Summary, summarise
-from samp_lab.effects import ARROWS, BETTER, Effect, kendall_tau
+from samp_lab.effects import ARROWS, BETTER, Effect
 from samp_lab.experiment import FigureContext
 from samp_lab.measurements.base import Measurement, MethodCurves
 from samp_lab.sections import Block, Grid, Paragraph, Section, Verdict, Verdicts
 from samp_lab.setups import Setup
+from samp_lab.statistics import kendall_tau
 from samp_lab.store import Results
 
 Value = tuple[float, float | None, float, float | None]

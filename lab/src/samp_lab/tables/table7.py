@@ -8,15 +8,15 @@ from pathlib import Path
 
 from samp.methods import Method
 from samp.metrics.statistics import Summary, summarise
-from samp_lab.claims import compare_paired
 from samp_lab.experiment import FigureContext
 from samp_lab.measurements.base import Measurement
 from samp_lab.measurements.paper_tables import FIDELITY_SETTINGS, Fidelity, Pointing, imagenet_classes_by_label
 from samp_lab.report.format import p_value
-from samp_lab.sections import SIGNIFICANCE, Block, Grid, Paragraph, Section, State, Verdict, Verdicts
+from samp_lab.sections import Block, Grid, Paragraph, Section, Verdict, Verdicts
 from samp_lab.setups import Setup
-from samp_lab.statistics import Estimate, Game, GameTally, bootstrap_estimate, mcnemar, tally_games
+from samp_lab.statistics import Estimate, bootstrap_estimate, compare_paired, sign_state
 from samp_lab.store import Results
+from samp_lab.tables.pointing_games import Game, GameTally, mcnemar, tally_games
 from samp_lab.tables.time_table import TimeTable
 
 WITH_BOXES = ("coco", "voc")
@@ -212,8 +212,7 @@ def _compare(a: str, b: str, games: Mapping[str, Game], bed: Setup) -> Verdict:
     ours = bootstrap_estimate(lambda weights: first.accuracy(weights) - second.accuracy(weights), len(first.hits))
     p, paper = mcnemar(first, second), POINTING_VALUES[a] - POINTING_VALUES[b]
     said = f"{ours.format('+.1f')} points, {p_value(p)}"
-    state: State = ours.state(+1) if p < SIGNIFICANCE else "open"
-    return Verdict(f"{a} better than {b}, pointing ↑", f"{paper:+.1f} points", said, state, bed.title)
+    return Verdict(f"{a} better than {b}, pointing ↑", f"{paper:+.1f} points", said, sign_state(ours, +1, p), bed.title)
 
 
 def _games(results: Results, bed: Setup) -> dict[str, Game]:

@@ -10,7 +10,7 @@ from samp.metrics.statistics import summarise
 from samp_lab.measurements.paper_tables import MethodSeconds
 from samp_lab.sections import Grid, Verdict
 from samp_lab.setups import Setup
-from samp_lab.statistics import Estimate, ratio
+from samp_lab.statistics import claim_state, ratio
 from samp_lab.store import Results
 
 
@@ -86,8 +86,7 @@ class TimeTable:
 
     def _verdict(self, other: str, seconds: Mapping[str, list[float]], bed: Setup) -> Verdict:
         found = ratio(seconds[self.unit], seconds[other])
-        above_one = Estimate(found.value - 1, found.low - 1, found.high - 1)
-        state = above_one.state(1 if self.claims[other] == "slower" else -1)
+        state = claim_state(found, least=1.0) if self.claims[other] == "slower" else claim_state(found, most=1.0)
         paper = f"× {self.values[self.unit] / self.values[other]:.3g}" if other in self.values else self.claims[other]
         return Verdict(
             f"{self.unit} {self.claims[other]} than {other}", paper, f"× {found.format('.3g')}", state, bed.title

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from samp.methods import Method, SAMPPlusPlus
 from samp.metrics.statistics import summarise
-from samp_lab.claims import Difference, compare_paired
 from samp_lab.experiment import FigureContext
 from samp_lab.measurements.base import Measurement
 from samp_lab.measurements.path_orders import TransferCurves
-from samp_lab.sections import Block, Grid, Paragraph, Section, State, Verdict, Verdicts
+from samp_lab.sections import Block, Grid, Paragraph, Section, Verdict, Verdicts
 from samp_lab.setups import IMAGENET_NETS, NET_TITLES, Setup
+from samp_lab.statistics import claim_state, compare_paired
 from samp_lab.store import Results
 
 MARGIN = -0.03
@@ -98,7 +98,7 @@ class TransferTable:
             mean = f"**{summary.mean:.3f}**" if row == best else f"{summary.mean:.3f}"
             sure = f" [{summary.low:.3f}, {summary.high:.3f}]"
             compared = row != self.rival and self.rival in numbers
-            less = _format_difference(compare_paired(numbers[row], numbers[self.rival])) if compared else "–"
+            less = compare_paired(numbers[row], numbers[self.rival]).format("+.3f") if compared else "–"
             found[row] = ((mean + sure).replace("-", "−"), less, f"{summary.count}")
         return found
 
@@ -109,17 +109,7 @@ class TransferTable:
         found = compare_paired(*(self._numbers(results, bed, row, judge) for row in pair))
         margin = f"{self.margin:g}".replace("-", "−")
         claim = f"{self.champion} less {self.rival} is above {margin}, judged by {NET_TITLES.get(judge, judge)}"
-        return Verdict(claim, "–", str(found), self._state(found), bed.title)
-
-    def _state(self, found: Difference) -> State:
-        """By the whole interval; without one it is open."""
-        if found.low > self.margin:
-            return "holds"
-        return "fails" if found.high < self.margin else "open"
-
-
-def _format_difference(found: Difference) -> str:
-    return f"{found.value:+.3f} [{found.low:+.3f}, {found.high:+.3f}]".replace("-", "−")
+        return Verdict(claim, "–", str(found), claim_state(found, least=self.margin), bed.title)
 
 
 TRANSFER = TransferTable(

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from samp.methods import SAMP, Coupled, Method, SAMPPlusPlus
 from samp.metrics.statistics import summarise
-from samp_lab.claims import compare_paired
 from samp_lab.experiment import FigureContext
 from samp_lab.measurements.base import Measurement
 from samp_lab.measurements.path_orders import PAIR, WAYS, WIDTHS, Cut, MethodOrders, Optimum, Squares, Superpixels
 from samp_lab.sections import Block, Grid, Paragraph, Section, Verdict, Verdicts
 from samp_lab.setups import Setup
+from samp_lab.statistics import compare_paired
 from samp_lab.store import Results
 
 SEARCHES = {

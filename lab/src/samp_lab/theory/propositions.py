@@ -18,7 +18,7 @@ from samp_lab.measurements.base import Measurement
 from samp_lab.measurements.path_orders import Cut, RandomOrders, Squares
 from samp_lab.sections import Block, Grid, Paragraph, Section, State, Verdict, Verdicts
 from samp_lab.setups import Setup
-from samp_lab.statistics import Estimate, Statistic, bootstrap_estimate
+from samp_lab.statistics import Estimate, Statistic, bootstrap_estimate, claim_state
 from samp_lab.store import Results
 from samp_lab.theory.allocation import simulate_bridge
 
@@ -119,9 +119,7 @@ class Claim:
         >>> [LINEAR.state(Estimate(0.1, *ends)) for ends in ((0.01, 0.02), (0.05, 0.2), (0.2, 0.3))]
         ['holds', 'open', 'fails']
         """
-        if self.least <= found.low and found.high <= self.most:
-            return "holds"
-        return "fails" if found.low > self.most or found.high < self.least else "open"
+        return claim_state(found, self.least, self.most)
 
 
 LINEAR = Claim("the expected score is a straight line", "farthest from the line", "0 (we say: below 0.1)", -np.inf, 0.1)
