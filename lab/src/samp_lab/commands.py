@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from samp.cli.terminal import say_block
-from samp_lab.paper_commands import ExperimentGroup
+from samp_lab.experiment_commands import ExperimentGroup
 
 
 @click.group(cls=ExperimentGroup)

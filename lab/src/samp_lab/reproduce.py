@@ -75,8 +75,8 @@ def _drawing_error(error: Exception) -> str:
 def substitute_setups(experiment: Experiment, instead: Mapping[str, str]) -> list[Setup]:
     """The experiment's beds with others in the place of some data sets, each once; none if a data set has no other.
 
-    >>> from samp_lab.registry import EXPERIMENTS
-    >>> [parse_setup.name for parse_setup in substitute_setups(EXPERIMENTS["table2"], {"imagenet": "mnist/mnist-slim"})]
+    >>> from samp_lab.tables.table2 import TABLE2
+    >>> [setup.name for setup in substitute_setups(TABLE2, {"imagenet": "mnist/mnist-slim"})]
     ['mnist/mnist-slim']
     """
     return list(
@@ -89,8 +89,8 @@ def substitute_setups(experiment: Experiment, instead: Mapping[str, str]) -> lis
 def select_setups(experiment: Experiment, datasets: Sequence[str]) -> list[Setup]:
     """The beds asked for: a data set stands for the experiment's own beds of it, DATA/NET for that one.
 
-    >>> from samp_lab.registry import EXPERIMENTS
-    >>> [parse_setup.name for parse_setup in select_setups(EXPERIMENTS["table1"], ["mnist", "imagenet/resnet50"])]
+    >>> from samp_lab.tables.table1 import TABLE1
+    >>> [setup.name for setup in select_setups(TABLE1, ["mnist", "imagenet/resnet50"])]
     ['mnist', 'imagenet/resnet50']
     """
     own = [parse_setup(name) for name in experiment.setups]

@@ -214,9 +214,9 @@ def test_a_file_that_is_no_results_gets_one_sentence(tmp_path: Path) -> None:
 
 
 def test_all_experiments_of_the_paper_are_asked(tmp_path: Path) -> None:
-    from samp_lab.registry import EXPERIMENTS
+    from samp_lab.tables.table3 import TABLE3
 
-    table = EXPERIMENTS["table3"]
+    table = TABLE3
     written, _ = write_report(write_results(tmp_path, cells_of([table], [PHOTOS.name])))
     assert f"## {table.title}" in written.read_text(encoding="utf-8")
 

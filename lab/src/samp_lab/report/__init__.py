@@ -26,7 +26,7 @@ def write_report(store: Store, experiments: Iterable[Experiment] | None = None) 
     ...     [path.name for path in write_report(store, [])]
     ['report.md', 'report.html']
     """
-    from samp_lab.registry import EXPERIMENTS
+    from samp_lab.registry import load_experiments
     from samp_lab.report.contents import gather_report
     from samp_lab.report.html_page import render_html
     from samp_lab.report.markdown import render_markdown
@@ -35,7 +35,7 @@ def write_report(store: Store, experiments: Iterable[Experiment] | None = None) 
         raise FileNotFoundError(
             f"there are no results in {store.folder}: measure some first, by samp bench table1 --out {store.folder}."
         )
-    report = gather_report(store, EXPERIMENTS.values() if experiments is None else experiments)
+    report = gather_report(store, load_experiments() if experiments is None else experiments)
     written = store.folder / "report.md", store.folder / "report.html"
     for path, text in zip(written, (render_markdown(report), render_html(report)), strict=True):
         with atomic_write(path) as unfinished:

@@ -13,44 +13,12 @@ import click
 
 from samp.cli.flags import name_flags
 from samp.cli.terminal import say
+from samp_lab.registry import EXPERIMENTS, SETS, load_experiments
 
 if TYPE_CHECKING:
     from samp_lab.runner import FailedMeasurement
     from samp_lab.workspace import ExperimentOptions
 
-# Each experiment's line in `samp bench --help`; the experiments themselves are imported when one is run.
-EXPERIMENTS = {
-    "table1": "Table 1: Deletion and Insertion of 13 methods.",
-    "table2": "Table 2: ablation of IC and MS.",
-    "table3": "Table 3: the upper bound η.",
-    "table4": "Table 4: the direction of the path.",
-    "table6": "Table 6: the choice of baselines.",
-    "table7": "Table 7: μFidelity, pointing game and seconds.",
-    "table8": "Table 8: the Shapley methods.",
-    "curves": "Fig. intro: deletion and insertion curves.",
-    "verification": "Fig. verification: the path of SAMP.",
-    "gallery": "Fig. gallery: methods side by side.",
-    "sensitivity": "Fig. Sensitivity-N: completeness against β.",
-    "momentum": "Fig. λ: the momentum coefficient.",
-    "baselines": "Fig. baselines: maps under other baselines.",
-    "eta": "Fig. η: maps under other upper bounds.",
-    "counting": "Fig. counting: the blue-pixel counting model.",
-    "confidence": "Fig. confidence: maps at high and low confidence.",
-    "shapley": "Fig. Shapley: maps of the Shapley methods.",
-    "mosaics": "Fig. multi-label: mosaics of digits, one map per class.",
-    "fine-grained": "Fig. CUB: image × class.",
-    "ours": "Beyond the paper: the coupled walk against all others.",
-    "transfer": "Beyond the paper: maps of one net judged by another.",
-    "budget": "Beyond the paper: quality against 7 to 112 gradients an image.",
-    "rematch": "Beyond the paper: the path methods published since, under DiffID.",
-    "optimum": "Beyond the paper: how far paths are from the exact optimum of Eq. 5.",
-    "theory": "Beyond the paper: Prop. 1 and 2, simulated and on random orders of real nets.",
-}
-SETS = {
-    "paper": "All tables and figures of the paper.",
-    "beyond": "All that goes beyond the paper.",
-    "all": "Both.",
-}
 OPTIONS = (
     click.option("--dataset", "datasets", multiple=True, help="Data set or test bed: mnist, imagenet/resnet50."),
     click.option(
@@ -103,7 +71,7 @@ def experiment_command(name: str) -> click.Command:
     def call(**given: Any) -> None:
         run_experiments(name, **given)
 
-    words = {**SETS, **EXPERIMENTS}[name]
+    words = SETS[name] if name in SETS else EXPERIMENTS[name].summary
     call.__doc__ = (
         f"{words}\n\nWhat is measured already is kept, so a run that was stopped goes on when it is given again. Exit "
         f"code 1 if any cell failed.\n\n\b\nExample:\n  samp bench {name} --data DIR --device cuda"
@@ -113,15 +81,13 @@ def experiment_command(name: str) -> click.Command:
 
 def run_experiments(name: str, datasets: Sequence[str], out: Path, jobs: int, show: bool, **choice: Any) -> None:
     """Measure, draw and report these experiments."""
-    from samp_lab.registry import EXPERIMENTS as KNOWN
-    from samp_lab.registry import SETS as TOGETHER
     from samp_lab.reproduce import run_and_report
 
-    told = make_options(out, **choice)
-    chosen = list(KNOWN.values()) if name == "all" else TOGETHER.get(name) or [KNOWN[name]]
-    report_outcome(
-        out, run_and_report(chosen, datasets, told, out, jobs=jobs, show=show, command=command_line(), say=say)
+    options = make_options(out, **choice)
+    failed = run_and_report(
+        load_experiments(name), datasets, options, out, jobs=jobs, show=show, command=command_line(), say=say
     )
+    report_outcome(out, failed)
 
 
 def make_options(out: Path, **given: Any) -> ExperimentOptions:
@@ -152,12 +118,11 @@ def list_experiments() -> None:
 
     Example: samp bench list
     """
-    from samp_lab.registry import EXPERIMENTS as KNOWN
     from samp_lab.setups import parse_setup
 
-    for name, experiment in KNOWN.items():
+    for experiment in load_experiments():
         cells = experiment.measurements([parse_setup(one) for one in experiment.setups])
-        say(f"{name:14} {experiment.title}")
+        say(f"{experiment.name:14} {experiment.title}")
         say(f"{'':14} {len(cells)} {'cell' if len(cells) == 1 else 'cells'} on {', '.join(experiment.setups)}")
 
 
@@ -225,14 +190,15 @@ def smoke(out: Path, jobs: int, show: bool, datasets: Sequence[str], **given: An
 
     Example: samp bench smoke --out smoke
     """
-    from samp_lab.registry import EXPERIMENTS as KNOWN
     from samp_lab.reproduce import run_plans, substitute_setups
     from samp_lab.smoke import LIMIT, STAND_INS
     from samp_lab.store import Store
 
     told = make_options(out, **{**given, "limit": given["limit"] or LIMIT})
     plans = [
-        (experiment, setups) for experiment in KNOWN.values() if (setups := substitute_setups(experiment, STAND_INS))
+        (experiment, setups)
+        for experiment in load_experiments()
+        if (setups := substitute_setups(experiment, STAND_INS))
     ]
     report_outcome(out, run_plans(plans, told, Store(out), jobs=jobs, show=show, command=command_line(), say=say))
 
