@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from click.testing import CliRunner
@@ -15,8 +16,7 @@ from samp_lab.registry import EXPERIMENTS, SETS, Registration, load_experiment, 
 from samp_lab.tables.metric_table import MetricTable
 
 MINE = MetricTable("mine", "My table", {"IG": "ig"}, ("digits/mnist-slim",), {})
-"""An experiment as a user writes it, in a module of theirs: here this one."""
-LINE = Registration(f"{__name__}:MINE", "My table of my methods.")
+LINE = Registration("my_table:MINE", "My table of my methods.")
 
 
 def bench(*words: str) -> str:
@@ -28,13 +28,9 @@ def bench(*words: str) -> str:
 @pytest.fixture
 def with_my_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(EXPERIMENTS, "mine", LINE)
-    monkeypatch.setitem(sys.modules, __name__, sys.modules.get(__name__) or _this_module())
-
-
-def _this_module() -> object:
-    from types import SimpleNamespace
-
-    return SimpleNamespace(MINE=MINE)  # under importlib's import mode a test module is not in sys.modules
+    module = ModuleType("my_table")
+    monkeypatch.setattr(module, "MINE", MINE, raising=False)
+    monkeypatch.setitem(sys.modules, "my_table", module)
 
 
 @pytest.mark.usefixtures("with_my_line")

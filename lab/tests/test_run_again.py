@@ -25,8 +25,8 @@ QUICK = ExperimentOptions(limit=4, part=2)
 PAIR = MetricTable("pair", "Two methods", {"IG": "ig", "random": "random"}, (DIGITS.name,), {})
 
 
-def run(cells, folder: Path, choice: ExperimentOptions = QUICK):  # type: ignore[no-untyped-def]  # any cells, any outcome
-    return run_measurements(cells, choice, Store(folder), "samp bench test", say=lambda _: None)
+def run(cells, folder: Path, options: ExperimentOptions = QUICK):  # type: ignore[no-untyped-def]  # any cells, any outcome
+    return run_measurements(cells, options, Store(folder), "samp bench test", say=lambda _: None)
 
 
 def broken() -> Image.Image:
@@ -120,7 +120,7 @@ def test_a_file_in_the_place_of_the_folder_gets_one_sentence(tmp_path: Path) -> 
     words = ["bench", "table2", "--dataset", DIGITS.name, "--limit", "1", "--out", str(tmp_path / "out")]
     said = CliRunner().invoke(main, words)
     assert said.exit_code == 2
-    assert "cannot be a folder of results (File exists): give another by --out." in said.output
+    assert "cannot be a folder of results (File exists): give another as --out." in said.output
 
 
 def test_one_reason_for_many_cells_is_said_once(tmp_path: Path) -> None:

@@ -41,8 +41,8 @@ def judged(*methods: str) -> list[MethodCurves]:
     return [MethodCurves(DIGITS, method) for method in methods]
 
 
-def run(cells, folder: Path, choice: ExperimentOptions = QUICK, **more):  # type: ignore[no-untyped-def]  # any cells, any outcome
-    return run_measurements(cells, choice, Store(folder), "samp bench test", say=quiet, **more)
+def run(cells, folder: Path, options: ExperimentOptions = QUICK, **more):  # type: ignore[no-untyped-def]  # any cells, any outcome
+    return run_measurements(cells, options, Store(folder), "samp bench test", say=quiet, **more)
 
 
 def test_numbers_are_those_of_the_metric_itself(tmp_path: Path) -> None:
@@ -69,8 +69,8 @@ def test_a_second_run_measures_nothing_and_writes_the_same(tmp_path: Path) -> No
 def test_every_setting_changes_the_key() -> None:
     cell, lab = judged("samp")[0], Workspace(QUICK)
     keys = {key_of(cell, lab.facts(DIGITS, None))}
-    for choice in (replace(QUICK, limit=3), replace(QUICK, seed=1), replace(QUICK, part=1)):
-        keys.add(key_of(cell, Workspace(choice).facts(DIGITS, None)))
+    for options in (replace(QUICK, limit=3), replace(QUICK, seed=1), replace(QUICK, part=1)):
+        keys.add(key_of(cell, Workspace(options).facts(DIGITS, None)))
     for other in (
         MethodCurves(DIGITS, "samp++"),
         MethodCurves(DIGITS, "samp", protocol="rise"),
@@ -131,7 +131,7 @@ def test_a_killed_run_goes_on_and_comes_out_the_same(tmp_path: Path) -> None:
 class Broken:
     kind: ClassVar[str] = "broken"
     version: ClassVar[int] = 1
-    bed: Setup = DIGITS
+    setup: Setup = DIGITS
     most: int | None = None
 
     def measure(self, part: ImagePart) -> PartResult:
@@ -171,7 +171,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["table1", "--dataset", "mnist"], "say where it lies by --data"),
+        (["table1", "--dataset", "mnist"], "give its folder as --data"),
         (["table1", "--dataset", "mnist", "--data", "nowhere"], "there is no folder nowhere"),
         (["table1", "--dataset", "minst"], "did you mean 'mnist'?"),
         (["table2", "--dataset", "mnist"], "table2 does not run on mnist: it has imagenet/mobilenet_v2"),

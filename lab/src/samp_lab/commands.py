@@ -1,4 +1,4 @@
-"""`samp bench`: measurements that can be run again."""
+"""`samp bench`: the benchmarks of samp, and the group to which experiments add their commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`samp bench table1 …`: the experiments of the paper, each a command with the same options."""
+"""`samp bench table1 …`: each experiment a command with the same options; and the commands around them."""
 
 from __future__ import annotations
 
@@ -27,25 +27,31 @@ OPTIONS = (
     click.option("--weights", type=click.Path(path_type=Path), help="Checkpoint of a net that comes without weights."),
     click.option("--trust", is_flag=True, help="Open checkpoints that may run code: only if you trust their makers."),
     click.option(
-        "--out", type=click.Path(path_type=Path), default="results", show_default=True, help="Where all is kept."
+        "--out",
+        type=click.Path(path_type=Path),
+        default="results",
+        show_default=True,
+        help="Folder of results, figures and report.",
     ),
     click.option("--device", default="cpu", show_default=True, help="cpu or cuda."),
-    click.option("--limit", type=int, help="At most so many images of each data set; 100, as the paper, if left out."),
+    click.option("--limit", type=int, help="Images of each data set, at most; 100, as in the paper, if left out."),
     click.option("--seed", default=0, show_default=True, help="Picks the images; seeds training and random methods."),
-    click.option("--part", default=20, show_default=True, help="Images measured together; a killed run loses as many."),
+    click.option(
+        "--part", default=20, show_default=True, help="Images measured together; a killed run repeats one part."
+    ),
     click.option(
         "--jobs",
         type=click.IntRange(1),
         default=1,
         show_default=True,
-        help="Cells measured side by side, each in its own process.",
+        help="Cells measured at the same time, each in its own process.",
     ),
     click.option("--show", is_flag=True, help="Show pictures that must not be published (CIFAR-10, ImageNet, CUB)."),
 )
 
 
 class ExperimentGroup(click.Group):
-    """A group whose experiments become commands when they are used, below the group's own."""
+    """A group with a command for each experiment of the registry, made when it is used, and its own commands."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*EXPERIMENTS, *SETS, "smoke", "list", "report", "train", "download", *self.commands]
@@ -59,39 +65,39 @@ class ExperimentGroup(click.Group):
 
 
 def with_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that every experiment takes."""
+    """Add the options that every experiment takes."""
     for option in reversed(OPTIONS):
         function = option(function)
     return function
 
 
 def experiment_command(name: str) -> click.Command:
-    """The command of one experiment, or of a set of them."""
+    """Return the command of one experiment, or of a set of them."""
 
     def call(**given: Any) -> None:
         run_experiments(name, **given)
 
-    words = SETS[name] if name in SETS else EXPERIMENTS[name].summary
+    summary = SETS[name] if name in SETS else EXPERIMENTS[name].summary
     call.__doc__ = (
-        f"{words}\n\nWhat is measured already is kept, so a run that was stopped goes on when it is given again. Exit "
+        f"{summary}\n\nResults are kept as they are measured: the same command resumes a run that was stopped. Exit "
         f"code 1 if any cell failed.\n\n\b\nExample:\n  samp bench {name} --data DIR --device cuda"
     )
-    return click.command(name, short_help=words)(with_options(call))
+    return click.command(name, short_help=summary)(with_options(call))
 
 
-def run_experiments(name: str, datasets: Sequence[str], out: Path, jobs: int, show: bool, **choice: Any) -> None:
-    """Measure, draw and report these experiments."""
+def run_experiments(name: str, datasets: Sequence[str], out: Path, jobs: int, show: bool, **given: Any) -> None:
+    """Measure, draw and report the experiments of this name or set."""
     from samp_lab.reproduce import run_and_report
 
-    options = make_options(out, **choice)
+    options = make_options(out, **given)
     failed = run_and_report(
-        load_experiments(name), datasets, options, out, jobs=jobs, show=show, command=command_line(), say=say
+        load_experiments(name), datasets, options, out, jobs=jobs, show=show, command=command_line(), say=_say_progress
     )
     report_outcome(out, failed)
 
 
 def make_options(out: Path, **given: Any) -> ExperimentOptions:
-    """What the lab is told, on a device that is there."""
+    """Return the options of a run; raise ValueError if its device is not available."""
     from samp.models.prediction import usable_device
     from samp_lab.workspace import ExperimentOptions
 
@@ -99,12 +105,16 @@ def make_options(out: Path, **given: Any) -> ExperimentOptions:
     return ExperimentOptions(models=out / "models", **given)
 
 
+def _say_progress(line: str) -> None:
+    say(name_flags(line))  # a line may hold the message of an error, which names arguments
+
+
 def report_outcome(out: Path, failed: Sequence[FailedMeasurement]) -> None:
-    """Say where the report is and what failed; exit with 1 if anything did."""
+    """Print where the report is and what failed; exit with code 1 if anything did."""
     reasons: dict[str, list[str]] = {}
     for one in failed:
         reasons.setdefault(one.why, []).append(one.title)
-    for why, titles in reasons.items():  # data that is not there fails every cell alike: said once
+    for why, titles in reasons.items():  # missing data fails every cell alike: print it once
         more = f" and {len(titles) - 1} more" if len(titles) > 1 else ""
         say(f"samp: {titles[0]}{more} failed: {name_flags(why)}", err=True)
     say(f"report: {out / 'report.md'} and {out / 'report.html'}")
@@ -114,22 +124,22 @@ def report_outcome(out: Path, failed: Sequence[FailedMeasurement]) -> None:
 
 @click.command(name="list")
 def list_experiments() -> None:
-    """What can be run: each experiment with its test beds and how many cells it has.
+    """List all experiments, each with its test beds (data set and net) and its number of cells (measurements).
 
     Example: samp bench list
     """
     from samp_lab.setups import parse_setup
 
     for experiment in load_experiments():
-        cells = experiment.measurements([parse_setup(one) for one in experiment.setups])
+        count = len(experiment.measurements([parse_setup(one) for one in experiment.setups]))
         say(f"{experiment.name:14} {experiment.title}")
-        say(f"{'':14} {len(cells)} {'cell' if len(cells) == 1 else 'cells'} on {', '.join(experiment.setups)}")
+        say(f"{'':14} {count} {'cell' if count == 1 else 'cells'} on {', '.join(experiment.setups)}")
 
 
 @click.command()
 @click.option("--out", type=click.Path(path_type=Path), default="results", show_default=True, help="Folder of a run.")
 def report(out: Path) -> None:
-    """Write the report again from the results in a folder; needs neither data nor nets.
+    """Write the report again from the results in a folder, without data or nets.
 
     Example: samp bench report --out results
     """
@@ -186,7 +196,9 @@ def download(name: str, data: Path) -> None:
 @click.command()
 @with_options
 def smoke(out: Path, jobs: int, show: bool, datasets: Sequence[str], **given: Any) -> None:
-    """Every experiment end to end on a handful of digits with a small net, in two minutes: does all of it run?
+    """Run every experiment end to end on two images of each data set, in about two minutes on two cores.
+
+    Digits and a small net that come with samp stand in for the data sets, so that no data is needed.
 
     Example: samp bench smoke --out smoke
     """
@@ -194,21 +206,23 @@ def smoke(out: Path, jobs: int, show: bool, datasets: Sequence[str], **given: An
     from samp_lab.smoke import LIMIT, STAND_INS
     from samp_lab.store import Store
 
-    told = make_options(out, **{**given, "limit": given["limit"] or LIMIT})
+    options = make_options(out, **{**given, "limit": given["limit"] or LIMIT})
     plans = [
         (experiment, setups)
         for experiment in load_experiments()
         if (setups := substitute_setups(experiment, STAND_INS))
     ]
-    report_outcome(out, run_plans(plans, told, Store(out), jobs=jobs, show=show, command=command_line(), say=say))
+    report_outcome(
+        out, run_plans(plans, options, Store(out), jobs=jobs, show=show, command=command_line(), say=_say_progress)
+    )
 
 
 OTHER_COMMANDS = {"list": list_experiments, "report": report, "train": train, "download": download, "smoke": smoke}
 
 
 def command_line() -> str:
-    """The command as it was given, without folders of this machine."""
+    """Return the command line, with the last part alone of paths on this machine."""
     words = ["samp", *sys.argv[1:]]
-    hidden = {"--data", "--out", "--weights", "--models"}
-    shown = [Path(word).name if words[i - 1] in hidden and os.sep in word else word for i, word in enumerate(words)]
-    return shlex.join(shown)
+    paths = {"--data", "--out", "--weights", "--models"}
+    short = [Path(word).name if words[i - 1] in paths and os.sep in word else word for i, word in enumerate(words)]
+    return shlex.join(short)

@@ -42,7 +42,7 @@ EXPERIMENTS: dict[str, Registration] = {
     "sensitivity": Registration(
         "samp_lab.figures.sensitivity:SENSITIVITY", "Fig. Sensitivity-N: completeness against β."
     ),
-    "momentum": Registration("samp_lab.figures.momentum:MOMENTUM_FIGURE", "Fig. λ: the momentum coefficient."),
+    "momentum": Registration("samp_lab.figures.momentum:MOMENTUM", "Fig. λ: the momentum coefficient."),
     "baselines": Registration("samp_lab.figures.baselines:BASELINES", "Fig. baselines: maps under other baselines."),
     "eta": Registration("samp_lab.figures.eta:ETA", "Fig. η: maps under other upper bounds."),
     "counting": Registration("samp_lab.figures.counting:COUNTING", "Fig. counting: the blue-pixel counting model."),

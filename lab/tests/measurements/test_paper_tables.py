@@ -133,7 +133,7 @@ def test_photos_without_boxes_and_nets_of_other_classes_get_a_sentence() -> None
     with pytest.raises(ValueError, match="7 comes without boxes"):
         Pointing(BED, "ig").measure(part)
     small = nn.Sequential(nn.Flatten(), nn.Linear(48, 10))
-    with pytest.raises(ValueError, match=r"1,000 classes, but this one's output is \(1, 10\)"):
+    with pytest.raises(ValueError, match=r"1,000 classes, but the output of this one is \(1, 10\)"):
         Pointing(BED, "ig").measure(a_part(small, torch.ones(1, 3, 4, 4), [a_photo([])]))
 
 

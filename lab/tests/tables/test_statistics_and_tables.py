@@ -268,10 +268,10 @@ def test_measured_and_drawn_end_to_end_it_is_the_completeness_check(tmp_path: Pa
     pytest.importorskip("matplotlib")
     experiment = replace(SENSITIVITY, measurements_of=partial(measurements_of, betas=(1, 10)))
     digits = parse_setup("digits/mnist-slim")
-    choice, store = ExperimentOptions(limit=3, part=2), Store(tmp_path)
-    outcome = run_measurements(experiment.measurements([digits]), choice, store, "test", say=lambda line: None)
+    options, store = ExperimentOptions(limit=3, part=2), Store(tmp_path)
+    outcome = run_measurements(experiment.measurements([digits]), options, store, "test", say=lambda line: None)
     assert not outcome.failed
-    lab = Workspace(choice)
+    lab = Workspace(options)
     experiment.draw(FigureContext(outcome, store, lab, [digits], tmp_path / "figures"))
     section = experiment.section(store.read(), [digits], tmp_path / "figures")
     (picture,) = [block for block in section.blocks if isinstance(block, Picture)]

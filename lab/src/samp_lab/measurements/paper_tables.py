@@ -1,4 +1,4 @@
-"""More kinds of cells: μFidelity, the pointing game, seconds of one image at a time, and sums of credit."""
+"""Measurements of the paper's tables: μFidelity, the pointing game, seconds of single images, and sums of credit."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ FIDELITY_SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "novello": {},
     "bhatt": {"groups": Pixels(), "correlation": "pearson"},
 }
-"""Settings of μFidelity: of Novello et al., whom the paper cites, and as Bhatt et al. define it, on single pixels."""
+"""Settings of μFidelity: those of Novello et al., whom the paper cites, and the definition of Bhatt et al."""
 TOLERANCE = 0.03
 """Of a photo's longer side: the published 15 pixels on VOC's photos, which are 500 pixels long."""
 
 
 @dataclass(frozen=True)
 class Fidelity:
-    """μFidelity of a method's maps by the settings of each source (READING, point 17: the paper gives none).
+    """μFidelity of a method's maps by the settings of each source; the paper gives none (docs/paper.md).
 
     >>> from samp_lab.setups import parse_setup
     >>> Fidelity(parse_setup("mnist"), "ig").kind, list(FIDELITY_SETTINGS)
@@ -42,7 +42,7 @@ class Fidelity:
     kind: ClassVar[str] = "fidelity"
     version: ClassVar[int] = 1
 
-    bed: Setup
+    setup: Setup
     method: str | Method
     most: int | None = None
 
@@ -60,9 +60,9 @@ class Fidelity:
 
 @dataclass(frozen=True)
 class MethodSeconds:
-    """Seconds for one image at a time, after one that is not counted; the model calls each of them took.
+    """Seconds and model calls of single images, after one call that is not counted.
 
-    Cells measured at the same time slow each other down, so these are measured `alone`, whatever `--jobs` says.
+    Measurements at the same time slow each other down, so these run `alone`, whatever the number of jobs.
 
     >>> from samp_lab.setups import parse_setup
     >>> MethodSeconds(parse_setup("mnist"), "cam").most
@@ -73,7 +73,7 @@ class MethodSeconds:
     version: ClassVar[int] = 1
     alone: ClassVar[bool] = True
 
-    bed: Setup
+    setup: Setup
     method: str | Method
     most: int | None = 10
 
@@ -96,7 +96,7 @@ class MethodSeconds:
 
 @dataclass(frozen=True)
 class CreditSums:
-    """Σa and Δy of each direction that a method walks: what the completeness check correlates over images.
+    """Σa and Δy of each direction of a method, which the completeness check correlates over images.
 
     >>> import samp
     >>> from samp_lab.setups import parse_setup
@@ -107,7 +107,7 @@ class CreditSums:
     kind: ClassVar[str] = "summed"
     version: ClassVar[int] = 1
 
-    bed: Setup
+    setup: Setup
     method: str | Method
     most: int | None = None
 
@@ -128,11 +128,11 @@ class CreditSums:
 
 @dataclass(frozen=True)
 class Pointing:
-    """The pointing game: one map for each photo and each class in it that ImageNet has a name for.
+    """The pointing game: one map for each photo and each class in it that has ImageNet classes.
 
-    An ImageNet net has no "dog" but 118 breeds, so each photo's map explains the one that the net finds most likely: a
-    single logit, as everywhere in the paper, which CAM, MWP and RISE (a soft-max probability) are defined for as well.
-    The truth are boxes, cut as the photo was; what lies outside the cut is not played. `numbers["game"]` holds for each
+    An ImageNet net has no "dog" but 118 breeds, so the map explains the breed that the net finds most likely: a single
+    logit, as everywhere in the paper, for which CAM, MWP and RISE (a soft-max probability) are defined as well. The
+    truth is boxes, cropped like the photo; objects outside the crop are not played. `numbers["game"]` holds for each
     photo a list of [class, hit, difficult], or None if its boxes could not be read.
 
     >>> from samp_lab.setups import parse_setup
@@ -143,10 +143,10 @@ class Pointing:
     kind: ClassVar[str] = "pointing"
     version: ClassVar[int] = 1
 
-    bed: Setup
+    setup: Setup
     method: str | Method
     tolerance: float = TOLERANCE
-    """How far beside the object still hits, as a share of the photo's longer side."""
+    """How far from the object a point still hits, as a share of the photo's longer side."""
     most: int | None = None
 
     def measure(self, part: ImagePart) -> PartResult:
@@ -171,7 +171,7 @@ class Pointing:
 
 @dataclass(frozen=True)
 class Pair:
-    """A photo of a part, a class of objects in it, and the ImageNet class that stands for them."""
+    """A photo of a part, a class of objects in it, and the ImageNet class that is explained for it."""
 
     photo: int
     label: str
@@ -182,7 +182,7 @@ class Pair:
 
 @cache
 def imagenet_classes_by_label() -> dict[str, tuple[int, ...]]:
-    """The ImageNet classes that the classes of COCO and VOC stand for; those that stand for none are left out.
+    """Return the ImageNet classes of each class of COCO and VOC; classes without any are left out.
 
     >>> classes = imagenet_classes_by_label()
     >>> classes["aeroplane"] == classes["airplane"], "person" in classes
@@ -195,7 +195,7 @@ def imagenet_classes_by_label() -> dict[str, tuple[int, ...]]:
 
 
 def shrinkage(photo: Size, picture: Size, margin: float | None) -> float:
-    """Pixels of the picture that a net is shown to one of the photo; the geometric mean of both axes if stretched.
+    """Return the scale from a photo to the net's input; the geometric mean of both axes if it is stretched.
 
     >>> shrinkage((500, 353), (224, 224), margin=0.875) == 224 / (0.875 * 353)
     True
@@ -207,7 +207,7 @@ def shrinkage(photo: Size, picture: Size, margin: float | None) -> float:
 
 
 def _annotation(part: ImagePart, number: int) -> Annotation | None:
-    """The photo's boxes; None if its file is broken, which is no reason to lose the other photos."""
+    """Return the photo's boxes; None if they cannot be read, so that the other photos are still played."""
     entry = part.entries[number]
     try:
         found = entry.annotation
@@ -240,14 +240,14 @@ def _logits(part: ImagePart) -> Tensor:
         logits: Tensor = part.net(part.x).cpu()
     if logits.ndim != 2 or logits.shape[1] != 1000:
         raise ValueError(
-            f"the pointing game asks an ImageNet net of 1,000 classes, but this one's output is {tuple(logits.shape)}: "
-            "take a bed such as coco/mobilenet_v2."
+            "the pointing game needs an ImageNet net of 1,000 classes, but the output of this one is "
+            f"{tuple(logits.shape)}: take a setup such as coco/mobilenet_v2."
         )
     return logits
 
 
 def _maps(part: ImagePart, pairs: Sequence[Pair], method: str | Method) -> Tensor:
-    """p h w: the map of each pair."""
+    """Return p h w: the map of each pair."""
     if not pairs:
         return torch.empty(0, *part.x.shape[2:])
     x = part.x[torch.tensor([pair.photo for pair in pairs], device=part.x.device)]

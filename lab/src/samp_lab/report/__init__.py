@@ -1,4 +1,4 @@
-"""The report: what was measured beside what the paper says, as Markdown and as one HTML page."""
+"""The report: our results beside the paper's, as Markdown and as one HTML page."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 def write_report(store: Store, experiments: Iterable[Experiment] | None = None) -> tuple[Path, Path]:
     """Write report.md and report.html from results.json, timing.json, figures and remarks alone; return both paths.
 
-    All experiments of the paper are asked for their sections unless others are given. The same files give the same
+    It has a section for every registered experiment, unless `experiments` are given. The same files give the same
     report, byte for byte. OUT/remarks/NAME.md is shown below the experiment NAME, OUT/remarks/summary.md at the top.
+    Raises FileNotFoundError if there are no results.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -12,7 +12,7 @@ import numpy as np
 from samp.metrics.intervals import Floats
 
 Game = Sequence[Sequence[Any] | None]
-"""What a `Pointing` measurement keeps: for each photo, a list of [class, hit, difficult], or None."""
+"""The result of a `Pointing` measurement: for each photo a list of [class, hit, difficult], or None."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class GameTally:
     played: Floats
 
     def accuracy(self, weights: Floats) -> Floats:
-        """Per cent of hits, averaged over the classes that were played, as tables give it."""
+        """Return the per cent of hits, averaged over the classes that were played, for weights of photos (r n)."""
         hits, played = weights @ self.hits, weights @ self.played  # r c
         known = played > 0
         shares = np.divide(hits, played, out=np.zeros_like(hits), where=known)
@@ -38,7 +38,7 @@ class GameTally:
 
 
 def tally_games(games: Game, difficult: bool = False) -> GameTally:
-    """The games counted up; with `difficult`, those of the difficult subset alone."""
+    """Return the tally of games; with `difficult`, of the difficult subset alone."""
     played = [[one for one in game or () if one[2] or not difficult] for game in games]
     classes = tuple(sorted({str(one[0]) for game in played for one in game}))
     hits, count = np.zeros((2, len(games), len(classes)))
@@ -51,7 +51,7 @@ def tally_games(games: Game, difficult: bool = False) -> GameTally:
 
 
 def mcnemar(one: GameTally, other: GameTally) -> float:
-    """The two-sided p of McNemar's exact test: of the maps that only one of two methods hits, are half the one's?
+    """Return the two-sided p of McNemar's exact test: is each of two methods the only one to hit equally often?
 
     >>> hit, miss = [[["cat", True, False]]] * 6, [[["cat", False, False]]] * 6
     >>> mcnemar(tally_games(hit), tally_games(miss)), mcnemar(tally_games(hit), tally_games(hit))
