@@ -11,7 +11,8 @@ from PIL import Image
 
 from samp.cli import main
 from samp_lab.datasets.images import Entry, Images
-from samp_lab.measurements.base import MethodCurves, key_of
+from samp_lab.measurements.base import key_of
+from samp_lab.measurements.method_maps import MethodCurves
 from samp_lab.measurements.path_orders import TransferCurves
 from samp_lab.report import write_report
 from samp_lab.runner import measure, run_measurements

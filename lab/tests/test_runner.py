@@ -18,7 +18,8 @@ from click.testing import CliRunner
 import samp
 from samp.cli import main
 from samp_lab.effects import Effect
-from samp_lab.measurements.base import MethodCurves, MethodMaps, PartResult, key_of, name_of, spec_of
+from samp_lab.measurements.base import PartResult, key_of, name_of, spec_of
+from samp_lab.measurements.method_maps import MethodCurves, MethodMaps
 from samp_lab.registry import load_experiments
 from samp_lab.reproduce import select_setups, substitute_setups
 from samp_lab.runner import run_measurements

@@ -11,7 +11,8 @@ from samp.methods import Method
 from samp.metrics.statistics import holm, paired, summarise
 from samp_lab.effects import ARROWS, BETTER_OF_ALL, Column, Effect
 from samp_lab.experiment import FigureContext
-from samp_lab.measurements.base import Measurement, MethodCurves
+from samp_lab.measurements.base import Measurement
+from samp_lab.measurements.method_maps import MethodCurves
 from samp_lab.report.format import p_value
 from samp_lab.sections import Block, Grid, Paragraph, Section, State, Verdict, Verdicts
 from samp_lab.setups import Setup

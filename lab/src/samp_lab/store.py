@@ -98,7 +98,7 @@ class Store:
             return {name: kind() for name, kind in RESULT_SECTIONS.items()}
         found = {"images": {}, "nets": {}, **_read(self.results_file)}
         wrong = [name for name, kind in RESULT_SECTIONS.items() if not isinstance(found.get(name), kind)]
-        wrong = wrong or [name for name, measurement in found["cells"].items() if not _is_entry(measurement)]
+        wrong = wrong or [name for name, entry in found["cells"].items() if not _is_entry(entry)]
         if wrong:
             raise ValueError(
                 f"{self.results_file} is not of samp bench: it lacks {', '.join(wrong)}. Remove it, or give another "
@@ -125,7 +125,7 @@ class Results:
     """The results that a report reads: entries of results.json and timing.json, by measurement.
 
     >>> from samp_lab.setups import parse_setup
-    >>> from samp_lab.measurements.base import MethodCurves
+    >>> from samp_lab.measurements.method_maps import MethodCurves
     >>> measurement = MethodCurves(parse_setup("mnist"), "ig")
     >>> results = Results({name_of(measurement): {"numbers": {"deletion": [0.25, None]}}}, {})
     >>> results.numbers(measurement, "deletion"), results.has(MethodCurves(parse_setup("mnist"), "samp"))
@@ -206,14 +206,12 @@ def _lines(content: Any, depth: int) -> str:
     return "{\n" + ",\n".join(rows) + "\n" + " " * depth + "}"
 
 
-def _is_entry(measurement: Any) -> bool:
-    """Whether this is a measurement as `entry` makes it."""
-    asks = (
-        isinstance(measurement, dict)
-        and isinstance(measurement.get("asked"), dict)
-        and isinstance(measurement["asked"].get("bed"), str)
-    )
-    return asks and isinstance(measurement.get("numbers"), dict)
+def _is_entry(entry: Any) -> bool:
+    """Return whether this is an entry as `make_entry` makes it."""
+    if not isinstance(entry, dict):
+        return False
+    spec = entry.get("asked")
+    return isinstance(spec, dict) and isinstance(spec.get("bed"), str) and isinstance(entry.get("numbers"), dict)
 
 
 def _read(path: Path) -> dict[str, Any]:

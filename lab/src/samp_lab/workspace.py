@@ -153,11 +153,11 @@ class Workspace:
             self._ready[key] = _prepare_all(self.images(setup.data, most), self.net(setup.net))
         return self._ready[key]
 
-    def parts(self, setup: Setup, most: int | None) -> Iterator[tuple[int, Any]]:
+    def parts(self, setup: Setup, most: int | None) -> Iterator[tuple[int, Callable[[], ImagePart]]]:
         """Yield the number of each part and a function that makes it, so that cached parts are never made."""
         count = len(self.prepare_images(setup, most).entries)
         for number, first in enumerate(range(0, count, self.options.part)):
-            yield number, lambda first=first: self._part(setup, most, first)
+            yield number, partial(self._part, setup, most, first)
 
     def _part(self, setup: Setup, most: int | None, first: int) -> ImagePart:
         ready, classifier = self.prepare_images(setup, most), self.net(setup.net)

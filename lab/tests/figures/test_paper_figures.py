@@ -32,7 +32,8 @@ from samp_lab.figures.setup_figure import figure_stem
 from samp_lab.figures.shapley import SHAPLEY
 from samp_lab.figures.verification import VERIFICATION
 from samp_lab.figures.walk_page import WalkPictures
-from samp_lab.measurements.base import MethodCurves, MethodMaps, name_of
+from samp_lab.measurements.base import name_of
+from samp_lab.measurements.method_maps import MethodCurves, MethodMaps
 from samp_lab.measurements.paper_figures import Confidence, CountingCredit
 from samp_lab.runner import Outcome, run_measurements
 from samp_lab.sections import Grid, Picture

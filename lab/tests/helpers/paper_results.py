@@ -12,7 +12,8 @@ from typing import Any
 from PIL import Image
 
 from samp_lab.experiment import Experiment, FigureContext
-from samp_lab.measurements.base import Measurement, MethodCurves, name_of, spec_of
+from samp_lab.measurements.base import Measurement, name_of, spec_of
+from samp_lab.measurements.method_maps import MethodCurves
 from samp_lab.report.contents import Report, gather_report
 from samp_lab.sections import Block, Grid, Paragraph, Picture, Section, State, Verdict, Verdicts
 from samp_lab.setups import Setup, parse_setup

@@ -17,14 +17,8 @@ from samp.metrics import Annotation, Box
 from samp.models import Classifier
 from samp_lab.datasets import Entry
 from samp_lab.datasets.detection import VOC_CLASSES
-from samp_lab.measurements.paper_tables import (
-    CreditSums,
-    Fidelity,
-    MethodSeconds,
-    Pointing,
-    imagenet_classes_by_label,
-    shrinkage,
-)
+from samp_lab.measurements.paper_tables import CreditSums, Fidelity, MethodSeconds
+from samp_lab.measurements.pointing import Pointing, imagenet_classes_by_label, shrinkage
 from samp_lab.setups import Setup, parse_setup
 from samp_lab.workspace import ExperimentOptions, ImagePart, Workspace
 

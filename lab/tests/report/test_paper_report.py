@@ -14,7 +14,8 @@ import pytest
 from PIL import Image
 
 from paper_results import MACHINE, FixedExperiment, cells_of, table_rows, write_results
-from samp_lab.measurements.base import MethodCurves, name_of
+from samp_lab.measurements.base import name_of
+from samp_lab.measurements.method_maps import MethodCurves
 from samp_lab.report import write_report
 from samp_lab.report.contents import Report, gather_report
 from samp_lab.report.html_page import render_html

@@ -19,7 +19,8 @@ from samp.metrics.sensitivity_n import BETAS, completeness_check
 from samp_lab.experiment import FigureContext
 from samp_lab.figures.sensitivity import LINES, SENSITIVITY, measurements_of
 from samp_lab.measurements.base import Measurement, name_of
-from samp_lab.measurements.paper_tables import CreditSums, Fidelity, MethodSeconds, Pointing
+from samp_lab.measurements.paper_tables import CreditSums, Fidelity, MethodSeconds
+from samp_lab.measurements.pointing import Pointing
 from samp_lab.runner import run_measurements
 from samp_lab.sections import Grid, Paragraph, Picture, Section
 from samp_lab.setups import parse_setup

@@ -20,7 +20,8 @@ from samp.methods import SAMP, Coupled, SAMPPlusPlus
 from samp.metrics import deletion_insertion
 from samp_lab.experiment import Experiment, FigureContext
 from samp_lab.figures.budget import BUDGET, BUDGETS
-from samp_lab.measurements.base import Measurement, MethodCurves, key_of, name_of
+from samp_lab.measurements.base import Measurement, key_of, name_of
+from samp_lab.measurements.method_maps import MethodCurves
 from samp_lab.measurements.path_orders import (
     PAIR,
     WAYS,

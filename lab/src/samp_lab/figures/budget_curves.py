@@ -12,7 +12,8 @@ from samp.methods import Method
 from samp.metrics.statistics import Summary, summarise
 from samp_lab.experiment import FigureContext
 from samp_lab.figures.setup_figure import picture_block
-from samp_lab.measurements.base import Measurement, MethodCurves
+from samp_lab.measurements.base import Measurement
+from samp_lab.measurements.method_maps import MethodCurves
 from samp_lab.sections import Block, Grid, Paragraph, Section, Verdict, Verdicts
 from samp_lab.setups import Setup
 from samp_lab.statistics import compare_paired, state_of_all

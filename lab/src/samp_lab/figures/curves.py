@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from samp_lab.experiment import FigureContext
 from samp_lab.figures.setup_figure import SetupFigure
-from samp_lab.measurements.base import MethodCurves
+from samp_lab.measurements.method_maps import MethodCurves
 from samp_lab.setups import Setup
 from samp_lab.tables.table1 import ROWS, TABLE1
 

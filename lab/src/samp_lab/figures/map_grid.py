@@ -13,7 +13,7 @@ from samp.methods import Method
 from samp.metrics.statistics import Summary, summarise
 from samp_lab.experiment import FigureContext
 from samp_lab.figures.setup_figure import SetupFigure
-from samp_lab.measurements.base import MethodMaps
+from samp_lab.measurements.method_maps import MethodMaps
 from samp_lab.sections import Block, Grid
 from samp_lab.setups import Setup
 from samp_lab.store import Results

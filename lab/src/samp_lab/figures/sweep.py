@@ -13,7 +13,8 @@ from samp.metrics.statistics import summarise
 from samp_lab.effects import ARROWS, BETTER
 from samp_lab.experiment import FigureContext
 from samp_lab.figures.setup_figure import picture_block
-from samp_lab.measurements.base import Measurement, MethodCurves
+from samp_lab.measurements.base import Measurement
+from samp_lab.measurements.method_maps import MethodCurves
 from samp_lab.sections import Block, Section, State, Verdict, Verdicts
 from samp_lab.setups import Setup
 from samp_lab.statistics import Interval, claim_state, compare_paired

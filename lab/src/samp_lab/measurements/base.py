@@ -8,14 +8,9 @@ from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, ClassVar, Protocol
 
-import torch
 from torch import Tensor
 
-from samp.explain import explain
 from samp.methods import Method, resolve_method
-from samp.metrics.completeness import completeness_of
-from samp.metrics.concentration import gini, top_share
-from samp.metrics.deletion_insertion import deletion_insertion
 from samp.metrics.protocols import PROTOCOLS
 from samp_lab.setups import Setup
 from samp_lab.workspace import ImagePart
@@ -59,6 +54,7 @@ class Measurement(Protocol):
 def spec_of(measurement: Measurement) -> dict[str, Any]:
     """Return the measurement as JSON values, which identify its result.
 
+    >>> from samp_lab.measurements.method_maps import MethodCurves
     >>> from samp_lab.setups import parse_setup
     >>> spec_of(MethodCurves(parse_setup("mnist"), "random"))
     {'kind': 'judged', 'bed': 'mnist', 'method': 'RandomMap()', 'protocol': None, 'most': None}
@@ -70,6 +66,7 @@ def spec_of(measurement: Measurement) -> dict[str, Any]:
 def name_of(measurement: Measurement) -> str:
     """Return `spec_of` as one line: the key of the measurement in results.json.
 
+    >>> from samp_lab.measurements.method_maps import MethodCurves
     >>> from samp_lab.setups import parse_setup
     >>> name_of(MethodCurves(parse_setup("mnist"), "random"))
     'judged bed=mnist method=RandomMap()'
@@ -81,6 +78,7 @@ def name_of(measurement: Measurement) -> str:
 def title_of(measurement: Measurement) -> str:
     """Return a short title for people, with those settings of a method that are not its defaults.
 
+    >>> from samp_lab.measurements.method_maps import MethodCurves
     >>> from samp_lab.setups import parse_setup
     >>> from samp.methods import SAMP
     >>> title_of(MethodCurves(parse_setup("mnist"), SAMP(eta=0.1)))
@@ -127,77 +125,9 @@ def _protocol_spec(name: str) -> str:
 def to_numbers(values: Tensor) -> Column:
     """Return one number per image with seven digits, None for NaN and infinity.
 
+    >>> import torch
     >>> to_numbers(torch.tensor([1 / 3, float("nan")]))
     [0.3333333, None]
     """
     rounded = [float(f"{value:.7g}") for value in values.detach().cpu().double().tolist()]
     return [value if value == value and abs(value) != float("inf") else None for value in rounded]
-
-
-@dataclass(frozen=True)
-class MethodCurves:
-    """Deletion and Insertion of a method's maps, their curves, and the gradients, forwards and seconds they took.
-
-    >>> from samp_lab.setups import parse_setup
-    >>> MethodCurves(parse_setup("mnist"), "samp++").kind
-    'judged'
-    """
-
-    kind: ClassVar[str] = "judged"
-    version: ClassVar[int] = 2
-
-    setup: Setup
-    method: str | Method
-    protocol: str | None = None
-    """Instead of the setup's protocol."""
-    most: int | None = None
-
-    def measure(self, part: ImagePart) -> PartResult:
-        started = part.now()
-        result = explain(part.net, part.x, target=part.target, method=self.method, seed=part.seed)
-        seconds = part.now() - started
-        curves = deletion_insertion(part.net, part.x, result, part.target, self.protocol or self.setup.protocol)
-        found = {
-            "deletion": to_numbers(curves.deletion),
-            "insertion": to_numbers(curves.insertion),
-            "gradients": to_numbers(result.gradients),
-            "forwards": [int(result.details.get("forwards") or 0)] * len(part.x),
-        }
-        if result.residual_by_direction:
-            found["completeness_error"] = to_numbers(completeness_of(result)["both"].relative)
-        curve = {"deletion": curves.deletion_curve, "insertion": curves.insertion_curve}
-        curve["shares"] = curves.shares.to(curves.deletion_curve).expand_as(curves.deletion_curve)
-        arrays = {name: values.detach().float().cpu() for name, values in curve.items()}  # b k each
-        return PartResult(found, {"seconds": [seconds / len(part.x)] * len(part.x)}, arrays)
-
-
-@dataclass(frozen=True)
-class MethodMaps:
-    """A method's maps themselves (b h w), for figures, with how concentrated they are.
-
-    >>> from samp_lab.setups import parse_setup
-    >>> MethodMaps(parse_setup("photos"), "samp++", most=4).most
-    4
-    """
-
-    kind: ClassVar[str] = "mapped"
-    version: ClassVar[int] = 2
-
-    setup: Setup
-    method: str | Method
-    most: int | None = None
-    target: int | None = None
-    """A class for all images instead of the predicted one."""
-
-    def measure(self, part: ImagePart) -> PartResult:
-        target = part.target if self.target is None else torch.full_like(part.target, self.target)
-        started = part.now()
-        result = explain(part.net, part.x, target=target, method=self.method, seed=part.seed)
-        seconds = part.now() - started
-        maps = result.map.detach().float().cpu()
-        found = {
-            "sum": to_numbers(maps.flatten(1).sum(1)),
-            "gini": to_numbers(gini(maps)),
-            "top10": to_numbers(top_share(maps)),
-        }
-        return PartResult(found, {"seconds": [seconds / len(maps)] * len(maps)}, {"map": maps})

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from samp.methods import Method
 from samp.metrics.statistics import Summary, summarise
 from samp_lab.effects import ARROWS, BETTER, Effect
 from samp_lab.experiment import FigureContext
-from samp_lab.measurements.base import Measurement, MethodCurves
+from samp_lab.measurements.base import Measurement
+from samp_lab.measurements.method_maps import MethodCurves
 from samp_lab.sections import Block, Grid, Paragraph, Section, Verdict, Verdicts
 from samp_lab.setups import Setup
 from samp_lab.statistics import kendall_tau
@@ -21,6 +21,8 @@ from samp_lab.store import Results
 
 Value = tuple[float, float | None, float, float | None]
 """The paper's deletion and its deviation, insertion and its deviation."""
+Summaries = Mapping[str, Mapping[str, Summary]]
+"""By row and column."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ class MetricTable:
         seconds = results.seconds(measurement)
         return f"{gradients:,.0f}", f"{forwards:,.0f}", f"{fmean(seconds):.3g}" if seconds else "–"
 
-    def _order(self, results: Results, setup: Setup, present: Sequence[str], summaries: Mapping[str, Any]) -> str:
+    def _order(self, results: Results, setup: Setup, present: Sequence[str], summaries: Summaries) -> str:
         """Return the number of images, and Kendall's τ between the paper's order of the rows and ours."""
         known = [row for row in present if self._paper(row, setup, 0) is not None]
         sentences = [_count_images(results, [self._measurement(row, setup) for row in present])]

@@ -10,7 +10,8 @@ from samp.methods import Method
 from samp.metrics.statistics import Summary, summarise
 from samp_lab.experiment import FigureContext
 from samp_lab.measurements.base import Measurement
-from samp_lab.measurements.paper_tables import FIDELITY_SETTINGS, Fidelity, Pointing, imagenet_classes_by_label
+from samp_lab.measurements.paper_tables import FIDELITY_SETTINGS, Fidelity
+from samp_lab.measurements.pointing import Pointing, imagenet_classes_by_label
 from samp_lab.report.format import p_value
 from samp_lab.sections import Block, Grid, Paragraph, Section, Verdict, Verdicts
 from samp_lab.setups import Setup
