@@ -41,15 +41,15 @@ SECTIONS: tuple[tuple[str, str, str], ...] = (
     (
         "Metrics that know where the object is",
         "samp.annotations.boxes",
-        "samp.metrics.pointing_game samp.metrics.PointingGame samp.metrics.is_difficult samp.metrics.joined_games "
+        "samp.metrics.pointing_game samp.metrics.PointingGame samp.metrics.is_difficult samp.metrics.join_games "
         "samp.metrics.segmentation samp.metrics.Segmentation samp.metrics.localisation samp.metrics.Localisation "
         "samp.metrics.OfMaximum samp.metrics.TopPixels samp.metrics.Otsu samp.metrics.Box samp.metrics.Annotation "
-        "samp.metrics.cropped samp.metrics.read_voc samp.metrics.read_yolo samp.metrics.read_coco",
+        "samp.metrics.crop_boxes samp.metrics.read_voc samp.metrics.read_yolo samp.metrics.read_coco",
     ),
     (
         "Comparing methods",
         "samp.metrics.statistics",
-        "samp.metrics.summarise samp.metrics.Summary samp.metrics.paired samp.metrics.Comparison samp.metrics.table "
+        "samp.metrics.summarise samp.metrics.Summary samp.metrics.compare_pairs samp.metrics.Comparison samp.metrics.table "
         "samp.metrics.holm samp.metrics.Bootstrap samp.metrics.Running samp.metrics.RunningGame samp.metrics.Moments "
         "samp.metrics.Correlation",
     ),

@@ -35,7 +35,12 @@ def test_the_wheel_holds_all_files_of_the_package_and_no_others(wheel: ZipFile) 
     files = (path.relative_to(source).as_posix() for path in (source / "samp_lab").rglob("*") if path.is_file())
     packed = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert packed == {name for name in files if "__pycache__" not in name}
-    for name in ("py.typed", "datasets/imagenet_wnids.txt", "datasets/coco_classes.json", "report/page.html"):
+    for name in (
+        "py.typed",
+        "datasets/imagenet_wnids.txt",
+        "datasets/coco_classes.json",
+        "report/templates/paper.html",
+    ):
         assert f"samp_lab/{name}" in packed
 
 

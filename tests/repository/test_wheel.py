@@ -46,7 +46,7 @@ def test_the_wheel_explains_by_itself(installed: Path, tmp_path: Path) -> None:
 def test_the_wheel_carries_all_files_of_the_library_and_no_others(installed: Path) -> None:
     """Photos, weights, pages and types as well as code."""
     assert files_below(installed / "samp") == files_below(ROOT / "src" / "samp")
-    for name in ("py.typed", "data/coffee.jpg", "data/mnist_slim.safetensors", "html/player/player.js"):
+    for name in ("py.typed", "data/coffee.jpg", "data/mnist_slim.safetensors", "data/imagenet_classes.txt"):
         assert (installed / "samp" / name).is_file(), name
 
 

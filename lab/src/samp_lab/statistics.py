@@ -12,7 +12,7 @@ import numpy as np
 
 from samp.extras import install_command
 from samp.metrics.intervals import Bootstrap, Floats
-from samp.metrics.statistics import paired, summarise
+from samp.metrics.statistics import compare_pairs, summarise
 from samp_lab.report.format import p_value
 from samp_lab.sections import State
 
@@ -121,7 +121,7 @@ def compare_paired(a: Sequence[float], b: Sequence[float]) -> Difference:
     >>> compare_paired([3.0, 5.0, 4.0], [1.0, 2.0, 0.0]).state(+1)  # three images are too few to be sure
     'open'
     """
-    found = paired(a, b, "higher")
+    found = compare_pairs(a, b, "higher")
     return Difference(found.difference, found.low, found.high, found.p)
 
 

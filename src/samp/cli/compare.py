@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
@@ -14,6 +17,9 @@ from samp.cli.options import PATH, ModelOptions, model_options, target_option
 from samp.cli.terminal import say, say_block
 from samp.methods.registry import METHODS as METHOD_NAMES
 from samp.methods.registry import method_name
+
+if TYPE_CHECKING:
+    from samp.compare import Compared
 
 # Ours and the paper's, integrated gradients with two baselines, the best known of those that look at features and of
 # those that sample, and the floor: 248 gradients, and 464 forwards for the curves, 30 seconds of one core in all.
@@ -83,7 +89,7 @@ def compare(
     from samp.cli.comparing import compare_all, write_comparison
     from samp.cli.places import make_folder
     from samp.compare import label_methods
-    from samp.html.compare_facts import comparison_record, missing_notes, repeat_command, text_table
+    from samp.html.compare_facts import comparison_record, missing_notes
     from samp.models.prediction import classify_photo
 
     chosen = label_methods(names)
@@ -122,3 +128,42 @@ def _output_paths(photo: Path, out: Path) -> tuple[Path, Path]:
         raise ValueError(f"the figure {figure} would overwrite the photo itself: choose another --out.")
     check_writable([page])
     return page, figure
+
+
+def repeat_command(
+    photo: Path | None, methods: Sequence[str], target: str, protocol: str | None, model: ModelOptions
+) -> list[str]:
+    """Return the words of the command that repeats the comparison; options with their default value are left out.
+
+    >>> import shlex
+    >>> shlex.join(repeat_command(Path("my cat.jpg"), ["ig", "samp++"], "281", "rise", ModelOptions(size=(64,))))
+    "samp compare 'my cat.jpg' --methods ig,samp++ --target 281 --protocol rise --size 64"
+    """
+    words = ["samp", "compare", *([click.format_filename(photo)] if photo else [])]
+    words += ["--methods", ",".join(methods), "--target", target, *(["--protocol", protocol] if protocol else [])]
+    for field in fields(model):
+        value = getattr(model, field.name)
+        if value is True:
+            words.append(f"--{field.name}")
+        elif value != field.default:
+            words += [f"--{field.name}", ",".join(map(str, value)) if isinstance(value, tuple) else str(value)]
+    return words
+
+
+def text_table(compared: Compared) -> str:
+    """Return the table of the one photo for a terminal, in aligned columns."""
+    from samp.compare_columns import COLUMNS
+
+    cells = [["method", *(column.heading_with_arrow for column in COLUMNS)]]
+    for row in compared.rows:
+        numbers = row.numbers(0)
+        cells.append([row.name, *(column.format_value(numbers[column.key]) for column in COLUMNS)])
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [
+        [
+            cell.ljust(width) if not i else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        for line in cells
+    ]
+    return "\n".join("  ".join(line) for line in lines)

@@ -19,7 +19,7 @@ from samp.cli.options import (
     speed_option,
     target_option,
 )
-from samp.cli.terminal import say, say_block
+from samp.cli.terminal import format_lines, say, say_block
 
 if TYPE_CHECKING:
     from samp.fast import Speed
@@ -117,7 +117,7 @@ def _print_json(records: list[dict[str, Any]]) -> None:
 
 def _print_words(records: list[dict[str, Any]]) -> None:
     """A block for each class; errors stand on stderr already."""
-    from samp.html.facts import format_lines, lines
+    from samp.html.facts import lines
 
     for one in records:
         if "error" not in one:

@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from samp.atomic import atomic_write
 from samp.attribution import Attribution
-from samp.html.explain_page import explanation_page
 from samp.html.facts import notes, title
 from samp.models.prediction import ClassifiedPhoto
 from samp.plots import sheet
@@ -37,24 +35,19 @@ def write_explanation(out: Path, form: str, classified: ClassifiedPhoto, result:
 
 def _png(path: Path, classified: ClassifiedPhoto, result: Attribution, records: Records) -> None:
     """A sheet for each class, one above the other, with the numbers in the file's own notes."""
-    crop, notebook = classified.crop, PngInfo()
-    pictures = [
-        sheet.sheet(crop, result, title(one), notes(one, classified.classifier), sample)
+    sheets = [
+        sheet.sheet(classified.crop, result, title(one), notes(one, classified.classifier), sample)
         for sample, one in enumerate(records)
     ]
-    whole_page = Image.new("RGB", (pictures[0].width, sum(picture.height for picture in pictures)), sheet.PAPER)
-    top = 0
-    for picture in pictures:
-        whole_page.paste(picture, (0, top))
-        top += picture.height
+    notebook = PngInfo()
     notebook.add_itxt("samp", json.dumps(list(records)))
-    whole_page.save(path, "PNG", pnginfo=notebook)
+    sheet.stack_sheets(sheets).save(path, "PNG", pnginfo=notebook)
 
 
 def _html(path: Path, classified: ClassifiedPhoto, result: Attribution, records: Records) -> None:
-    crop = classified.crop
-    panels = [sheet.panels(crop, result, sample) for sample in range(len(records))]
-    path.write_text(explanation_page(panels, records, classified.classifier), encoding="utf-8")
+    from samp.html.explain_page import explanation_page  # jinja2 is imported for pages alone
+
+    path.write_text(explanation_page(classified, result, records), encoding="utf-8")
 
 
 def _npz(path: Path, classified: ClassifiedPhoto, result: Attribution, records: Records) -> None:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from samp.annotations.boxes import Annotation, Size, cropped
+from samp.annotations.boxes import Annotation, Size, crop_boxes
 from samp.explain import explain
 from samp.methods import Method
 from samp.metrics.pointing_game import is_difficult, pointing_game
@@ -28,7 +28,7 @@ class Pointing:
 
     An ImageNet net has no "dog" but 118 breeds, so the map explains the breed that the net finds most likely: a single
     logit, as everywhere in the paper, for which CAM, MWP and RISE (a soft-max probability) are defined as well. The
-    truth is boxes, cropped like the photo; objects outside the crop are not played. `numbers["game"]` holds for each
+    truth is boxes, crop_boxes like the photo; objects outside the crop are not played. `numbers["game"]` holds for each
     photo a list of [class, hit, difficult], or None if its boxes could not be read.
 
     >>> from samp_lab.setups import parse_setup
@@ -123,7 +123,7 @@ def _pairs(part: ImagePart, photos: Sequence[Annotation | None]) -> list[Pair]:
 
 def _pairs_of(part: ImagePart, photo: int, whole: Annotation, logits: Tensor) -> list[Pair]:
     known = imagenet_classes_by_label()
-    cut = cropped(whole, part.classifier.shape, part.classifier.margin)
+    cut = crop_boxes(whole, part.classifier.shape, part.classifier.margin)
     # as published: a class whose objects are all "difficult" in VOC's sense is not played
     labels = [label for label in cut.labels if label in known and not all(box.difficult for box in cut.of(label))]
     indices = [torch.tensor(known[label]) for label in labels]
