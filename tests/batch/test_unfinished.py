@@ -15,7 +15,7 @@ from torch import Tensor
 
 import small_runs
 from samp.batch import BrokenRunError, load, run
-from samp.batch.marks import ProgressFiles
+from samp.batch.progress_files import ProgressFiles
 from samp.batch.summary import RunProgress, ShardProgress
 from samp.models import Classifier
 from small_runs import CLASSES, classifier, data, out, rows, same

@@ -19,9 +19,9 @@ from functools import lru_cache
 from typing import Any
 
 from samp.batch.explainer import BrokenDeviceError
-from samp.batch.marks import ProgressFiles
 from samp.batch.models import Model
 from samp.batch.preprocess import Sample, read_samples
+from samp.batch.progress_files import ProgressFiles
 from samp.batch.ray_session import ray_session, startable_workers
 from samp.batch.shard_plan import Job, JobOutcome, RunPlan, error_line
 from samp.batch.sources import Source

@@ -18,13 +18,13 @@ from PIL import Image
 
 from samp import __version__
 from samp.batch import manifest, tables
-from samp.batch.counting import ProgressCallback, collect_outcomes, find_unfinished
 from samp.batch.explainer import PREDICTED
 from samp.batch.local import run_in_process
 from samp.batch.lock import lock_folder
-from samp.batch.marks import ProgressFiles
 from samp.batch.models import Model, as_model, fingerprint
+from samp.batch.outcomes import ProgressCallback, collect_outcomes, find_unfinished
 from samp.batch.preprocess import without_net
+from samp.batch.progress_files import ProgressFiles
 from samp.batch.shard_plan import MAP_DTYPES, Job, JobOutcome, RunPlan, error_line, make_jobs
 from samp.batch.sources import Entry, Items, Source, list_entries, source_of
 from samp.batch.summary import BrokenRunError, RunProgress, ShardProgress, Summary

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from samp.batch.marks import ProgressFiles
+from samp.batch.progress_files import ProgressFiles
 from samp.batch.shard_plan import Job, JobOutcome, RunPlan
 from samp.batch.summary import RunProgress
 
