@@ -18,6 +18,9 @@ Nothing here imports ray.
 
 from __future__ import annotations
 
+import warnings
+from typing import Any
+
 from samp.batch.models import Model
 from samp.batch.results import RunResults, load
 from samp.batch.run import run
@@ -25,3 +28,14 @@ from samp.batch.summary import BrokenRunError, Summary
 from samp.batch.workers import Workers
 
 __all__ = ["BrokenRunError", "Model", "RunResults", "Summary", "Workers", "load", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "Crew":
+        raise AttributeError(f"module 'samp.batch' has no attribute {name!r}")
+    warnings.warn(
+        "samp.batch.Crew is called Workers now, and its workers= count=; the former name goes in 0.3.",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    return Workers

@@ -122,7 +122,7 @@ class _Actor:
         if self.useless:
             return JobOutcome(shard, error=self.useless, hopeless=True)
         attempts = self.plan.shards.attempts(shard)
-        if attempts.begun() > MOST_DEATHS:
+        if attempts.start() > MOST_DEATHS:
             return JobOutcome(
                 shard, error=f"its worker died {MOST_DEATHS} times over it: look for an input that does this."
             )
@@ -130,5 +130,5 @@ class _Actor:
             outcome = self.worker.work(shard, pickle.loads(samples))
         except BrokenDeviceError:
             os._exit(1)  # no call would succeed in this process; Ray starts another, with a device that works
-        attempts.over()
+        attempts.clear()
         return outcome

@@ -51,8 +51,10 @@ def run(
     speed: str = "exact",
     shard_size: int = 128,
     map_dtype: str = "float16",
-    crew: Workers | int = 0,
+    workers: Workers | int = 0,
     keep_failed: bool = False,
+    on_progress: ProgressCallback | None = None,
+    crew: Workers | int | None = None,
     tell: ProgressCallback | None = None,
 ) -> Summary:
     """Explain every input of a data set: a row of numbers and a map of each, in the folder `out`.
@@ -64,9 +66,11 @@ def run(
     - `target`: a class by name or number, or "predicted"; None takes what the data set says, else the predicted one.
     - `batch_size`, `seed`, `speed`: as `samp.explain` takes them.
     - `shard_size`: inputs of one file. A shard that takes long is written unfinished every ten seconds and on Ctrl-C.
-    - `crew`: 0 works in this process; more are workers of Ray (extra `scale`), or a `Workers` with a cluster's address.
+    - `workers`: 0 works in this process; more are workers of Ray (extra `scale`). A `samp.batch.Workers` also takes the
+      GPUs and CPUs of each and a cluster's address.
     - `keep_failed`: leave shards with failed inputs as they are; else they are tried again.
-    - `tell`: called with the counts so far, whenever a batch or a shard is done (with workers: a shard).
+    - `on_progress`: called with the counts so far, whenever a batch or a shard is done (with workers: a shard).
+    - `crew`, `tell`: the former names of `workers` and `on_progress`, deprecated.
 
     A run that stopped, by whatever means, is called again with the same arguments: what is there is not done again, and
     with other arguments it refuses. What cannot be explained is listed in the summary, with its reason. A run that
@@ -82,13 +86,15 @@ def run(
     (2, 0, 2)
     """
     started = time.monotonic()
-    _check_arguments(shard_size, map_dtype, speed, crew)
+    workers = _as_workers(_renamed("workers", workers, 0, "crew", crew))
+    on_progress = _renamed("on_progress", on_progress, None, "tell", tell) or (lambda count: None)
+    _check_arguments(shard_size, map_dtype, speed)
     Batches(batch_size, 1, torch.device("cpu"))  # what is wrong with it is said before all else
     # NumPy's whole numbers become Python's, which JSON and torch take.
     seed, shard_size = RunOptions(seed=seed).seed, int(shard_size)
     batch_size = "auto" if batch_size == "auto" else int(batch_size)
-    crew, known = crew if isinstance(crew, Workers) else Workers(int(crew)), as_model(model)
-    crew.check_device(known.device)
+    known = as_model(model)
+    workers.check_device(known.device)
     _warn_of_training(known)
     source = source_of(data)
     entries, folder = list_entries(source), _make_folder(out)
@@ -107,14 +113,14 @@ def run(
         _write_manifest(plan, feeding, source, entries, shard_size)
         plan.shards.make_folders()
         _clean(plan)
-        count = RunProgress(len(entries), concurrency=crew.concurrency, inputs_per_batch=plan.inputs_per_batch)
+        count = RunProgress(len(entries), concurrency=workers.concurrency, inputs_per_batch=plan.inputs_per_batch)
         todo = find_unfinished(plan, make_jobs(entries, shard_size), count)
-        tell = tell or (lambda count: None)
-        tell(count)
+        on_progress(count)
         if todo:
-            with _outcomes(plan, source, feeding, todo, crew, count, tell) as outcomes:  # ends its Ray, however it ends
+            # Leaving this ends its Ray, whatever happens.
+            with _outcomes(plan, source, feeding, todo, workers, count, on_progress) as outcomes:
                 try:
-                    collect_outcomes(plan, outcomes, todo, count, tell)
+                    collect_outcomes(plan, outcomes, todo, count, on_progress)
                 except Exception as error:
                     raise BrokenRunError(error_line(error), _summary(folder, count, started)) from error
             _clean(plan)  # after workers that died
@@ -269,10 +275,30 @@ def _warn_of_training(model: Model) -> None:
         )
 
 
-def _check_arguments(shard_size: Any, map_dtype: str, speed: str, workers: Any) -> None:
+def _renamed(name: str, value: Any, default: Any, former: str, former_value: Any) -> Any:
+    """Return the value of an argument, given by its name or by its former one; raises TypeError if by both."""
+    if former_value is None:
+        return value
+    if value is not default:
+        raise TypeError(f"run() got both {name}= and its former name {former}=: pass {name}= alone.")
+    warnings.warn(
+        f"run({former}=) is called {name}= now; the former name goes in 0.3.", DeprecationWarning, stacklevel=3
+    )
+    return former_value
+
+
+def _as_workers(workers: Any) -> Workers:
+    if isinstance(workers, Workers):
+        return workers
+    if isinstance(workers, bool) or not isinstance(workers, Integral):
+        raise TypeError(f"workers is a whole number or a samp.batch.Workers, not {workers!r}.")
+    if workers < 0:
+        raise ValueError(f"workers is {workers}: give 0 or more.")
+    return Workers(int(workers))
+
+
+def _check_arguments(shard_size: Any, map_dtype: str, speed: str) -> None:
     look_up(speed, dict.fromkeys(("exact", "fast"), 0), "speed")
     look_up(map_dtype, dict.fromkeys(MAP_DTYPES, 0), "dtype of maps")
     if isinstance(shard_size, bool) or not isinstance(shard_size, Integral) or shard_size < 1:
         raise ValueError(f"a shard holds 1 input at least, a whole number, not {shard_size!r}.")
-    if isinstance(workers, bool) or not isinstance(workers, Integral | Workers):
-        raise TypeError(f"a crew is a number of workers or a samp.batch.Crew, not {workers!r}.")

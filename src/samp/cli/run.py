@@ -102,7 +102,7 @@ def run(
     from samp.batch import BrokenRunError, Workers
     from samp.batch import run as explain_all
 
-    crew = Workers(words["workers"], words["gpus_per_worker"], words["cpus_per_worker"], words["address"])
+    workers = Workers(words["workers"], words["gpus_per_worker"], words["cpus_per_worker"], words["address"])
     try:
         with (
             exit_on_sigterm(),
@@ -120,9 +120,9 @@ def run(
                 speed=words["speed"],
                 shard_size=words["shard_size"],
                 map_dtype=words["map_dtype"],
-                crew=crew,
+                workers=workers,
                 keep_failed=keep_failed,
-                tell=progress.update,
+                on_progress=progress.update,
             )
     except BrokenRunError as error:
         _print_summary(error.summary, as_json)

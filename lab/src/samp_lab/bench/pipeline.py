@@ -114,7 +114,7 @@ def _run_rate(classifier: Classifier, photos: Path, out: Path, settings: Pipelin
         target=0,
         speed=settings.speed,
         shard_size=settings.shard,
-        tell=on_progress,
+        on_progress=on_progress,
     )
     (began, first), (ended, last) = told[0], told[-1]
     return (last - first) / (ended - began)
