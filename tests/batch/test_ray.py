@@ -20,7 +20,8 @@ import small_runs
 from cli_runs import start_command
 from ray_processes import descendants, is_alive, listening_addresses, wait_for, worker_pids
 from samp.batch import BrokenRunError, Workers, load, run
-from samp.batch.summary import RunProgress, Summary
+from samp.batch.progress import RunProgress
+from samp.batch.summary import Summary
 from samp.models import Classifier
 from small_runs import same
 

@@ -18,7 +18,7 @@ import small_runs
 from cli_runs import start_command
 from ray_processes import is_alive, wait_for, worker_pids
 from samp.batch import load, run
-from samp.batch.summary import RunProgress
+from samp.batch.progress import RunProgress
 from small_runs import same
 
 if not find_spec("ray"):
@@ -78,7 +78,7 @@ def test_how_far_a_worker_is_with_its_shard_is_seen_and_a_killed_one_is_gone_on_
     assert len(killed) == 1
     assert (summary.code, summary.explained) == (0, PHOTOS)
     assert seen & set(range(1, PHOTOS))
-    assert (counts[-1].left_count, counts[-1].begun) == (0, {})
+    assert (counts[-1].left_count, counts[-1].in_progress) == (0, {})
     assert not list(tmp_path.glob(".begun"))
     same(tmp_path, undisturbed)
 

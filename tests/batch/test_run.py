@@ -17,7 +17,8 @@ import samp
 from cli_runs import environment
 from samp import images as photos
 from samp.batch import Model, Workers, load, run
-from samp.batch.shards import Shards, encode_maps
+from samp.batch.shards import Shards
+from samp.batch.stored_maps import encode_maps
 from samp.models import Classifier
 from small_runs import CLASSES, classifier, data, out, rows, same
 
@@ -112,7 +113,7 @@ def test_a_run_that_may_not_be_read_is_not_called_damaged(data: Path, out: Path)
     try:
         if me == 0:  # who may read everything
             os.seteuid(65534)
-        with pytest.raises(PermissionError, match="may not be read: ask its owner for leave"):
+        with pytest.raises(PermissionError, match="may not be read: ask its owner for permission"):
             Shards(out, "parquet").receipt(0)
     finally:
         os.seteuid(me)

@@ -15,8 +15,8 @@ from torch import Tensor
 
 import small_runs
 from samp.batch import BrokenRunError, load, run
+from samp.batch.progress import RunProgress, ShardProgress
 from samp.batch.progress_files import ProgressFiles
-from samp.batch.summary import RunProgress, ShardProgress
 from samp.models import Classifier
 from small_runs import CLASSES, classifier, data, out, rows, same
 

@@ -16,8 +16,8 @@ from click.testing import Result
 import small_runs
 from cli_runs import PATIENCE, assert_refused, run, start_command, wait_until, without_progress
 from samp.batch import load
+from samp.batch.progress import RunProgress
 from samp.batch.sources import Folder
-from samp.batch.summary import RunProgress
 from samp.cli.run_progress import QUIET, RunProgressLine, progress_words
 from samp.extras import install_command
 

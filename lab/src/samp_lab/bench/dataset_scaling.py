@@ -22,9 +22,9 @@ import numpy as np
 import torch
 from PIL import Image
 
+from samp.batch.progress import RunProgress
 from samp.batch.results import load
 from samp.batch.run import run
-from samp.batch.summary import RunProgress
 from samp.models import mnist_slim
 from samp_lab.bench.machine import describe_machine
 

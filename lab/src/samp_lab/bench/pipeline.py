@@ -21,8 +21,8 @@ from torch import nn
 
 import samp
 from samp.batch.models import Model
+from samp.batch.progress import RunProgress
 from samp.batch.run import run
-from samp.batch.summary import RunProgress
 from samp.fast import Speed
 from samp.models import Classifier
 from samp_lab.bench.machine import describe_machine
