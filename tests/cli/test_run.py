@@ -16,8 +16,8 @@ from click.testing import Result
 import small_runs
 from cli_runs import PATIENCE, assert_refused, run, start_command, wait_until, without_progress
 from samp.batch import load
+from samp.batch.progress import RunProgress
 from samp.batch.sources import Folder
-from samp.batch.summary import RunProgress
 from samp.cli.run_progress import QUIET, RunProgressLine, progress_words
 from samp.extras import install_command
 
@@ -79,7 +79,7 @@ def test_what_nobody_expected_under_way_is_code_3_too_and_can_be_traced(monkeypa
     def fail(*_: object) -> None:
         raise ZeroDivisionError("by nothing")
 
-    monkeypatch.setattr(RunProgressLine, "update", lambda self, count: fail() if count.done else None)
+    monkeypatch.setattr(RunProgressLine, "update", lambda self, count: fail() if count.done_count else None)
     result = over("--debug")
     assert result.exit_code == 3
     assert "Traceback" in result.stderr

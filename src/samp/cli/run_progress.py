@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from samp.batch.summary import RunProgress
+    from samp.batch.progress import RunProgress
 
 QUIET, REDRAWN, REPEATED = 2.0, 0.2, 30.0  # seconds: before anything is shown, between showings on a terminal, in a log
 
@@ -78,7 +78,7 @@ def progress_words(count: RunProgress, worked: float, since: float, seconds: flo
     What other workers have under way counts as half done; else the time left would be far too long until each of them
     has done a few batches.
 
-    >>> from samp.batch.summary import RunProgress
+    >>> from samp.batch.progress import RunProgress
     >>> count = RunProgress(inputs=101, found=20, explained=60, failures={"a": "no photo"})
     >>> progress_words(count, worked=20.0, since=5.0, seconds=90.0)
     '61 of 101 inputs after 1 min 30 s, 2.0/s, about 15 s left, 1 failed'
