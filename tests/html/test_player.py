@@ -118,7 +118,7 @@ def test_outputs_that_are_probabilities_are_left_as_they_are() -> None:
 )
 def test_a_score_is_called_what_it_is_known_to_be(net: Any, kind: str, top: str) -> None:
     model = net().eval()
-    result = samp.explain(model, image(), target=0, record=True)
+    result = samp.explain(model, image(), target=0, keep_points=True)
     page = player.page(result, tiny(model, classes=()))
     assert data_of(page)["asked"]["kind"] == kind
     assert f">{top}</h2>" in page
@@ -126,7 +126,7 @@ def test_a_score_is_called_what_it_is_known_to_be(net: Any, kind: str, top: str)
 
 def test_a_single_output_has_no_chances() -> None:
     model = nn.Sequential(Bumpy(), nn.Linear(6, 1)).eval()
-    page = player.page(samp.explain(model, image(), target=0, record=True), tiny(model, classes=()))
+    page = player.page(samp.explain(model, image(), target=0, keep_points=True), tiny(model, classes=()))
     for walk in data_of(page)["walks"]:
         assert set(map(len, walk["top"])) == {0}
         assert walk["chance"] is None
@@ -151,7 +151,7 @@ def test_the_caption_says_how_it_was_made() -> None:
 
 
 def test_a_score_of_the_users_own_needs_no_class() -> None:
-    result = samp.explain(Bumpy().eval(), image(), target=lambda output: output[:, 0] - output[:, 1], record=True)
+    result = samp.explain(Bumpy().eval(), image(), target=lambda output: output[:, 0] - output[:, 1], keep_points=True)
     page = player.page(result, tiny())
     assert "Why this score?" in page
     assert data_of(page)["asked"] == {"index": None, "kind": "score"}
@@ -169,7 +169,7 @@ def test_60_frames_of_a_224_pixel_photo_stay_below_3_mb() -> None:
     # Random weights scatter each step over the whole image, and short steps leave many pixels half-way.
     classifier = tiny(Bumpy(side=224).eval(), size=224)
     x = classifier.prepare(read(example_photo()))
-    result = samp.explain(classifier.net, x, method=samp.SAMPPlusPlus(eta=0.017), record=True)
+    result = samp.explain(classifier.net, x, method=samp.SAMPPlusPlus(eta=0.017), keep_points=True)
     page = player.page(result, classifier, name="coffee.jpg")
     assert [len(walk["steps"]) for walk in data_of(page)["walks"]] == [60, 60]
     assert 1_000_000 < len(page.encode()) <= 3_000_000  # the lower bound: that it is as hard as a real one
@@ -179,7 +179,7 @@ def test_60_frames_of_a_224_pixel_photo_stay_below_3_mb() -> None:
     ("make", "sentence"),
     [
         (lambda: player.page(explain_tiny("gradientxinput"), tiny()), "does not walk"),
-        (lambda: player.page(samp.explain(Bumpy().eval(), image()), tiny()), "explain again with record=True"),
+        (lambda: player.page(samp.explain(Bumpy().eval(), image()), tiny()), "explain again with keep_points=True"),
         (lambda: player.page(explain_tiny(), tiny(), frames=1), "frames is at least 2"),
         (lambda: player.page(explain_tiny(), tiny(), sample=1), "sample is from 0 to 0, as the result has them, not 1"),
         (lambda: player.page(explain_tiny(), tiny(), sample=-1), "sample is from 0 to 0"),
@@ -203,15 +203,15 @@ def test_what_cannot_be_played_gets_one_sentence(make: Any, sentence: str) -> No
 
 
 def _two_channels() -> samp.Attribution:
-    return samp.explain(Bumpy(2).eval(), image(2), record=True)
+    return samp.explain(Bumpy(2).eval(), image(2), keep_points=True)
 
 
 def _grey() -> samp.Attribution:
-    return samp.explain(Bumpy(1).eval(), image(1), record=True)
+    return samp.explain(Bumpy(1).eval(), image(1), keep_points=True)
 
 
 def _table() -> samp.Attribution:
-    return samp.explain(nn.Linear(4, 2).eval(), torch.rand(1, 4), record=True)
+    return samp.explain(nn.Linear(4, 2).eval(), torch.rand(1, 4), keep_points=True)
 
 
 def test_a_page_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def _make_page(classified: ClassifiedPhoto, method: Method, seed: int, frames: i
     progress = PhotoProgress(1, rows and 2 * rows)  # each point of the path again, for the classes of the frames
     with progress.watch(classifier.net, name):
         result = samp.explain(
-            classifier.net, classified.x, target=classified.targets[0], method=method, record=True, seed=seed
+            classifier.net, classified.x, target=classified.targets[0], method=method, keep_points=True, seed=seed
         )
         seconds = time.perf_counter() - started
         progress.expected = progress.rows + sum(min(frames, int(steps[0]) + 1) for steps in result.steps.values())
