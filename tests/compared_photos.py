@@ -11,10 +11,11 @@ import torch
 from PIL import Image
 from torch import nn
 
+from samp.cli.compare import repeat_command
 from samp.cli.options import ModelOptions
 from samp.compare import Compared
 from samp.html import compare_page
-from samp.html.compare_facts import comparison_record, repeat_command
+from samp.html.compare_facts import comparison_record
 from samp.models import Classifier
 from samp.models.prediction import ClassifiedPhoto, classify_photo
 

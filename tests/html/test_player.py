@@ -20,7 +20,7 @@ from PIL import Image
 from torch import nn
 
 import samp
-from cli_runs import PATIENCE, demo, run, start_command
+from cli_runs import OnTerminal, demo, screen
 from samp.cli.options import MethodOptions
 from samp.cli.play import _path_method, play
 from samp.html import player
@@ -262,18 +262,6 @@ def test_play_writes_one_page(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["path.html"]
 
 
-def test_progress_goes_on_while_the_page_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("samp.cli.progress.QUIET", -1.0)
-    monkeypatch.setattr("samp.cli.progress.REPEATED", -1.0)  # a line for every call of the net
-    out = tmp_path / "path.html"
-    result = run("play", "--model", "tiny_nets:classifier", "--frames", "5", "--out", str(out))
-    assert result.exit_code == 0, result.output
-    gradients = int(re.search(r"gradients: (\d+)", result.stdout)[1])
-    last = result.stderr.splitlines()[-1]
-    assert f"coffee.jpg: {gradients + 10} model evaluations in" in last  # and those of two walks of 5 frames
-    assert last.endswith("about 0 s left")
-
-
 @pytest.fixture
 def deaf_to_ctrl_c() -> Iterator[None]:
     """As a suite is that runs in the background of a shell."""
@@ -284,14 +272,11 @@ def deaf_to_ctrl_c() -> Iterator[None]:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT")
 def test_ctrl_c_leaves_nothing(tmp_path: Path, deaf_to_ctrl_c: None) -> None:
-    process = start_command("--model", "tiny_nets:slow", "--eta", "0.0005", command="play", cwd=tmp_path)
-    assert process.stderr is not None
-    line = process.stderr.readline()  # of progress: it is at work
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=PATIENCE)
-    assert "model evaluations" in line
-    assert process.returncode == 130, errors
-    assert errors.splitlines()[-1].startswith("samp: interrupted")
+    command = OnTerminal("play", "--model", "tiny_nets:slow", "--eta", "0.0005", cwd=tmp_path)
+    command.read_until("coffee.jpg:")  # it is at work
+    command.process.send_signal(signal.SIGINT)
+    assert command.finish() == 130, command.written
+    assert screen(command.written)[-1].startswith("samp: interrupted")
     assert list(tmp_path.iterdir()) == []
 
 

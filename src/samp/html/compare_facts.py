@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
-import click
-
-from samp.cli.options import ModelOptions
 from samp.compare import Compared, Row
 from samp.compare_columns import COLUMNS
 from samp.html.facts import facts, zero_colour
@@ -61,29 +56,9 @@ def missing_notes(compared: Compared, record: dict[str, Any]) -> list[str]:
     if any(row.curves.unnormalised for row in compared.rows):
         notes.append(
             f"there are no curves, as the protocol {record['protocol']!r} divides by the photo's score, which is not "
-            f"above 0 ({record['score']:.3f}): try --protocol rise, or another --target."
+            f"above 0 ({record['score']:.3f}): try `protocol='rise'`, or another `target`."
         )
     return notes
-
-
-def repeat_command(
-    photo: Path | None, methods: Sequence[str], target: str, protocol: str | None, model: ModelOptions
-) -> list[str]:
-    """The words of a command that makes the same comparison again; settings left as they are by default are left out.
-
-    >>> import shlex
-    >>> shlex.join(repeat_command(Path("my cat.jpg"), ["ig", "samp++"], "281", "rise", ModelOptions(size=(64,))))
-    "samp compare 'my cat.jpg' --methods ig,samp++ --target 281 --protocol rise --size 64"
-    """
-    words = ["samp", "compare", *([click.format_filename(photo)] if photo else [])]
-    words += ["--methods", ",".join(methods), "--target", target, *(["--protocol", protocol] if protocol else [])]
-    for field in fields(model):
-        value = getattr(model, field.name)
-        if value is True:
-            words.append(f"--{field.name}")
-        elif value != field.default:
-            words += [f"--{field.name}", ",".join(map(str, value)) if isinstance(value, tuple) else str(value)]
-    return words
 
 
 def text_table(compared: Compared) -> str:
