@@ -59,7 +59,7 @@ class Store:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ValueError(
-                f"{self.folder} cannot be a folder of results ({error.strerror}): give another by --out."
+                f"{self.folder} cannot be a folder of results ({error.strerror}): give another by `out`."
             ) from error
         self.read()
 
@@ -102,7 +102,7 @@ class Store:
         if wrong:
             raise ValueError(
                 f"{self.results_file} is not of samp bench: it lacks {', '.join(wrong)}. Remove it, or give another "
-                "folder by --out."
+                "folder by `out`."
             )
         return found
 
@@ -218,5 +218,5 @@ def _read(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise ValueError(f"{path} is damaged ({error}): remove it and run the same command again.") from error
     if not isinstance(content, dict):
-        raise ValueError(f"{path} holds no results: remove it, or give another folder by --out.")
+        raise ValueError(f"{path} holds no results: remove it, or give another folder by `out`.")
     return content

@@ -153,7 +153,7 @@ def _check_shape(first: torch.Size | None, id_: str, answer: Answer) -> Answer:
     if found is None or found.map.shape == first:
         return answer
     said = f"its map has shape {tuple(found.map.shape)} but the first of its shard {tuple(first or ())}: "
-    return failure_row(Sample(id_, None, None), said + "give inputs of one shape, or --shard-size 1."), None
+    return failure_row(Sample(id_, None, None), said + "give inputs of one shape, or shard_size=1."), None
 
 
 def _column_values(result: Attribution, scores: Tensor) -> dict[str, list[Any]]:

@@ -52,7 +52,7 @@ class Model:
             found.net.eval().to(to or self.device, getattr(torch, self.dtype or "float32"))
         except (RuntimeError, AssertionError) as error:
             said = str(error).splitlines()[0].split(". ")[0]
-            raise ValueError(f"device {self.device!r} cannot be used ({said}): try another --device.") from error
+            raise ValueError(f"device {self.device!r} cannot be used ({said}): try another `device`.") from error
         return found
 
     @property

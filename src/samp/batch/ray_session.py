@@ -97,7 +97,7 @@ def import_ray(local: bool) -> Any:
         import ray.data
     except ImportError as error:
         raise ImportError(
-            f"workers need Ray, which is not installed: {install_command('scale')}, or leave out --workers."
+            f"workers need Ray, which is not installed: {install_command('scale')}, or leave out `workers`."
         ) from error
     if local:
         ray._private.ray_constants.ENABLE_RAY_CLUSTER = False
@@ -134,7 +134,7 @@ def check_loopback(ray: Any) -> None:
     if not place.startswith("127.") and place != "::1":
         raise RuntimeError(
             f"this version of Ray ({ray.__version__}) would listen to the network at {place}: start one as you want it "
-            "by `ray start --head` and give --address, or leave out --workers."
+            "by `ray start` and give its `address`, or leave out `workers`."
         )
 
 

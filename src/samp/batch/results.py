@@ -76,12 +76,12 @@ def load(folder: str | os.PathLike[str], thorough: bool = False) -> RunResults:
 
     >>> load("nowhere")
     Traceback (most recent call last):
-    FileNotFoundError: there is no run in nowhere (no manifest.json): give the --out of a samp run.
+    FileNotFoundError: there is no run in nowhere (no manifest.json): give the folder of one.
     """
     place = Path(folder)
     found = manifest.read(place)
     if found is None:
-        raise FileNotFoundError(f"there is no run in {folder} (no {manifest.NAME}): give the --out of a samp run.")
+        raise FileNotFoundError(f"there is no run in {folder} (no {manifest.NAME}): give the folder of one.")
     settings = found["settings"]
     shards = Shards(place, settings["numbers"])
     most = -(-settings["inputs"] // settings["shard_size"])

@@ -171,7 +171,7 @@ def _probe_outputs(classifier: Classifier) -> tuple[Classifier, int]:
         said = (str(error).splitlines() or [type(error).__name__])[0]
         raise ValueError(
             f"{classifier.name} cannot be run on an input of {tuple(blank.shape)} ({said}): set what it takes by "
-            "--size and --channels."
+            "`size` and `channels`."
         ) from error
     if not isinstance(scores, torch.Tensor) or scores.ndim != 2:
         came = tuple(scores.shape) if isinstance(scores, torch.Tensor) else type(scores).__name__
@@ -256,7 +256,7 @@ def _make_folder(out: str | os.PathLike[str]) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OSError(f"the folder {folder} cannot be made ({error.strerror}): choose another --out.") from error
+        raise OSError(f"the folder {folder} cannot be made ({error.strerror}): choose another `out`.") from error
     return folder.resolve()
 
 

@@ -79,7 +79,7 @@ class Shards:
                 (self.folder / name).mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise UnwritableError(
-                    f"the folder {self.folder / name} cannot be made ({error.strerror}): choose another --out, or make "
+                    f"the folder {self.folder / name} cannot be made ({error.strerror}): choose another `out`, or make "
                     "room for it."
                 ) from error
 
@@ -270,7 +270,7 @@ def _stage_files(*paths: Path) -> Iterator[list[Path]]:
         raise
     except OSError as error:
         where, why = error.filename or paths[-1], error.strerror or error
-        said = f"{where} cannot be written ({why}): choose another --out, or make room for it."
+        said = f"{where} cannot be written ({why}): choose another `out`, or make room for it."
         raise UnwritableError(said, full=error.errno in (errno.ENOSPC, errno.EDQUOT)) from error
     finally:
         for new in staged:

@@ -46,24 +46,24 @@ class Workers:
         >>> Workers(2).check_device("cuda:1")
         >>> Workers(2, gpus_per_worker=1).check_device("cpu")
         Traceback (most recent call last):
-        ValueError: --gpus-per-worker gives each worker a GPU but --device is cpu: add --device cuda.
+        ValueError: `gpus_per_worker` gives each worker a GPU but `device` is cpu: add device='cuda'.
         """
         if self.gpus_per_worker and self.in_process:
             raise ValueError(
-                "--gpus-per-worker is for workers, of which there are none: add --workers, or leave it out."
+                "`gpus_per_worker` is for workers, of which there are none: ask for `workers`, or leave it out."
             )
         if self.gpus_per_worker and device != "cuda":
             raise ValueError(
-                f"--gpus-per-worker gives each worker a GPU but --device is {device}: {_suggest_device(device)}."
+                f"`gpus_per_worker` gives each worker a GPU but `device` is {device}: {_suggest_device(device)}."
             )
         if not self.gpus_per_worker and not self.in_process and device == "cuda":
             raise ValueError(
-                "--device is cuda but workers are given no GPU, so all would crowd on the first: add --gpus-per-worker "
-                "1 or a part of one, or name the one that they share, as --device cuda:0."
+                "`device` is cuda but workers are given no GPU, so all would crowd on the first: add "
+                "gpus_per_worker=1 or a part of one, or name the one that they share, as device='cuda:0'."
             )
 
 
 def _suggest_device(device: str | None) -> str:
     if device is not None and device.startswith("cuda:"):
-        return "say --device cuda, which is each worker's own, or leave out --gpus-per-worker"
-    return "add --device cuda"
+        return "say device='cuda', which is each worker's own, or leave out `gpus_per_worker`"
+    return "add device='cuda'"

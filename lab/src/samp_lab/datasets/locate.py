@@ -21,7 +21,7 @@ def data_folder(folder: str | os.PathLike[str]) -> Path:
     '.'
     """
     if not Path(folder).is_dir():
-        raise FileNotFoundError(f"there is no folder {folder} of data: make it, or name another with --data.")
+        raise FileNotFoundError(f"there is no folder {folder} of data: make it, or name another as `data`.")
     return Path(folder)
 
 
@@ -43,10 +43,10 @@ def missing_error(name: str, folder: Path, under: Sequence[str], files: Sequence
     """What is not there, where it was looked for, and how to get it.
 
     >>> print(missing_error("mnist", Path("data"), ("mnist", "."), ["t10k-images-idx3-ubyte"]))
-    data set mnist is not there: looked for t10k-images-idx3-ubyte in data/mnist, data; get it with
-    `samp bench download mnist --data data`.
+    data set mnist is not there: looked for t10k-images-idx3-ubyte in data/mnist, data; get it into data with
+    `samp bench download mnist`.
     """
     looked = ", ".join(dict.fromkeys(str(folder / one) for one in under))
-    download = f"get it with `samp bench download {name.removesuffix('-train')} --data {{folder}}`"
+    download = f"get it into {{folder}} with `samp bench download {name.removesuffix('-train')}`"
     advice = ADVICE.get(name, download).format(folder=folder)
     return FileNotFoundError(f"data set {name} is not there: looked for {' and '.join(files)} in {looked}; {advice}.")

@@ -61,7 +61,7 @@ def _find_checkpoint(name: str, choice: ExperimentOptions) -> Path:
     found = [path for path in sorted((folder / "models").glob(f"{name}*")) if path.suffix in (".safetensors", ".pth")]
     if not found:
         raise FileNotFoundError(
-            f"there is no checkpoint {name}*.safetensors or .pth in {folder / 'models'}: give one by --weights."
+            f"there is no checkpoint {name}*.safetensors or .pth in {folder / 'models'}: give one as `weights`."
         )
     return found[0]
 
@@ -69,15 +69,15 @@ def _find_checkpoint(name: str, choice: ExperimentOptions) -> Path:
 def data_folder(choice: ExperimentOptions) -> Path:
     """Where the data lies, or one sentence on how to say so."""
     if choice.data is None:
-        raise ValueError("this needs data: say where it lies by --data, or by the variable SAMP_DATA.")
+        raise ValueError("this needs data: say where it lies by `data`, or by the variable SAMP_DATA.")
     if not choice.data.is_dir():
-        raise FileNotFoundError(f"there is no folder {choice.data}: give the folder of the data by --data.")
+        raise FileNotFoundError(f"there is no folder {choice.data}: give the folder of the data as `data`.")
     return choice.data
 
 
 def models_folder(choice: ExperimentOptions) -> Path:
     """Where trained nets are kept."""
     if choice.models is None:
-        raise ValueError("a net has to be trained: say where to keep it by --models.")
+        raise ValueError("a net has to be trained: say where to keep it by `models`.")
     choice.models.mkdir(parents=True, exist_ok=True)
     return choice.models

@@ -72,7 +72,7 @@ def check_device(device: str | torch.device) -> torch.device:
         return torch.zeros(0, device=device).device
     except (RuntimeError, AssertionError) as error:  # torch built without CUDA asserts
         said = str(error).splitlines()[0]
-        raise ValueError(f"there is no device {str(device)!r} here ({said}): give --device cpu, or another.") from error
+        raise ValueError(f"there is no device {str(device)!r} here ({said}): give device='cpu', or another.") from error
 
 
 def fit(
