@@ -34,7 +34,7 @@ class Tape:
     """Points of one sample's walk in one direction, on the CPU; `points[i]` was reached at step `steps[i]`.
 
     >>> import samp
-    >>> result = samp.explain(torch.nn.Linear(4, 2).eval(), torch.rand(1, 4), method="ig", record=True)
+    >>> result = samp.explain(torch.nn.Linear(4, 2).eval(), torch.rand(1, 4), method="ig", keep_points=True)
     >>> tape = result.tapes["to_image"][0]
     >>> tape.points.shape, tape.steps[-1].item()
     (torch.Size([51, 4]), 50)
@@ -81,7 +81,7 @@ class Attribution:
     details: Mapping[str, Any] = field(default_factory=dict)
     """Target, groups, baselines, seed, device, dtype, batch size and versions."""
     tapes: Mapping[Direction, list[Tape]] = field(default_factory=dict)
-    """With `record`: for each direction one `Tape` per sample."""
+    """With `keep_points`: for each direction one `Tape` per sample."""
 
     @property
     def map(self) -> Tensor:

@@ -239,7 +239,7 @@ def test_neither_ray_nor_pyarrow_is_imported_before_it_is_asked_for() -> None:
     code = """
 import sys, samp
 from samp.cli import main
-import samp.explain, samp.batch, samp.cli.explain, samp.cli.run, samp.cli.explaining
+import samp.explain, samp.batch, samp.cli.explain, samp.cli.run, samp.cli.progress
 print([name for name in ("ray", "pyarrow", "datasets") if name in sys.modules])
 """
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -136,7 +136,7 @@ def check_loopback(ray: Any) -> None:
     if not place.startswith("127.") and place != "::1":
         raise RuntimeError(
             f"this version of Ray ({ray.__version__}) would listen to the network at {place}: start one as you want it "
-            "by `ray start --head` and give its `address`, or leave out `workers`."
+            "by `ray start` and give its `address`, or leave out `workers`."
         )
 
 

@@ -16,7 +16,6 @@ import click
 
 from samp.cli.flags import name_flags
 from samp.cli.options import ABOUT, PATH, MethodOptions, ModelOptions, method_options, model_options, speed_option
-from samp.cli.run_progress import RunProgressLine
 from samp.cli.terminal import say, say_traceback
 
 if TYPE_CHECKING:
@@ -102,12 +101,13 @@ def run(
 
     from samp.batch import BrokenRunError, Workers
     from samp.batch import run as explain_all
+    from samp.cli.progress import RunBar
 
     workers = Workers(words["workers"], words["gpus_per_worker"], words["cpus_per_worker"], words["address"])
     try:
         with (
             exit_on_sigterm(),
-            RunProgressLine() as progress,
+            RunBar() as bar,
             redirect_stdout(sys.stderr),
         ):  # a net may print; stdout is ours
             summary = explain_all(
@@ -123,7 +123,7 @@ def run(
                 map_dtype=words["map_dtype"],
                 workers=workers,
                 keep_failed=keep_failed,
-                on_progress=progress.update,
+                on_progress=bar.update,
             )
     except BrokenRunError as error:
         _print_summary(error.summary, as_json)
