@@ -32,7 +32,7 @@ TOLERANCE = 0.03
 
 @dataclass(frozen=True)
 class Fidelity:
-    """μFidelity of a method's maps by the settings of each source (READING, point 17: the paper gives none).
+    """μFidelity of a method's maps by the settings of each source (docs/paper.md#mu-fidelity: the paper gives none).
 
     >>> from samp_lab.setups import parse_setup
     >>> Fidelity(parse_setup("mnist"), "ig").kind, list(FIDELITY_SETTINGS)
