@@ -1,7 +1,7 @@
 """Whole data sets: two workers against one, and whether rate and memory stay flat over thousands of images.
 
-The slim MNIST net on small photos, so that what is measured is the machinery around it. After each shard the memory
-that all workers hold is noted. A straight line is fitted through the means of ten stretches of equal length, and its
+The slim MNIST net on small photos, so that the machinery around the net is measured. After each shard the memory of all
+workers is recorded. A straight line is fitted through the means of ten stretches of equal length, and its
 slope is given with a 95 % interval (Student's t, 8 degrees of freedom). A process that does nothing but gradients grows
 a little too, by its allocator alone: the last row is such a one, with as many gradients of the same net and size, and a
 leak is a slope that lies above that one's, interval and all.

@@ -1,7 +1,7 @@
 """How far two maps agree: by pixels, by cells of 8 × 8 pixels, and by their Deletion and Insertion.
 
 A path is chosen step by step, and two gradients that differ by rounding choose differently among pixels that matter
-little; from there on the paths differ. So maps of large nets never agree pixel by pixel, exact ones neither.
+little; from there on the paths differ. So maps of large nets never agree pixel by pixel, not even two exact ones.
 """
 
 from __future__ import annotations

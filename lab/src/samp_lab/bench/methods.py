@@ -1,6 +1,6 @@
 """All methods side by side: seconds, model calls and memory, and beside them the same method of another library.
 
-Peers are called directly, with the settings of ours, in the same run; a peer that fails is shown as failing.
+Peers are called directly with our settings, in the same run; the table shows the error of a peer that fails.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _peer(name: str, model: nn.Module, x: Tensor, target: int) -> str:
     try:
         first = _time_once(lambda: call(model, shown, target), x.device)
         seconds = _seconds(lambda: call(model, shown, target), x.device, first)
-    except Exception as error:  # a peer may fail in any way; the table says how
+    except Exception as error:  # a peer may fail in any way; the table shows how
         return f"{type(error).__name__} ({library})"
     each = f", {len(shown)} of {len(x)} images" if len(shown) < len(x) else ""
     return f"{seconds:.3f} ({library}{each})"

@@ -1,7 +1,7 @@
 """What Deletion and Insertion add to the model's own forwards: against the bare calls, a plain loop, and Quantus.
 
-The bare calls are those of the metric, inputs and all: they are noted during a first run and made again. The plain loop
-asks for the same points one at a time. Runs alternate, so that a machine that slows down slows all. Quantus'
+The bare calls are those of the metric with the same inputs, recorded during a first run and replayed. The plain loop
+evaluates the same points one at a time. Runs alternate, so that a machine that slows down slows all. Quantus'
 PixelFlipping deletes scalars, not pixels, and so makes three times as many points; compare it by forwards per second.
 """
 
@@ -26,7 +26,7 @@ from samp_lab.bench.machine import describe_machine, synchronize
 
 Work = Callable[[], object]
 POINTS = 29  # of one curve, by the paper's protocol at 224 pixels
-SLOW = 60.0  # seconds that a rival may take in all; it is shown fewer images otherwise
+SLOW = 60.0  # seconds for a peer in all; it gets fewer images otherwise
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def _quantus(model: nn.Module, x: Tensor, maps: Tensor) -> list[TimingRow]:
     }
     try:
         return [_time_work("Quantus PixelFlipping", x.numel() // step, lambda: metric(model=model, **given), x)]
-    except Exception as error:  # a rival may fail in any way; the table says how
+    except Exception as error:  # a peer may fail in any way; the table shows how
         return [TimingRow(f"Quantus PixelFlipping: {type(error).__name__}", 0, float("nan"))]
 
 

@@ -1,6 +1,6 @@
 """What samp adds to the model's own work: SAMP++ against the bare calls it makes, in one run.
 
-The bare calls have the same number, batch sizes and inputs' shape as those of the walk: they are noted during a first
+The bare calls have the same number, batch sizes and input shape as those of the walk: they are recorded during a first
 run and replayed. Runs alternate, so that a machine that slows down slows both.
 """
 

@@ -1,6 +1,6 @@
 """The overhead of the command line: `samp --help` over importing click, `samp explain` over its gradients.
 
-Every run is a process of its own, started as a user's is. The bare side of `samp explain` imports torch, loads the
+Every run is a process of its own, started like a user's. The bare side of `samp explain` imports torch, loads the
 weights and makes the value-and-gradient calls that the walk makes: as many, of the same batch sizes. Runs alternate, so
 that a machine that slows down slows both.
 """

@@ -1,7 +1,7 @@
 """CIFAR-10's Python batches, which are pickles, read without running anything in them.
 
-A pickle is a program. Here it may build dicts, lists, strings, numbers and an array of bytes, and name what an array of
-numpy's is pickled with; those names lead to stand-ins that only keep what they are given.
+A pickle is a program. This reader allows it to build dicts, lists, strings, numbers and an array of bytes, and to name
+the functions that a numpy array is pickled with, which are replaced by stand-ins that only store their arguments.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PLAIN = {
     *("UNICODE", "SHORT_BINUNICODE", "BINUNICODE"),
     *("EMPTY_DICT", "DICT", "SETITEM", "SETITEMS", "EMPTY_LIST", "LIST", "APPEND", "APPENDS"),
     *("EMPTY_TUPLE", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3"),
-    *("GLOBAL", "STACK_GLOBAL", "REDUCE", "BUILD"),  # what they may name is held down by `_Plain.find_class`
+    *("GLOBAL", "STACK_GLOBAL", "REDUCE", "BUILD"),  # which names they may use is restricted by `_Plain.find_class`
     *("PUT", "BINPUT", "LONG_BINPUT", "GET", "BINGET", "LONG_BINGET"),
 }
 
@@ -52,7 +52,7 @@ def read_pickle(path: str | os.PathLike[str]) -> tuple[NDArray[np.uint8], list[i
         batch = _Plain(io.BytesIO(data), encoding="bytes").load()
         named = {key.decode() if isinstance(key, bytes) else key: value for key, value in batch.items()}
         return named["data"].array(), [int(label) for label in named["labels"]]
-    except Exception as error:  # a broken pickle makes its reader raise almost anything
+    except Exception as error:  # reading a broken pickle can raise almost anything
         said = " ".join(str(error).split()) or type(error).__name__
         raise ValueError(
             f"{path} is no Python batch of CIFAR-10 ({said}): get it again, or take the binary version."

@@ -20,7 +20,7 @@ COCO_UNDER = ("coco254", "coco", ".")
 COCO_CREDIT = "COCO 2017, T.-Y. Lin et al., 2014; annotations CC BY 4.0, photos under Flickr's terms."
 VOC_UNDER = ("VOCdevkit/VOC2007", "VOC2007", "voc2007_8", ".")
 VOC_CREDIT = "PASCAL VOC2007, M. Everingham et al., 2010; photos under Flickr's terms, for research."
-SPLITS = ("test", "val", "trainval")  # the first that is there is read
+SPLITS = ("test", "val", "trainval")  # the first one found is read
 
 # What VOC calls otherwise than COCO; the other 14 classes have the same name in both.
 IN_COCO = {"aeroplane": "airplane", "diningtable": "dining table", "motorbike": "motorcycle"}
@@ -36,7 +36,7 @@ ClassMapping = dict[str, tuple[int, ...]]
 def coco_classes(folder: Path | None = None) -> ClassMapping:
     """Return the 80 classes of COCO in their order, each with its ImageNet classes, of which some have none.
 
-    A folder's own `mapping.json` comes before ours.
+    A `mapping.json` in the folder takes precedence over ours.
 
     >>> coco_classes()["zebra"], coco_classes()["person"], len(coco_classes())
     ((340,), (), 80)

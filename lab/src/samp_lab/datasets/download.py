@@ -20,8 +20,8 @@ from samp_lab.datasets.locate import ADVICE
 class Remote:
     """A file on the internet: its addresses, tried in order, and its checksum.
 
-    `checked` says whether the address and the checksum were seen to work together by us; the others are as their
-    origin and other projects publish them.
+    `checked` is whether we have tried the address with this checksum; the others are published by the origin and other
+    projects.
 
     >>> [name for name, source in SOURCES.items() if all(remote.checked for remote in source.files)]
     ['cifar10-npm']
@@ -37,7 +37,7 @@ class Remote:
 class Source:
     """The files of a data set and the folder `into` which they are put.
 
-    Of an archive the folder `inside` it is taken, and its file `proof` comes last: if that is there, all is.
+    From an archive the folder `inside` it is taken. Its file `proof` is written last: if it exists, all files do.
 
     >>> SOURCES["voc"].into, SOURCES["voc"].proof
     ('VOCdevkit/VOC2007', 'ImageSets/Main/test.txt')
@@ -124,7 +124,7 @@ def download(
 ) -> Path:
     """Download a data set to a place below `folder` where `open_dataset` finds it, and return that place.
 
-    What is there already stays; a file with another checksum than the published one is never kept.
+    Existing files are not downloaded again; a file with another checksum than the published one is never kept.
 
     >>> download("imagenet", "data")
     Traceback (most recent call last):
@@ -190,7 +190,7 @@ def _describe_error(error: Exception) -> str:
 def _unpack(archive: Path, source: Source, home: Path) -> None:
     """Unpack into a temporary folder and move what is wanted into place, the proof of completeness last."""
     aside = archive.with_name(f".{archive.name}.unpacked")
-    shutil.rmtree(aside, ignore_errors=True)  # of a run that was killed
+    shutil.rmtree(aside, ignore_errors=True)  # left by a run that was killed
     try:
         with tarfile.open(archive) as packed:
             for member in packed:

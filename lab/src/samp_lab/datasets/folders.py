@@ -146,6 +146,6 @@ def size_of(path: Path) -> Size:
         with Image.open(path) as photo:
             lying = photo.getexif().get(ORIENTATION) in LYING
             return (photo.width, photo.height) if lying else (photo.height, photo.width)
-    except Exception as error:  # broken files make Pillow's readers raise almost anything
+    except Exception as error:  # Pillow raises almost anything for broken files
         said = " ".join(str(error).split()) or type(error).__name__
         raise UnreadableError(f"{path} cannot be read as an image ({said}): give a whole JPEG or PNG file.") from error

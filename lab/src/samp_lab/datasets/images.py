@@ -46,8 +46,8 @@ class Entry:
 class Images:
     """The pictures of a data set in a fixed order, with their classes, licence and credit.
 
-    `free` says whether they may be shown in public, `credit` where they come from and on what terms. `mapping` gives
-    the ImageNet classes that a class with boxes stands for.
+    `free` is whether they may be published, `credit` their source and terms. `mapping` holds the ImageNet classes of
+    each class with boxes.
 
     >>> black = Entry("a.png", 0, lambda: Image.new("RGB", (4, 4)))
     >>> images = Images("mine", [black], classes=("dark",))
@@ -94,8 +94,8 @@ class Images:
     def sample(self, count: int | None, seed: int) -> Images:
         """Return `count` pictures drawn without replacement, in the order of the draw; None returns all in order.
 
-        The draw sorts by a hash of seed and id. So it is the same on every machine, a larger draw begins with the
-        smaller one, and pictures added to the data set move none of the others past each other.
+        The draw sorts by a hash of seed and id, so that it is the same on every machine, a larger draw begins with the
+        smaller one, and added pictures do not change the order of the others.
 
         >>> images = Images("mine", [Entry(name, None, lambda: Image.new("L", (1, 1))) for name in "abcde"])
         >>> [entry.id for entry in images.sample(2, seed=0)], [entry.id for entry in images.sample(3, seed=0)]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 INDEX = ("index", "class_index", "label")
 NAME = ("name", "species", "class")
-MOST = 1_000_000  # classes; a larger index is a slip, and would make as many names
+MOST = 1_000_000  # classes; a larger index is a typing error, and would need as many names
 
 
 @dataclass(frozen=True)

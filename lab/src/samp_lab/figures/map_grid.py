@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from samp_lab.figures.pages import Row, Tile
 
 Pixels = np.ndarray[Any, Any]
-WIDE = 7  # tiles side by side; an image with more of them goes on in the next row
+WIDE = 7  # tiles side by side; an image with more tiles continues in the next row
 
 
 def map_grid(

@@ -138,7 +138,7 @@ class Optimum:
 class MethodOrders:
     """The variance of true credits and the area along a method's order of groups, one a step, in each of the `WAYS`.
 
-    Its paths serve their own directions; the one order for both is the ranking of its credit, as metrics take it.
+    The orders of the two directions are those of its paths; the order for both is the ranking of its credit.
 
     >>> from samp_lab.setups import parse_setup
     >>> MethodOrders(parse_setup("mnist"), "samp").kind

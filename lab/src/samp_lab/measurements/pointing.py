@@ -28,7 +28,7 @@ class Pointing:
 
     An ImageNet net has no "dog" but 118 breeds, so the map explains the breed that the net finds most likely: a single
     logit, as everywhere in the paper, for which CAM, MWP and RISE (a soft-max probability) are defined as well. The
-    truth is boxes, crop_boxes like the photo; objects outside the crop are not played. `numbers["game"]` holds for each
+    truth is boxes, cropped like the photo; objects outside the crop are not played. `numbers["game"]` holds for each
     photo a list of [class, hit, difficult], or None if its boxes could not be read.
 
     >>> from samp_lab.setups import parse_setup

@@ -24,7 +24,7 @@ SEARCHES = {
     "greedy": "greedy",
     "random": "random",
 }
-"""Searches that need scores alone, by their row: how the columns of `Optimum` that hold them begin."""
+"""Searches that need scores alone: by their row, the prefix of their columns in `Optimum`."""
 HEADS = {"to_baseline": "deletion's walk", "to_image": "insertion's walk", "both": "one order for both"}
 CLOSE = 1e-4  # relative: what scores of other batches may differ by, twice squared
 ABOUT = (
@@ -70,12 +70,12 @@ class OptimumTable:
         """Tables have no figures."""
 
     def section(self, results: Results, setups: Sequence[Setup], figures: Path) -> Section:
-        """For each setup and cut its table, then what is claimed of the champion."""
+        """Return a table for each setup and cut, then the claims about the champion."""
         there = [
             (setup, name, cut)
             for setup in setups
             for name, cut in self.cuts.items()
-            if results.has(Optimum(setup, cut))  # without it there is nothing to take a share of
+            if results.has(Optimum(setup, cut))  # shares are relative to the optimum
         ]
         blocks: list[Block] = [Paragraph(self.about)]
         blocks += [self._grid(results, setup, name, cut) for setup, name, cut in there]

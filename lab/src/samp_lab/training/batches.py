@@ -79,7 +79,7 @@ def batches(
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield one epoch: every image once, shuffled and augmented by the generator, in batches of the same size.
 
-    What is left over after whole batches waits for the next epoch, which draws another order. The generator lives on
+    Images left over after whole batches are dropped until the next epoch, which has another order. The generator is on
     the CPU, so that the draws are the same on every device.
 
     >>> from samp_lab.training import RECIPES

@@ -39,7 +39,7 @@ def weights_of(
 ) -> TrainingResult:
     """Return the recipe's weights from the folder `cache`; train them on data in the folder `data` if missing.
 
-    A file there that is damaged, or of another recipe, gets a sentence and stays.
+    Raises ValueError if the file there is damaged or of another recipe, and does not overwrite it.
     """
     return load_or_make(recipe, cache, lambda: _train_recipe(recipe, data, device, progress))
 
