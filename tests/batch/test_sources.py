@@ -184,7 +184,7 @@ def test_an_item_that_cannot_be_used_says_why(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (lambda folder: folder / "nothing", "is not there"),
         (lambda folder: _file(folder / "notes.txt"), "is no data set"),
@@ -197,8 +197,8 @@ def test_an_item_that_cannot_be_used_says_why(tmp_path: Path) -> None:
         (lambda folder: Items([1, 2], ids=("a",)), "there are 1 ids for 2 items"),
     ],
 )
-def test_what_is_no_data_set_gets_a_sentence(data: Path, tmp_path: Path, make: Any, said: str) -> None:
-    with pytest.raises((ValueError, TypeError, FileNotFoundError), match=said):
+def test_what_is_no_data_set_gets_a_sentence(data: Path, tmp_path: Path, make: Any, message: str) -> None:
+    with pytest.raises((ValueError, TypeError, FileNotFoundError), match=message):
         list_entries(source_of(make(tmp_path)))
 
 
