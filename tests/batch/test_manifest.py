@@ -83,7 +83,7 @@ def test_a_manifest_of_old_says_no_numbers_of_the_walk(data: Path, out: Path, me
     if method != "coupled":
         assert run(data, out=out, model=classifier(), method=method).found == 7
         return
-    with pytest.raises(ValueError, match=r"holds a run with other settings \(walk: not said there, \{'photos'"):
+    with pytest.raises(ValueError, match=r"holds a run with other settings \(walk: not set there, \{'photos'"):
         run(data, out=out, model=classifier())
 
 

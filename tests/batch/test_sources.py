@@ -34,7 +34,7 @@ def shown(source: Any) -> dict[str, torch.Tensor]:
     samples = read_samples(source, source.entries(), feeding)
     assert [sample.error for sample in samples] == [None] * len(samples)
     like = torch.empty(0)
-    return {s.id: stack_inputs([s.shown], feeding, like)[0] for s in samples if s.shown is not None}
+    return {s.id: stack_inputs([s.array], feeding, like)[0] for s in samples if s.array is not None}
 
 
 def by_hand(data: Path) -> list[torch.Tensor]:
