@@ -1,4 +1,4 @@
-"""What tests of runs on Ray share: a local Ray, and one thread, as its workers have."""
+"""Fixtures of runs over data sets: photos and a folder; a local Ray, and one thread, as its workers have."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import pytest
 import torch
 
 from samp.batch import Workers
+from small_runs import data, out
+
+__all__ = ["data", "one_thread", "out", "ray"]
 
 
 @pytest.fixture(scope="module")

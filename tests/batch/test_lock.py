@@ -9,9 +9,7 @@ import pytest
 
 from samp.batch import run
 from samp.batch.lock import NAME, lock_folder
-from small_runs import classifier, data, out
-
-__all__ = ["data", "out"]  # fixtures
+from small_runs import classifier
 
 
 def test_a_lock_of_another_program_keeps_its_content(data: Path, out: Path) -> None:

@@ -17,9 +17,7 @@ import samp
 from samp.batch import Model, run
 from samp.html.player import page
 from samp.models import Classifier
-from small_runs import SIDE, classifier, data, out, rows
-
-__all__ = ["data", "out"]  # fixtures
+from small_runs import SIDE, classifier, rows
 
 
 def trained() -> Classifier:

@@ -44,11 +44,11 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def undisturbed(one_thread: None, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run that all others must equal, in this process."""
     out = tmp_path_factory.mktemp("undisturbed")
-    assert over(data, out, workers=0).code == 0
+    assert run_over(data, out, workers=0).code == 0
     return out
 
 
-def over(data: Path, out: Path, workers: int = 2, **words: Any) -> Summary:
+def run_over(data: Path, out: Path, workers: int = 2, **words: Any) -> Summary:
     return run(data, out=out, **{"model": MODEL, "method": "ig", "shard_size": SHARD, "workers": workers, **words})
 
 
@@ -73,7 +73,7 @@ def test_a_worker_that_is_killed_costs_nothing(ray: Any, data: Path, undisturbed
         killed.extend(worker_pids(os.getpid())[:1])
         os.kill(killed[0], signal.SIGKILL)
 
-    summary = over(data, tmp_path, on_progress=once(kill))
+    summary = run_over(data, tmp_path, on_progress=once(kill))
     assert len(killed) == 1
     assert (summary.code, summary.explained, summary.lost) == (0, PHOTOS, {})
     assert not list(tmp_path.rglob("*.part"))
@@ -95,7 +95,7 @@ def test_a_driver_that_is_killed_leaves_whole_shards_and_no_workers(
     wait_for(lambda: not [pid for pid in family if is_alive(pid)])
     before = len(load(tmp_path).numbers)
     assert 0 < before < PHOTOS // SHARD
-    summary = over(data, tmp_path)
+    summary = run_over(data, tmp_path)
     assert (summary.code, summary.found) == (0, before * SHARD)
     same(tmp_path, undisturbed)
 
@@ -103,7 +103,7 @@ def test_a_driver_that_is_killed_leaves_whole_shards_and_no_workers(
 def test_a_shard_that_kills_its_worker_each_time_is_given_up_and_the_others_are_done(ray: Any, tmp_path: Path) -> None:
     data = small_runs.photos(tmp_path / "data", 6)
     Image.new("RGB", (16, 20), "white").save(data / "004.png")
-    summary = over(data, tmp_path / "out", model="small_runs:deadly")
+    summary = run_over(data, tmp_path / "out", model="small_runs:deadly")
     # in the order of ids: 000 001, 003 004, deeper/002 deeper/005
     assert (summary.code, summary.explained, list(summary.lost)) == (3, 4, [1])
     assert "its worker died 3 times over it" in summary.lost[1]
@@ -116,7 +116,7 @@ def test_a_worker_whose_device_is_lost_ends_so_that_another_takes_its_place(
     """After such an error of CUDA's every call fails: a worker that went on would fail all shards there are."""
     net = small_runs.Lost(tmp_path / "marker").eval()
     lost = Classifier(net, "small", small_runs.SIDE, 0.5, 0.5, small_runs.CLASSES)
-    summary = over(data, tmp_path / "out", model=lost)
+    summary = run_over(data, tmp_path / "out", model=lost)
     assert net.marker.exists()
     assert (summary.code, summary.lost) == (0, {})
     same(tmp_path / "out", undisturbed)
@@ -146,13 +146,13 @@ def mount(*words: str | Path) -> subprocess.CompletedProcess[str]:
 def test_a_full_disk_ends_the_run_and_room_lets_it_go_on(
     ray: Any, data: Path, undisturbed: Path, small_disk: Path
 ) -> None:
-    summary = over(data, small_disk)
+    summary = run_over(data, small_disk)
     assert summary.code == 3
     assert 0 < summary.explained < PHOTOS
     assert any("No space left on device" in why for why in summary.lost.values())
     assert summary.explained + SHARD * len(summary.lost) == PHOTOS
     assert mount("-o", "remount,size=10m", small_disk).returncode == 0
-    again = over(data, small_disk, workers=0)
+    again = run_over(data, small_disk, workers=0)
     assert again.code == 0
     assert again.found >= summary.explained  # a shard that was under way may have fitted after all
     same(small_disk, undisturbed)
@@ -165,7 +165,7 @@ def test_rotten_shards_and_photos_are_found_and_repaired(
     good = victim.read_bytes()
     victim.write_bytes(b"no photo")
     try:
-        bad = over(data, tmp_path)
+        bad = run_over(data, tmp_path)
     finally:
         victim.write_bytes(good)
     assert (bad.code, bad.explained, list(bad.failures)) == (1, PHOTOS - 1, ["004.png"])
@@ -173,7 +173,7 @@ def test_rotten_shards_and_photos_are_found_and_repaired(
         content = bytearray(path.read_bytes())
         content[-20] ^= 255
         path.write_bytes(content)
-    again = over(data, tmp_path, workers=0)
+    again = run_over(data, tmp_path, workers=0)
     assert (again.code, again.found) == (0, PHOTOS - 3 * SHARD)
     same(tmp_path, undisturbed)
 
@@ -188,7 +188,7 @@ def test_more_workers_than_there_is_room_for_are_told_of_and_leave_a_cpu_to_read
     cpus = int(ray.cluster_resources()["CPU"])
     expected = f"Ray has {cpus} CPUs free, which is room for {cpus - 1} of the run's {cpus} workers"
     with pytest.warns(UserWarning, match=f"^{expected} beside a CPU to read with: it goes on with these"):
-        assert over(data, tmp_path, workers=cpus).code == 0
+        assert run_over(data, tmp_path, workers=cpus).code == 0
     same(tmp_path, undisturbed)
 
 
@@ -218,9 +218,9 @@ def test_ray_hears_this_machine_alone_and_tells_nobody(ray: Any) -> None:
 
 def test_a_worker_that_cannot_work_says_why(ray: Any, data: Path, tmp_path: Path) -> None:
     with pytest.raises(BrokenRunError, match="has other weights each time it is made"):
-        over(data, tmp_path, model="small_runs:random_weights", shard_size=PHOTOS)
+        run_over(data, tmp_path, model="small_runs:random_weights", shard_size=PHOTOS)
 
 
 def test_a_data_set_that_cannot_travel_gets_a_sentence(ray: Any, tmp_path: Path) -> None:
     with (tmp_path / "open").open("w") as file, pytest.raises(TypeError, match="cannot be sent to workers"):
-        over([file], tmp_path / "out")  # type: ignore[arg-type]  # a data set in memory
+        run_over([file], tmp_path / "out")  # type: ignore[arg-type]  # a data set in memory

@@ -127,8 +127,8 @@ def test_the_token_of_a_run_lies_on_no_disk(tmp_path: Path) -> None:
     imports = "from samp.batch import Workers\nfrom samp.batch.ray_session import ray_session\n"
     code = f"{imports}with ray_session(Workers(1)): print('began')"
     env = {name: value for name, value in os.environ.items() if not name.startswith("RAY_AUTH")}
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], env=env | {"HOME": str(tmp_path)}, capture_output=True, text=True, check=True
     )
-    assert told.stdout == "began\n"
+    assert process.stdout == "began\n"
     assert not list(tmp_path.rglob("*"))

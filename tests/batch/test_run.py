@@ -20,9 +20,7 @@ from samp.batch import Model, Workers, load, run
 from samp.batch.shards import Shards
 from samp.batch.stored_maps import encode_maps
 from samp.models import Classifier
-from small_runs import CLASSES, classifier, data, out, rows, same
-
-__all__ = ["data", "out"]  # fixtures
+from small_runs import CLASSES, classifier, rows, same
 
 
 def by_hand(path: Path, method: str) -> samp.Attribution:
@@ -242,8 +240,8 @@ from samp.cli import main
 import samp.explain, samp.batch, samp.cli.explain, samp.cli.run, samp.cli.progress
 print([name for name in ("ray", "pyarrow", "datasets") if name in sys.modules])
 """
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "[]"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout.strip() == "[]"
 
 
 # Former names.

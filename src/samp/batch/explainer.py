@@ -16,7 +16,7 @@ from torch import Tensor
 
 import samp
 from samp.attribution import Attribution
-from samp.batch.messages import error_line, legible
+from samp.batch.messages import error_line, utf8_text
 from samp.batch.preprocess import Sample, floating_parameter, stack_inputs
 from samp.batch.stored_maps import RowAndMap, encode_maps
 from samp.batch.tables import Row
@@ -59,7 +59,7 @@ class BatchExplainer:
 
         Raises BrokenDeviceError if the device is lost.
         """
-        readable = [sample for sample in samples if sample.shown is not None]
+        readable = [sample for sample in samples if sample.array is not None]
         done = dict(zip([sample.id for sample in readable], self._attempt(readable), strict=True)) if readable else {}
         return {s.id: done.get(s.id) or (failure_row(s, s.error or GONE), None) for s in samples}
 
@@ -80,7 +80,7 @@ class BatchExplainer:
 
     def _explain_together(self, chunk: Sequence[Sample]) -> list[RowAndMap]:
         started = time.perf_counter()
-        x = stack_inputs([s.shown for s in chunk if s.shown is not None], self.classifier, self.like)
+        x = stack_inputs([s.array for s in chunk if s.array is not None], self.classifier, self.like)
         outputs = self._outputs(x)  # b k
         classifier = self.classifier.with_outputs(outputs.shape[1])
         predicted = outputs.flatten(1).argmax(1).tolist()
@@ -138,7 +138,7 @@ def failure_row(sample: Sample, error: str) -> Row:
     >>> failure_row(Sample("a.jpg", None, None), "a.jpg is no photo.")
     {'id': 'a.jpg', 'error': 'a.jpg is no photo.'}
     """
-    return {"id": sample.id, "error": legible(error) or "it could not be read."}  # the error may name a file or a class
+    return {"id": sample.id, "error": utf8_text(error) or "it could not be read."}  # it may name a file or a class
 
 
 def fail_odd_shapes(answers: Mapping[str, RowAndMap]) -> dict[str, RowAndMap]:

@@ -153,5 +153,5 @@ def _difference(name: str, there: Any, here: Any) -> list[str]:
 
 
 def _brief(value: Any) -> str:
-    text = "not said" if value is None else str(value)
+    text = "not set" if value is None else str(value)
     return f"{text[:8]}…" if len(text) == 64 and " " not in text else text  # SHA-256: the first digits differ

@@ -12,10 +12,10 @@ def error_line(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def legible(name: str) -> str:
+def utf8_text(name: str) -> str:
     r"""Return text that any file can hold: bytes of a file name that are not UTF-8 are written as escapes.
 
-    >>> legible("caf\udce9.jpg")
+    >>> utf8_text("caf\udce9.jpg")
     'caf\\xe9.jpg'
     """
     try:

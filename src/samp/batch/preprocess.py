@@ -25,7 +25,7 @@ class Sample:
 
     id: str
     target: str | None
-    shown: Array | None
+    array: Array | None
     """The cropped photo (h w or h w c, 8 bits), or the net's input itself (floats)."""
     error: str | None = None
     kept: bool = False
@@ -65,7 +65,7 @@ def read_samples(
     ]
 
 
-def stack_inputs(shown: Sequence[Array], preprocessor: Classifier, like: Tensor) -> Tensor:
+def stack_inputs(arrays: Sequence[Array], preprocessor: Classifier, like: Tensor) -> Tensor:
     """Return a batch of the net's inputs (b c h w, or whatever the data set gave), with the device and dtype of `like`.
 
     Photos are sent to the device in 8 bits and normalised there, all at once.
@@ -74,11 +74,11 @@ def stack_inputs(shown: Sequence[Array], preprocessor: Classifier, like: Tensor)
     >>> stack_inputs([np.full((2, 2, 3), 255, np.uint8)], tiny, torch.empty(0)).unique()
     tensor([1.])
     """
-    if all(one.dtype == np.uint8 for one in shown):
-        pixels = torch.from_numpy(np.stack([np.atleast_3d(one) for one in shown]))
+    if all(one.dtype == np.uint8 for one in arrays):
+        pixels = torch.from_numpy(np.stack([np.atleast_3d(one) for one in arrays]))
         return preprocessor.to_input(pixels.to(like.device)).to(like)
     floats = [
-        stack_inputs([one], preprocessor, like)[0] if one.dtype == np.uint8 else torch.from_numpy(one) for one in shown
+        stack_inputs([one], preprocessor, like)[0] if one.dtype == np.uint8 else torch.from_numpy(one) for one in arrays
     ]
     return torch.stack([one.to(like) for one in floats])
 

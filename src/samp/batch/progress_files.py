@@ -39,13 +39,13 @@ class ProgressFiles:
 
     def read(self) -> dict[int, ShardProgress]:
         """Return how far each shard is, by its number."""
-        found = {}
+        progress = {}
         with suppress(OSError):
             for path in (self.out / FOLDER).glob("*.json"):
                 with suppress(OSError, ValueError, TypeError):  # just removed, or not one of ours
                     explained, failed, seconds = json.loads(path.read_text(encoding="utf-8"))
-                    found[int(path.stem)] = ShardProgress(int(explained), int(failed), float(seconds))
-        return found
+                    progress[int(path.stem)] = ShardProgress(int(explained), int(failed), float(seconds))
+        return progress
 
     def forget(self, shard: int) -> None:
         """Remove the file of a shard that is not worked on any more."""

@@ -144,8 +144,8 @@ class Shards:
         if not self.errors_by_id(shard):
             return {}
         try:
-            rows, found = self.rows(shard), load_file(self._maps(shard))
-            maps = [StoredMap(*one) for one in zip(found["maps"], found["scale"], strict=True)]
+            rows, tensors = self.rows(shard), load_file(self._maps(shard))
+            maps = [StoredMap(*one) for one in zip(tensors["maps"], tensors["scale"], strict=True)]
             return {row["id"]: (row, None if row["error"] else one) for row, one in zip(rows, maps, strict=True)}
         except (OSError, ValueError, KeyError, TypeError, SafetensorError):
             return {}
@@ -161,10 +161,10 @@ class Shards:
     def maps(self, shard: int) -> Tensor:
         """Return one map for each row in float32 (float64 if the net was), with NaN where the input failed."""
         try:
-            found = load_file(self._maps(shard))
+            tensors = load_file(self._maps(shard))
         except SafetensorError as error:
             raise ValueError(f"{self._maps(shard)} is not whole ({error}): run again to repair it.") from error
-        maps, scale = found["maps"], found["scale"]
+        maps, scale = tensors["maps"], tensors["scale"]
         return maps.to(scale.dtype) * scale.view(-1, *[1] * (maps.ndim - 1))
 
     def map(self, shard: int, place: int) -> Tensor:
@@ -172,10 +172,10 @@ class Shards:
         try:
             with safe_open(self._maps(shard), "pt") as file:
                 scale = file.get_tensor("scale")[place]
-                found: Tensor = file.get_slice("maps")[place : place + 1][0].to(scale.dtype) * scale
+                whole: Tensor = file.get_slice("maps")[place : place + 1][0].to(scale.dtype) * scale
         except SafetensorError as error:
             raise ValueError(f"{self._maps(shard)} is not whole ({error}): run again to repair it.") from error
-        return found
+        return whole
 
     def attempts(self, shard: int) -> Attempts:
         """Return the count of attempts at this shard in this run."""

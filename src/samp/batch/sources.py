@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol
 from PIL import Image
 
 from samp import images
-from samp.batch.messages import legible
+from samp.batch.messages import utf8_text
 from samp.batch.tables import read_table
 from samp.image_formats import describe_unsupported
 
@@ -63,7 +63,7 @@ class Folder:
 
     def entries(self) -> list[Entry]:
         paths = sorted(filter(images.is_photo, self._files()), key=lambda path: path.as_posix())
-        return [Entry(legible(path.as_posix()), str(self.root / path)) for path in paths]
+        return [Entry(utf8_text(path.as_posix()), str(self.root / path)) for path in paths]
 
     def read(self, entry: Entry) -> Image.Image:
         return images.open_photo(entry.place)
@@ -75,7 +75,7 @@ class Folder:
         """Warn of image files that cannot be read here, such as HEIC without pillow-heif."""
         words = describe_unsupported(self._files())
         if words:
-            warnings.warn(f"of the folder {legible(str(self.root))} {words}.", stacklevel=2)
+            warnings.warn(f"of the folder {utf8_text(str(self.root))} {words}.", stacklevel=2)
 
     def _files(self) -> Iterator[Path]:
         for folder, inside, names in os.walk(self.root, onerror=_raise_unreadable, followlinks=True):
@@ -145,7 +145,7 @@ class Items:
         count = len(self.dataset)
         if self.ids and len(self.ids) != count:
             raise ValueError(f"there are {len(self.ids)} ids for {count} items: give one for each.")
-        return [Entry(legible(str(self.ids[i])) if self.ids else str(i), i) for i in range(count)]
+        return [Entry(utf8_text(str(self.ids[i])) if self.ids else str(i), i) for i in range(count)]
 
     def read(self, entry: Entry) -> Any:
         image, target = split_item(self.dataset[entry.place])
@@ -248,7 +248,7 @@ def list_entries(source: Source) -> list[Entry]:
 
 def _raise_unreadable(error: OSError) -> None:
     """Raise an error for a folder that cannot be read: `os.walk` would leave out its photos silently."""
-    place, why = legible(str(error.filename)), error.strerror
+    place, why = utf8_text(str(error.filename)), error.strerror
     raise OSError(f"the folder {place} cannot be read ({why}): make it readable, or give a list of photos.") from error
 
 

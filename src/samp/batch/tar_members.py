@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from samp import images
-from samp.batch.messages import legible
+from samp.batch.messages import utf8_text
 from samp.batch.sources import Entry
 
 MOST_OF_A_CLASS = 1024  # bytes: a number or a name
@@ -58,7 +58,7 @@ def list_photos(file: Path, name: str) -> list[Entry]:
     _warn_of_samples(file, members)
     ids = _name_photos(members.photos)
     return [
-        Entry(legible(f"{name}/{ids[path]}"), tuple(span), classes.get(_stem(path), classes.get(_sample(path))))
+        Entry(utf8_text(f"{name}/{ids[path]}"), tuple(span), classes.get(_stem(path), classes.get(_sample(path))))
         for path, span in members.photos.items()
     ]
 
@@ -83,7 +83,7 @@ def _list_members(tar: tarfile.TarFile, file: Path) -> _Members:
             members.others.append(path)
             continue
         if member.name in seen:
-            raise ValueError(f"{file} holds {legible(member.name)} twice: give each photo a name of its own.")
+            raise ValueError(f"{file} holds {utf8_text(member.name)} twice: give each photo a name of its own.")
         seen[member.name] = data
         if path.lower().endswith(".cls"):
             members.classes[_stem(path)] = data
@@ -142,13 +142,13 @@ def _warn_of_samples(file: Path, members: _Members) -> None:
 
 
 def _join_names(paths: Sequence[str]) -> str:
-    return ", ".join(map(legible, paths[:NAMED])) + (", …" if len(paths) > NAMED else "")
+    return ", ".join(map(utf8_text, paths[:NAMED])) + (", …" if len(paths) > NAMED else "")
 
 
 def _read_class(tar: tarfile.TarFile, member: tarfile.TarInfo, file: Path) -> str:
     if member.size > MOST_OF_A_CLASS:
         raise ValueError(
-            f"{legible(member.name)} in {file} has {member.size:,} bytes: a class is a number or a name, of "
+            f"{utf8_text(member.name)} in {file} has {member.size:,} bytes: a class is a number or a name, of "
             f"{MOST_OF_A_CLASS:,} bytes at most."
         )
     data = tar.extractfile(member)

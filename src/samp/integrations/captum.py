@@ -220,7 +220,7 @@ def _read_forward_args(forward_args: Any, inputs: Inputs) -> tuple[Any, ...]:
 
 
 def _to_captum(result: Attribution, inputs: Inputs, with_delta: bool) -> Any:
-    """Return the attributions as Captum does, with their convergence delta (b) if asked for."""
+    """Return the attributions as Captum does, with their convergence delta (b) if `with_delta`."""
     attributions = _cast_like(inputs, result.values)
     return (attributions, -result.residual) if with_delta else attributions
 
