@@ -18,9 +18,8 @@ import samp
 from samp.attribution import DIRECTIONS, PER_DIRECTION, Attribution
 from samp.engine.credit import CREDITS
 from samp.engine.driver import RunOptions, WalkPlan, run_walks
-from samp.engine.paths import SalientPath, StraightPath
+from samp.engine.paths import MaxL1, SalientPath, StraightPath, Unlimited
 from samp.engine.problem import make_problem
-from samp.engine.step_rules import MaxL1, Unlimited
 from samp.engine.walk import Path, Route, Step, StepRule
 
 PLAIN = ["momentum", "left", "right", "trapezoid"]
@@ -86,6 +85,8 @@ class CountingModel(nn.Module):
 class IndexOrderPath:
     """Groups go to their end one by one, in index order, whatever the gradient says."""
 
+    needs_start: ClassVar[bool] = True
+    fixed: ClassVar[bool] = False
     may_pause: ClassVar[bool] = False
 
     def propose(self, step: Step, route: Route) -> Tensor:

@@ -11,11 +11,10 @@ from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.compare_columns import COLUMNS, Column, Measurement
-from samp.engine.batching import BatchSize
+from samp.engine.driver import BatchSize
 from samp.engine.inputs import Inputs, as_tensors
 from samp.explain import explain
-from samp.groups import Groups, Pixels
-from samp.layout import looks_channels_last
+from samp.groups import Groups, Pixels, looks_channels_last
 from samp.lookup import look_up
 from samp.methods import Method, resolve_method
 from samp.metrics import protocols

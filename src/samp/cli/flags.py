@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-FLAGS = ("model", "weights", "trust", "classes", "size", "mean", "std", "channels", "device", "dtype")
+FLAGS = ("data", "out", "model", "weights", "trust", "classes", "size", "mean", "std", "channels", "device", "dtype")
 
 
 def name_flags(said: str) -> str:
-    """A message with the arguments of `samp.models.load` that it names as the options that they are here.
+    """A message with the arguments that it names, of `samp.models.load` and of runs, as the options that they are here.
 
     >>> name_flags("net.pt2 is code: give `trust=True`, or a file as `weights`. `forward` is another matter.")
     'net.pt2 is code: give --trust, or a file as --weights. `forward` is another matter.'

@@ -13,7 +13,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from samp.attribution import Attribution, Direction, total
+from samp.attribution import Attribution, Direction
+from samp.engine.record import sum_rows
 from samp.metrics.maps import Maps, as_float_tensor, feature_values, to_double
 
 
@@ -35,7 +36,7 @@ def completeness(maps: Maps, change: Tensor) -> Completeness:
     >>> completeness(torch.ones(2, 3, 4, 4), torch.tensor([48.0, 50.0])).relative
     tensor([0.0000, 0.0400], dtype=torch.float64)
     """
-    credit = total(feature_values(maps))  # b
+    credit = sum_rows(feature_values(maps))  # b
     changes = as_float_tensor(change).to(credit)
     if changes.shape != credit.shape:
         raise ValueError(

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from samp.engine.batching import BatchSize
+from samp.engine.driver import BatchSize
 from samp.engine.inputs import Inputs, as_tensors
 from samp.metrics import protocols
 from samp.metrics.maps import Maps, group_values, ranks, resolve_target

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeGuard, runtime_checkable
 
@@ -13,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from samp.attribution import total
-from samp.baselines import Baseline, Blurred, label_baseline, wrap_tensors
+from samp.baselines import Blurred, InputBaselines, label_baseline, wrap_tensors
+from samp.engine.record import sum_rows
 
 
 @runtime_checkable
@@ -35,7 +34,7 @@ class ElementFill(Protocol):
         ...
 
 
-Fill = Baseline | Sequence[Baseline] | Imputer | ElementFill
+Fill = InputBaselines | Imputer | ElementFill
 
 
 class ImageFill:
@@ -57,8 +56,8 @@ class RemainingMean:
     def fill_elements(self, x: Tensor, missing: Tensor) -> Tensor:
         """Return x (r n) with its missing elements (r n, bool) filled."""
         remaining = (~missing).sum(1)
-        visible_mean = total(x.masked_fill(missing, 0)) / remaining.clamp(min=1)
-        mean = torch.where(remaining > 0, visible_mean, total(x) / x.shape[1])  # r
+        visible_mean = sum_rows(x.masked_fill(missing, 0)) / remaining.clamp(min=1)
+        mean = torch.where(remaining > 0, visible_mean, sum_rows(x) / x.shape[1])  # r
         return torch.where(missing, mean.to(x.dtype)[:, None], x)
 
 

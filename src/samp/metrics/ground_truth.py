@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from samp.annotations.boxes import Annotation, Box, Size, as_mask, clip_edges, tight_box
-from samp.dense import check_dense
+from samp.checks import check_dense
 
 Array = np.ndarray[Any, np.dtype[Any]]
 ObjectLocation = Tensor | Array | Annotation | Sequence[Box]

@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.nn.functional import max_pool2d, pad
 
 from samp.checks import check_whole, is_number
-from samp.engine.batching import Batches
+from samp.engine.driver import Batches
 
 LOOK_EVERY = 16  # iterations between looks at an accelerator's progress: each look waits for it
 

@@ -5,7 +5,7 @@ The perturbations I are drawn by `Hidden`, for maps of credit, or by `Noise`, fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import islice
@@ -15,9 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from samp.baselines import Baseline, black, evaluate_baseline, wrap_tensors
+from samp.baselines import InputBaselines, black, evaluate_baseline, wrap_tensors
 from samp.checks import check_flag, check_share, check_whole, is_number
-from samp.engine.batching import BatchSize
+from samp.engine.driver import BatchSize
 from samp.engine.inputs import Inputs
 from samp.extras import install_command
 from samp.groups import Elements, Groups
@@ -108,7 +108,7 @@ class Noise:
     """
 
     sigma: float = 0.2
-    fill: Baseline | Sequence[Baseline] | None = None
+    fill: InputBaselines | None = None
 
     def __post_init__(self) -> None:
         if not is_number(self.sigma) or self.sigma <= 0:

@@ -13,10 +13,9 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.dense import check_dense
+from samp.checks import check_dense
 from samp.engine.problem import Problem
-from samp.groups import Segments
-from samp.layout import check_map_layout
+from samp.groups import Segments, check_map_layout
 from samp.targets import Target
 
 Maps = Attribution | Tensor | np.ndarray | Sequence[Any]

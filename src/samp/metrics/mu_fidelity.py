@@ -11,11 +11,10 @@ from torch import Tensor
 
 from samp.baselines import black
 from samp.checks import check_share, check_whole
-from samp.engine.batching import BatchSize
+from samp.engine.driver import BatchSize
 from samp.engine.inputs import Inputs, as_tensors
 from samp.engine.problem import Problem
-from samp.groups import Groups
-from samp.layout import looks_channels_last
+from samp.groups import Groups, looks_channels_last
 from samp.metrics import correlations
 from samp.metrics.fills import Fill, describe_fill
 from samp.metrics.maps import Maps, group_values, resolve_target

@@ -19,8 +19,7 @@ import torch
 from torch import Tensor
 
 from samp.annotations.boxes import Annotation
-from samp.checks import is_number
-from samp.dense import check_dense
+from samp.checks import check_dense, is_number
 from samp.metrics.ground_truth import GroundTruth, Labels, Truth, ground_truths, stack_masks
 from samp.metrics.maps import Maps, pixel_maps
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from samp.dense import check_real
+from samp.checks import check_real
 from samp.lookup import look_up
 
 ScoreSpace = Callable[[Any], Any]

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from samp.checks import is_one_of
-from samp.dense import check_real
+from samp.checks import check_real, is_one_of
 from samp.extras import install_command
 from samp.metrics.intervals import Bootstrap, Floats, mean_and_sd, mean_interval
 

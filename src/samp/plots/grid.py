@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.dense import check_real
+from samp.checks import check_real
 from samp.plots.page import GAP, LINE, MARGIN, SIZE, WIDTH, Panel, fit_height, frame_axes, make_figure, wrap_text
 from samp.plots.reading import (
     Array,

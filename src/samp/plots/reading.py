@@ -11,8 +11,8 @@ from PIL import Image
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.dense import check_real
-from samp.layout import check_map_layout
+from samp.checks import check_real
+from samp.groups import check_map_layout
 
 Array = np.ndarray[Any, np.dtype[Any]]
 CreditMap = Attribution | Tensor | Array

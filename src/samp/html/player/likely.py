@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from samp.engine.batching import Batches, is_out_of_memory
+from samp.devices import is_out_of_memory
+from samp.engine.driver import Batches
 from samp.html.player.film import GIVE
 from samp.isolation import isolate, observe
 from samp.models import Classifier
