@@ -149,8 +149,6 @@ def test_a_table_by_the_recipe_is_a_command(tmp_path: Path, monkeypatch: pytest.
         pytest.skip("needs the package samp-lab: pip install -e lab")
     from samp_lab import registry as experiments
 
-    if not hasattr(experiments, "Registration"):
-        pytest.skip("needs a registry of places")
     (tmp_path / "toy_table.py").write_text(TABLE, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     toy = experiments.Registration("toy_table:TOY", "A toy table.", "beyond")
