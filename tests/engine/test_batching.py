@@ -51,8 +51,8 @@ def test_running_out_of_memory_changes_nothing(error: BaseException, most: int, 
     x = images(0, 7, 12)
     x[2, :8] = 0
     model = Cramped(most, error, patience)
-    result = samp.explain(model, x, method=samp.SAMP(1), record=True)
-    expected = samp.explain(model.inner, x, method=samp.SAMP(1), record=True)
+    result = samp.explain(model, x, method=samp.SAMP(1), keep_points=True)
+    expected = samp.explain(model.inner, x, method=samp.SAMP(1), keep_points=True)
     assert_same(result, expected, **CLOSE)
     assert model.failures > 0
     assert result.details["batch_size"] <= most

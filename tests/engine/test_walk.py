@@ -40,7 +40,7 @@ def test_algorithm_1_by_hand(credit: str) -> None:
     """f = x₁x₂ + 2x₃ − x₄ from 0 to (1, 2, 1, 1), s = 1, η = 1/5 of the walk, λ = 1/2."""
     x = torch.tensor([[1.0, 2.0, 1.0, 1.0]], dtype=torch.float64)
     method = samp.SAMPPlusPlus(1, eta=0.2, momentum=0.5, credit=credit, direction="to_image")
-    result = samp.explain(by_hand, x, method=method, record=True)
+    result = samp.explain(by_hand, x, method=method, keep_points=True)
     (tape,) = result.tapes["to_image"]
     moves = tape.points.diff(dim=0)
     expected = [[0, 0, 1, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1]]

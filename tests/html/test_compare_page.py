@@ -18,7 +18,7 @@ from PIL import Image
 
 from browser import Visit, contrast, launch_browser, scrolls_sideways, visit
 from compared_photos import EVIL, EVIL_FILE, NAMES, classify_test_photo, page_of, tiny
-from samp.cli.comparing import compare_all
+from samp.cli.compare import compare_all
 from samp.compare import Compared, label_methods
 from samp.compare_columns import COLUMNS
 from samp.html import compare_page, svg

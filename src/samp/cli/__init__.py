@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from samp import __version__
-from samp.cli.flags import name_flags
+from samp.cli.flags import name_flags, note_command
 from samp.cli.terminal import accept_any_encoding, printable, say, say_block, say_traceback
 from samp.extras import lab_install_command
 
@@ -28,9 +28,11 @@ COMMANDS = {
     "doctor": "Check that samp works on this machine.",
     "completion": "Print what switches on completion in a shell.",
 }
-# Other packages add commands by entry points of this group; these are known to exist, with what brings them.
+# Other packages add commands by entry points of this group; of these it is known which package brings them.
 PLUGINS = "samp.commands"
-ELSEWHERE = {"bench": ("samp-lab", "Measure samp, and make the paper's tables and figures again (package samp-lab).")}
+OPTIONAL_COMMANDS = {
+    "bench": ("samp-lab", "Measure samp, and make the paper's tables and figures again (package samp-lab).")
+}
 # their messages say what to do; methods refuse operations that they have no rule for by NotImplementedError
 EXPECTED = (ValueError, TypeError, OSError, MemoryError, ImportError, NotImplementedError)
 
@@ -53,6 +55,13 @@ class Commands(click.Group):
             return load_plugin(cmd_name)
         command: click.Command = getattr(importlib.import_module(f"samp.cli.{cmd_name}"), cmd_name)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, others = super().resolve_command(ctx, args)
+        note_command(ctx, command, others)
+        return name, command, others
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -88,20 +97,22 @@ class Commands(click.Group):
 
 
 def plugin_lines() -> dict[str, str]:
-    """Return the commands that other packages bring, or would, each with its line in `samp --help`."""
+    """Return the commands of other packages, installed or known to exist, each with its line in `samp --help`."""
     installed = {entry.name: f"A command of the package {entry.module.partition('.')[0]}." for entry in _plugins()}
-    return {**installed, **{name: line for name, (_, line) in ELSEWHERE.items()}}
+    return {**installed, **{name: line for name, (_, line) in OPTIONAL_COMMANDS.items()}}
 
 
 def load_plugin(name: str) -> click.Command | None:
-    """Return the command of this name that another package brings, or None; raises ModuleNotFoundError where the
-    command is known and its package is not installed."""
+    """Return the command of this name of another package, or None if there is none.
+
+    Raises ModuleNotFoundError if the command is known to exist and its package is not installed.
+    """
     for entry in _plugins():
         if entry.name == name:
             command: click.Command = entry.load()
             return command
-    if name in ELSEWHERE:
-        package = ELSEWHERE[name][0]
+    if name in OPTIONAL_COMMANDS:
+        package = OPTIONAL_COMMANDS[name][0]
         raise ModuleNotFoundError(
             f"`samp {name}` comes with the package {package}, which is not installed: {lab_install_command()}."
         )

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from samp.cli.flags import name_flags
 from samp.cli.options import ABOUT, PATH, MethodOptions, ModelOptions, method_options, model_options, speed_option
-from samp.cli.run_progress import RunProgressLine
 from samp.cli.terminal import say, say_traceback
 
 if TYPE_CHECKING:
@@ -101,12 +101,13 @@ def run(
 
     from samp.batch import BrokenRunError, Workers
     from samp.batch import run as explain_all
+    from samp.cli.progress import RunBar
 
-    crew = Workers(words["workers"], words["gpus_per_worker"], words["cpus_per_worker"], words["address"])
+    workers = Workers(words["workers"], words["gpus_per_worker"], words["cpus_per_worker"], words["address"])
     try:
         with (
             exit_on_sigterm(),
-            RunProgressLine() as progress,
+            RunBar() as bar,
             redirect_stdout(sys.stderr),
         ):  # a net may print; stdout is ours
             summary = explain_all(
@@ -120,9 +121,9 @@ def run(
                 speed=words["speed"],
                 shard_size=words["shard_size"],
                 map_dtype=words["map_dtype"],
-                crew=crew,
+                workers=workers,
                 keep_failed=keep_failed,
-                tell=progress.update,
+                on_progress=bar.update,
             )
     except BrokenRunError as error:
         _print_summary(error.summary, as_json)
@@ -182,12 +183,12 @@ def _print_summary(summary: Summary, as_json: bool) -> None:
     from samp.cli.progress import format_duration
 
     for name, why in list(summary.failures.items())[:MOST_SHOWN]:
-        say(f"samp: {name}: {why}", err=True)
+        say(f"samp: {name}: {name_flags(why)}", err=True)
     if len(summary.failures) > MOST_SHOWN:
         say(f"samp: … and {len(summary.failures) - MOST_SHOWN} more; each has its reason in its row.", err=True)
     for why in dict.fromkeys(summary.lost.values()):
         shards = [shard for shard, said in summary.lost.items() if said == why]
-        say(f"samp: {describe_shards(shards, MOST_SHOWN)} could not be finished: {why}", err=True)
+        say(f"samp: {describe_shards(shards, MOST_SHOWN)} could not be finished: {name_flags(why)}", err=True)
     if as_json:
         say(json.dumps(summary.to_dict()))
         return

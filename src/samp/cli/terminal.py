@@ -13,6 +13,7 @@ import sys
 import textwrap
 import traceback
 from collections.abc import Mapping
+from contextlib import nullcontext
 
 import click
 
@@ -61,17 +62,23 @@ SUBSTITUTES = {
 
 def say(line: str, err: bool = False) -> None:
     """Print one line to stdout, or to stderr; control characters in it are written out."""
-    click.echo(printable(line), file=sys.stderr if err else sys.stdout)
+    _print(printable(line), err)
 
 
 def say_block(text: str, err: bool = False) -> None:
     """Print lines of ours, such as a table: as `say`, but line breaks are kept."""
-    click.echo(printable(text, keep="\n"), file=sys.stderr if err else sys.stdout)
+    _print(printable(text, keep="\n"), err)
 
 
 def say_traceback(error: BaseException) -> None:
     """Print where an error came from to stderr, set in, so that no line of its message looks like one of ours."""
     say_block(textwrap.indent("".join(traceback.format_exception(error)).strip(), "  ").lstrip(), err=True)
+
+
+def _print(text: str, err: bool) -> None:
+    progress = sys.modules.get("samp.progress")  # only where it has been imported may there be a bar on the terminal
+    with progress.hide_command_bars() if progress else nullcontext():
+        click.echo(text, file=sys.stderr if err else sys.stdout)
 
 
 def printable(text: object, keep: str = "") -> str:

@@ -128,7 +128,7 @@ class Classifier:
         if self.classes and len(self.classes) != outputs:
             raise ValueError(
                 f"there are {len(self.classes)} class names but {self.name} has {outputs} outputs: "
-                "give a file with one name a line for each output by --classes."
+                "give a file with one name a line for each output as `classes`."
             )
         return replace(self, classes=imagenet_classes()) if not self.classes and outputs == 1000 else self
 

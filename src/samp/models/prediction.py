@@ -66,14 +66,14 @@ def run_classifier(classifier: Classifier, x: Tensor) -> Tensor:
             scores = classifier.net(x)
     except (RuntimeError, ValueError, AssertionError, TypeError) as error:
         if is_out_of_memory(error):
-            raise MemoryError("memory ran out with one photo: try a smaller --size, or another --device.") from error
+            raise MemoryError("memory ran out with one photo: try a smaller `size`, or another `device`.") from error
         height, width = x.shape[2:]
         # A script's error has what happened in its last line, below where; others have it in the first.
         told = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
         said = told[-1 if "TorchScript" in told[0] else 0].removeprefix("RuntimeError: ")
         raise ValueError(
             f"{classifier.name} cannot be run on {x.shape[1]} channels of {height}×{width} pixels ({said}): "
-            "set what it takes by --size and --channels."
+            "set what it takes by `size` and `channels`."
         ) from error
     if not isinstance(scores, Tensor) or scores.ndim != 2 or len(scores) != 1:
         came = tuple(scores.shape) if isinstance(scores, Tensor) else type(scores).__name__
@@ -94,5 +94,5 @@ def usable_device(name: str) -> torch.device:
         torch.zeros(1, device=device).tolist()  # "meta" has no numbers, so nothing can be computed on it
     except (RuntimeError, AssertionError) as error:  # NotImplementedError is one of the former
         said = str(error).splitlines()[0].split(". ")[0]
-        raise ValueError(f"device {name!r} cannot be used ({said}): try --device cpu.") from error
+        raise ValueError(f"device {name!r} cannot be used ({said}): try device='cpu'.") from error
     return device
