@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Iterator
 from dataclasses import is_dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 PAGE = Path(__file__).with_name("api.md")
+SOURCES = PAGE.parents[1] / "src" / "samp"
 HEAD = """# API
 
 Written from the docstrings by `python docs/build_api.py`: edit those, not this page.
@@ -42,7 +44,7 @@ SECTIONS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "Metrics that know where the object is",
-        "samp.annotations.boxes",
+        "samp.annotations",
         "samp.metrics.pointing_game samp.metrics.PointingGame samp.metrics.is_difficult samp.metrics.join_games "
         "samp.metrics.segmentation samp.metrics.Segmentation samp.metrics.localisation samp.metrics.Localisation "
         "samp.metrics.OfMaximum samp.metrics.TopPixels samp.metrics.Otsu samp.metrics.Box samp.metrics.Annotation "
@@ -52,9 +54,8 @@ SECTIONS: tuple[tuple[str, str, str], ...] = (
         "Comparing methods",
         "samp.metrics.statistics",
         "samp.metrics.summarise samp.metrics.Summary samp.metrics.compare_pairs samp.metrics.Comparison "
-        "samp.metrics.table "
-        "samp.metrics.holm samp.metrics.Bootstrap samp.metrics.Running samp.metrics.RunningGame samp.metrics.Moments "
-        "samp.metrics.Correlation",
+        "samp.metrics.table samp.metrics.holm samp.metrics.Bootstrap samp.metrics.Running samp.metrics.RunningGame "
+        "samp.metrics.Moments samp.metrics.Correlation",
     ),
     (
         "Figures",
@@ -67,19 +68,7 @@ SECTIONS: tuple[tuple[str, str, str], ...] = (
     ("For Quantus' users", "samp.quantus", "explain"),
     ("Records and errors", "", "samp.Tape samp.NonFiniteError"),
 )
-ALIASES = (
-    "engine.inputs.Inputs",
-    "targets.Target",
-    "groups.Groups",
-    "engine.batching.BatchSize",
-    "engine.credit.Credit",
-    "metrics.maps.Maps",
-    "metrics.masks.Truth",
-    "metrics.masks.Labels",
-    "plots.reading.CreditMap",
-    "plots.reading.Photo",
-    "plots.film.Scale",
-)
+ALIASES = "Inputs Target Groups BatchSize Credit Maps Truth Labels CreditMap Photo Scale"
 
 
 def page() -> str:
@@ -90,7 +79,7 @@ def page() -> str:
         if module:
             parts.append(f"`{module}`: {prose(resolve_name(module).__doc__)}")
         parts += [part for name in names for part in entry(name, resolve(name))]
-    parts.append("## Types in the signatures\n\n```python\n" + "\n".join(map(alias, ALIASES)) + "\n```")
+    parts.append("## Types in the signatures\n\n```python\n" + "\n".join(map(alias, ALIASES.split())) + "\n```")
     return "\n\n".join(parts) + "\n"
 
 
@@ -165,10 +154,11 @@ def prose(docstring: str | None) -> str:
 
 
 def alias(name: str) -> str:
-    """Return `Name = its definition`, as the source has it."""
-    module, _, type_name = name.rpartition(".")
-    lines = inspect.getsource(resolve_name(f"samp.{module}")).splitlines()
-    return next(line for line in lines if line.startswith(f"{type_name} = "))
+    """Return `name = its definition`, from the one module of samp that defines it."""
+    definition = re.compile(rf"^{name} = .*$", re.MULTILINE)
+    sources = (path.read_text(encoding="utf-8") for path in sorted(SOURCES.rglob("*.py")))
+    (found,) = (line for source in sources for line in definition.findall(source))
+    return found
 
 
 if __name__ == "__main__":

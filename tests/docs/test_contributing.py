@@ -16,6 +16,7 @@ import samp
 from cli_runs import a_photo, run, tiny
 from samp import baselines
 from samp.cli import options
+from samp.compare_columns import COLUMNS, Column
 from samp.methods import registry
 
 ROOT = Path(__file__).parents[2]
@@ -127,19 +128,20 @@ def test_a_metric_by_the_recipe_accumulates_and_stands_in_comparisons(monkeypatc
     assert moments.count == 6
     assert 0 < moments.mean < 1
 
-    module = sys.modules[samp.compare.__module__]
-    numbers = module.Row.numbers
-
-    def with_toy(self: object, sample: int | None = None) -> dict[str, float | None]:
-        share = toy_metric(self.attribution)  # type: ignore[attr-defined]  # a Row
-        return {**numbers(self, sample), "toy": float(share.mean() if sample is None else share[sample])}
-
-    monkeypatch.setattr(module.Row, "numbers", with_toy)
-    column = type(module.COLUMNS[0])("toy", "upper half", "higher", "{:.2f}".format)
-    monkeypatch.setattr(module, "COLUMNS", (*module.COLUMNS, column))
-    head, _, first, *_ = samp.compare(NET, torch.rand(2, 3, 4, 4), ["ig", "random"]).table().splitlines()
+    column = Column(
+        key="upper_half",
+        heading="upper half",
+        better="higher",
+        write="{:.2f}".format,
+        measure=lambda task, row: toy_metric(row.attribution),
+        meaning="Share of the credit that lies in the upper half.",
+    )
+    monkeypatch.setattr(sys.modules[samp.compare.__module__], "COLUMNS", [*COLUMNS, column])
+    compared = samp.compare(NET, torch.rand(2, 3, 4, 4), ["ig", "random"])
+    head, _, first, *_ = compared.table().splitlines()
     assert head.endswith("| upper half ↑ |")
     assert re.search(r"\| 0\.\d\d \|$", first)
+    assert compared["ig"].numbers(sample=0)["upper_half"] == toy_metric(compared["ig"].attribution)[0].item()
 
 
 def test_a_table_by_the_recipe_is_a_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,8 +149,6 @@ def test_a_table_by_the_recipe_is_a_command(tmp_path: Path, monkeypatch: pytest.
         pytest.skip("needs the package samp-lab: pip install -e lab")
     from samp_lab import registry as experiments
 
-    if not hasattr(experiments, "Registration"):
-        pytest.skip("needs a registry of places")
     (tmp_path / "toy_table.py").write_text(TABLE, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     toy = experiments.Registration("toy_table:TOY", "A toy table.", "beyond")
