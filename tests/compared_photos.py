@@ -52,4 +52,4 @@ def classify_test_photo(folder: Path, classifier: Classifier | None = None, name
 
 def page_of(asked: ClassifiedPhoto, compared: Compared, left_out: dict[str, str] | None = None) -> str:
     command = shlex.join(repeat_command(asked.path, compared.names, "1", compared.protocol.name, ModelOptions()))
-    return compare_page.page(asked, compared, comparison_record(asked, compared, left_out or {}, command))
+    return compare_page.comparison_page(asked, compared, comparison_record(asked, compared, left_out or {}, command))

@@ -311,7 +311,7 @@ TARGETS: dict[str, Target] = {
     ),
     "summarise": Target(metrics.summarise, {"scores": odd.SCORES, "bootstrap": odd.BOOTSTRAPS}, 1, _is_good_summary),
     "paired": Target(
-        metrics.paired,
+        metrics.compare_pairs,
         {"a": odd.SCORES, "b": odd.SCORES, "better": odd.BETTER, "bootstrap": odd.BOOTSTRAPS},
         3,
         _is_good_pair,

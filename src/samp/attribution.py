@@ -20,7 +20,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from samp.atomic import atomic_write
-from samp.layout import check_map_layout
+from samp.groups import check_map_layout
 
 Direction = Literal["to_baseline", "to_image"]
 DIRECTIONS: tuple[Direction, ...] = ("to_baseline", "to_image")
@@ -163,11 +163,6 @@ class Attribution:
                 named[f"tape/{direction}/{sample}/steps"] = tape.steps
                 named |= {f"tape/{direction}/{sample}/points/{i}": p for i, p in enumerate(points)}
         return named
-
-
-def total(values: Tensor) -> Tensor:
-    """b: the sum of b n values, in float64 where the device has it (Apple's has not)."""
-    return values.sum(1) if values.device.type == "mps" else values.sum(1, dtype=torch.float64)
 
 
 def _checksum(tensors: Mapping[str, Tensor], words: str) -> str:

@@ -1,4 +1,4 @@
-"""The front door: `explain`."""
+"""`samp.explain`: from a model and its inputs to an `Attribution`."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 from warnings import warn
 
 import torch
+from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.checks import check_flag
-from samp.engine.batching import BatchSize
-from samp.engine.driver import RunOptions
+from samp.engine.driver import BatchSize, RunOptions
 from samp.engine.inputs import Inputs
-from samp.engine.problem import make_problem
-from samp.errors import check_finite
-from samp.fast import Fast, Speed
+from samp.engine.problem import Accelerator, Problem, make_problem
+from samp.errors import non_finite_error
+from samp.fast import SPEEDS, Speed
 from samp.groups import Groups
 from samp.isolation import isolate
 from samp.lookup import look_up
@@ -84,18 +84,37 @@ def explain(
     points = _rename_record(keep_points, record)
     if not isinstance(points, Integral) or points < 0:
         raise ValueError(f"keep_points is True, False or a number of bytes, not {points!r}.")
-    check_flag("progress", progress)
+    if not isinstance(progress, bool):
+        check_flag("progress", progress)
     run = RunOptions(batch_size, TAPE_BYTES if points is True else int(points), progress, seed)
     with torch.inference_mode(False):  # autograd cannot use what is made in there
         problem = make_problem(model, inputs, target, groups, forward_args)
-        if look_up(speed, {"exact": False, "fast": True}, "speed"):
-            problem = replace(problem, fast=Fast(problem.model, problem.inputs))
+        if speed != "exact":
+            problem = replace(problem, fast=_accelerator(speed, problem))
         ours = type(chosen).__module__.startswith("samp.")  # ours draw from generators of their own
         with isolate(problem.model, problem.x.device, run.seed, exclusive=not ours) as isolation:
             result = isolation.run(lambda: chosen.attribute(problem.forget_failures(), run))  # it may begin anew
         if not isinstance(result, Attribution):
             raise TypeError(f"the method {chosen!r} returned {type(result).__name__}, not an Attribution.")
-        return check_finite(result, problem.failures)
+        return _check_finite(result, problem.failures)
+
+
+def _accelerator(speed: Speed, problem: Problem) -> Accelerator:
+    look_up(speed, {known: known for known in SPEEDS}, "speed")
+    from samp.fast.gradients import Fast  # torch's compiler comes with it, and takes long to import
+
+    return Fast(problem.model, problem.inputs)
+
+
+def _check_finite(result: Attribution, failures: Tensor) -> Attribution:
+    """The result; raises NonFiniteError where a sample's credit is not finite, or any of its scores was not.
+
+    `failures` counts each sample's scores that were NaN or Inf (b): a rectified or clipped map may not show them.
+    """
+    failed = (failures > 0) | ~result.group_values.isfinite().all(1)
+    if bool(failed.any()):
+        raise non_finite_error(result, failed)
+    return result
 
 
 def _rename_record(keep_points: bool | int, record: bool | int | None) -> bool | int:

@@ -13,12 +13,11 @@ from torch import Tensor, nn
 
 import samp
 from laws import CLOSE, CountingModel, assert_same, images, net
-from samp.engine.batching import MOST_ROWS, Batches, is_out_of_memory
+from samp.devices import is_out_of_memory
 from samp.engine.credit import CREDITS
-from samp.engine.driver import RunOptions, WalkPlan, run_walks
-from samp.engine.paths import SalientPath, StraightPath
+from samp.engine.driver import MOST_ROWS, Batches, RunOptions, WalkPlan, run_walks
+from samp.engine.paths import MaxL1, SalientPath, StraightPath
 from samp.engine.problem import make_problem
-from samp.engine.step_rules import MaxL1
 
 CPU = torch.device("cpu")
 OUT = [
@@ -120,7 +119,7 @@ class Watched:
 
     def __init__(self, path: Any) -> None:
         self.path, self.most_alive, self.past = path, 0, []
-        self.may_pause = path.may_pause
+        self.needs_start, self.fixed, self.may_pause = path.needs_start, path.fixed, path.may_pause
 
     def propose(self, step: Any, route: Any) -> Tensor:
         self.past = [one for one in self.past if one() is not None]

@@ -30,8 +30,7 @@ from laws import (
     travel,
 )
 from samp.baselines import Blurred
-from samp.engine.paths import SalientPath, StraightPath
-from samp.engine.step_rules import MaxL1, Unlimited
+from samp.engine.paths import MaxL1, SalientPath, StraightPath, Unlimited
 
 RISING = {"to_image": True, "to_baseline": False}
 
@@ -245,6 +244,8 @@ def test_a_rule_and_a_path_of_the_users_find_all_there_is() -> None:
 
 def test_a_path_that_never_arrives_is_an_error_and_not_an_endless_walk() -> None:
     class Zeno:
+        needs_start = True
+        fixed = False
         may_pause = False
 
         def propose(self, step: Any, route: Any) -> Tensor:

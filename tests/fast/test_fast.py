@@ -78,7 +78,7 @@ def test_one_captured_call_serves_other_targets_and_other_inputs(equip: Equip) -
         x = images(3, seed)
         exact = samp.explain(model, x, method=EVEN, target=target)
         agree(samp.explain(model, x, method=EVEN, target=target, speed="fast"), exact)
-    assert [size for _, size in cache._KEPT[id(model)].graphs] == [6]
+    assert [size for _, size in cache._CACHE[id(model)].graphs] == [6]
 
 
 def test_several_inputs_and_further_arguments_are_fed_in_their_shapes() -> None:
@@ -157,11 +157,11 @@ def test_nothing_kept_outlives_the_model(equip: Equip) -> None:
     model, x = net(), images()
     samp.explain(model, x, speed="fast")
     gone = weakref.ref(model), weakref.ref(x)
-    assert cache._KEPT
+    assert cache._CACHE
     del model, x
     gc.collect()
     assert [ref() for ref in gone] == [None, None]
-    assert not cache._KEPT
+    assert not cache._CACHE
 
 
 def test_float64_inputs_are_not_lowered(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ from browser import (
 )
 from samp.html import player
 from samp.html.player import film
-from samp.plots.sheet import HEAT
+from samp.plots.palette import HEAT, rgb
 from small_player import EVIL, SIDE, Bumpy, data_of, explain_tiny, image, tiny
 
 
@@ -132,7 +132,7 @@ def test_the_map_grows_along_each_walk_from_nothing(seen: Visit, path: Path) -> 
         light = []
         for number in walk:
             seen.page.fill("#position", str(number))
-            light.append((pixels(seen.page, "#map") - HEAT[0]).sum())
+            light.append((pixels(seen.page, "#map") - rgb(HEAT[0])).sum())
         assert light[0] == 0
         assert light[-1] > 1000
         assert all(after >= 0.99 * before for before, after in pairwise(light))

@@ -14,7 +14,7 @@ from samp.engine.problem import Problem, make_problem
 from samp.groups import Groups
 from samp.metrics import subsets
 from samp.metrics.masked_forward import ScoringOptions, open_scorer
-from samp.metrics.subsets import Subsets, credit_and_scores, own_counts, sizes_for_share, sizes_of
+from samp.metrics.subsets import Subsets, check_sizes, credit_and_scores, own_counts, sizes_for_share
 
 GAPS = torch.tensor([[0, 0, 2, 5, 5, 2], [0, 1, 2, 3, 4, 5]])  # 3 of 6 numbers used, then all
 
@@ -140,7 +140,7 @@ def test_memory_stays_bounded_for_hundreds_of_subsets_of_a_large_image(monkeypat
 
 @pytest.mark.parametrize("sizes", [[1, 3], (1, 3), iter([1, 3]), torch.tensor([1, 3]), np.array([1, 3])])
 def test_sizes_may_come_as_any_list(sizes: Any) -> None:
-    assert sizes_of(problem(), sizes).tolist() == [[1, 3], [1, 3]]
+    assert check_sizes(problem(), sizes).tolist() == [[1, 3], [1, 3]]
 
 
 @pytest.mark.parametrize(
@@ -156,4 +156,4 @@ def test_sizes_may_come_as_any_list(sizes: Any) -> None:
 )
 def test_bad_sizes_get_a_sentence(sizes: Any, error: type[Exception], sentence: str) -> None:
     with pytest.raises(error, match=sentence):
-        sizes_of(problem(groups=GAPS), sizes)
+        check_sizes(problem(groups=GAPS), sizes)

@@ -230,7 +230,7 @@ def test_shapes_that_are_no_photos_are_refused(photo: Any) -> None:
 
 
 def test_the_name_of_a_photo_is_refused_with_what_reads_it() -> None:
-    with pytest.raises(TypeError, match=r"not str: samp\.photos\.read reads a file"):
+    with pytest.raises(TypeError, match=r"not str: samp\.images\.read reads a file"):
         plots.overlay(np.ones((4, 5)), "cat.jpg")  # type: ignore[arg-type]  # the mistake that is tested
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from samp.extras import install_command
 from samp.metrics.intervals import Bootstrap
-from samp.metrics.statistics import Summary, paired
+from samp.metrics.statistics import Summary, compare_pairs
 from samp_lab.report.format import p_value
 from samp_lab.sections import SIGNIFICANCE, State
 
@@ -61,7 +61,7 @@ def compare_paired(a: Sequence[float], b: Sequence[float]) -> Difference:
     >>> compare_paired([3.0, 5.0, 4.0], [1.0, 2.0, 0.0]).state(+1)  # three images are too few to be sure
     'open'
     """
-    found = paired(a, b, "higher")
+    found = compare_pairs(a, b, "higher")
     return Difference(found.difference, found.low, found.high, found.p)
 
 

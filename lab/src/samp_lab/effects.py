@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from samp.metrics.statistics import Comparison, paired
+from samp.metrics.statistics import Comparison, compare_pairs
 from samp_lab.report.format import p_value
 from samp_lab.sections import SIGNIFICANCE, State, Verdict
 
@@ -32,7 +32,7 @@ class Effect:
 
     def claim(self, ours: tuple[Sequence[float], Sequence[float]], bed: str) -> Verdict:
         """Our own claim that a is better than b, of which the paper knows nothing."""
-        found = paired(*ours, BETTER_OF_ALL[self.column])
+        found = compare_pairs(*ours, BETTER_OF_ALL[self.column])
         state = _state(found, -1 if BETTER_OF_ALL[self.column] == "lower" else 1)
         return Verdict(
             f"{self.a} better than {self.b}, {ARROWS[self.column]}", "–", _format_comparison(found), state, bed
@@ -40,7 +40,7 @@ class Effect:
 
     def verdict(self, paper: float, ours: tuple[Sequence[float], Sequence[float]], bed: str) -> Verdict:
         """The paper's difference a − b beside ours, image by image, with its interval and Wilcoxon's p."""
-        found = paired(*ours, BETTER[self.column])
+        found = compare_pairs(*ours, BETTER[self.column])
         sign = 1 if paper > 0 else -1
         better = (paper < 0) == (self.column == "deletion")
         claim = f"{self.a} {'better' if better else 'worse'} than {self.b}, {ARROWS[self.column]}"

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean
 
 from samp.methods import Method
-from samp.metrics.statistics import holm, paired, summarise
+from samp.metrics.statistics import compare_pairs, holm, summarise
 from samp_lab.effects import ARROWS, BETTER_OF_ALL, Column, Effect
 from samp_lab.experiment import FigureContext
 from samp_lab.measurements.base import Measurement, MethodCurves
@@ -90,7 +90,7 @@ class MethodRanking:
         summaries = {row: summarise(values) for row, values in numbers.items()}
         best = (min if BETTER_OF_ALL[column] == "lower" else max)(summaries.values(), key=lambda s: s.mean).mean
         others = [row for row in present if row != self.champion]
-        compared = {row: paired(numbers[row], numbers[self.champion], BETTER_OF_ALL[column]) for row in others}
+        compared = {row: compare_pairs(numbers[row], numbers[self.champion], BETTER_OF_ALL[column]) for row in others}
         ps = dict(zip(others, holm([compared[row].p for row in others]), strict=True))
         found = {}
         for row, summary in summaries.items():

@@ -15,12 +15,14 @@ import torch
 from torch import Tensor
 
 import samp
-from samp.attribution import Attribution, total
+from samp.attribution import Attribution
 from samp.batch.preprocess import Sample, stack_inputs
 from samp.batch.shards import Answer, encode_maps
 from samp.batch.sources import legible
 from samp.batch.tables import Row
-from samp.engine.batching import Batches, BatchSize, is_out_of_memory
+from samp.devices import is_out_of_memory
+from samp.engine.driver import Batches, BatchSize
+from samp.engine.record import sum_rows
 from samp.isolation import isolate, observe
 from samp.methods import Method
 from samp.metrics.concentration import concentration
@@ -159,7 +161,7 @@ def _check_shape(first: torch.Size | None, id_: str, answer: Answer) -> Answer:
 def _column_values(result: Attribution, scores: Tensor) -> dict[str, list[Any]]:
     """A column for each number that is known of every sample; maps are sorted where they lie, on a GPU in no time."""
     values = result.group_values.detach()
-    credit = _to_double(total(values.cpu() if values.device.type == "mps" else values))
+    credit = _to_double(sum_rows(values.cpu() if values.device.type == "mps" else values))
     change = {way: _to_double(values) for way, values in result.score_change.items()}
     summed = torch.stack(list(change.values())).sum(0) if change else torch.full_like(credit, math.nan)
     flat = result.map.detach().flatten(1).nan_to_num()

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from samp import models
-from samp.isolation.model_modules import modules_being_trained
+from samp.isolation.model_state import modules_being_trained
 from samp.models import Classifier
 from samp.models.loading import is_file
 

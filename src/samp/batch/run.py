@@ -29,8 +29,7 @@ from samp.batch.shard_plan import MAP_DTYPES, Job, JobOutcome, RunPlan, error_li
 from samp.batch.sources import Entry, Items, Source, list_entries, source_of
 from samp.batch.summary import BrokenRunError, RunProgress, ShardProgress, Summary
 from samp.batch.workers import Workers
-from samp.engine.batching import Batches, BatchSize
-from samp.engine.driver import RunOptions
+from samp.engine.driver import Batches, BatchSize, RunOptions
 from samp.isolation import isolate, observe
 from samp.lookup import look_up
 from samp.methods import Method, resolve_method

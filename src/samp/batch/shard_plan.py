@@ -12,7 +12,7 @@ from samp.batch.models import Model
 from samp.batch.receipts import Receipt
 from samp.batch.shards import Shards
 from samp.batch.sources import Entry
-from samp.engine.batching import Batches, BatchSize
+from samp.engine.driver import Batches, BatchSize
 from samp.methods import Method
 
 MAP_DTYPES = ("float16", "bfloat16", "float32")

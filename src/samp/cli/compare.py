@@ -91,7 +91,7 @@ def compare(
 
     from samp.cli.output import make_folder
     from samp.compare import label_methods
-    from samp.html.compare_facts import comparison_record, missing_notes, text_table
+    from samp.html.compare_facts import comparison_record, missing_notes
     from samp.models.prediction import classify_photo
 
     chosen = label_methods(names)
@@ -205,6 +205,25 @@ def _output_paths(photo: Path, out: Path) -> tuple[Path, Path]:
         raise ValueError(f"the figure {figure} would overwrite the photo itself: choose another --out.")
     check_writable([page])
     return page, figure
+
+
+def text_table(compared: Compared) -> str:
+    """Return the table of the one photo for a terminal, in aligned columns."""
+    from samp.compare_columns import COLUMNS
+
+    cells = [["method", *(column.heading_with_arrow for column in COLUMNS)]]
+    for row in compared.rows:
+        numbers = row.numbers(0)
+        cells.append([row.name, *(column.format_value(numbers[column.key]) for column in COLUMNS)])
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [
+        [
+            cell.ljust(width) if not i else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        for line in cells
+    ]
+    return "\n".join("  ".join(line) for line in lines)
 
 
 def _expected_rows(task: Task, method: Method) -> int:

@@ -23,7 +23,7 @@ from samp.cli.options import (
     speed_option,
     target_option,
 )
-from samp.cli.terminal import say, say_block
+from samp.cli.terminal import format_lines, say, say_block
 
 if TYPE_CHECKING:
     from samp.attribution import Attribution
@@ -204,7 +204,7 @@ def _print_json(records: list[dict[str, Any]]) -> None:
 
 def _print_words(records: list[dict[str, Any]]) -> None:
     """Print a block for each class; errors have been printed to stderr already."""
-    from samp.html.facts import format_lines, lines
+    from samp.html.facts import lines
 
     for one in records:
         if "error" not in one:

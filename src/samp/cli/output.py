@@ -97,33 +97,24 @@ def _files_in_folder(photos: Sequence[Path], folder: Path, form: str) -> list[Pa
 
 def _png(path: Path, classified: ClassifiedPhoto, result: Attribution, records: Records) -> None:
     """A sheet for each class, one above the other, with the numbers in the file's own notes."""
-    from PIL import Image
     from PIL.PngImagePlugin import PngInfo
 
     from samp.html.facts import notes, title
     from samp.plots import sheet
 
-    crop, notebook = classified.crop, PngInfo()
-    pictures = [
-        sheet.sheet(crop, result, title(one), notes(one, classified.classifier), sample)
+    sheets = [
+        sheet.sheet(classified.crop, result, title(one), notes(one, classified.classifier), sample)
         for sample, one in enumerate(records)
     ]
-    whole_page = Image.new("RGB", (pictures[0].width, sum(picture.height for picture in pictures)), sheet.PAPER)
-    top = 0
-    for picture in pictures:
-        whole_page.paste(picture, (0, top))
-        top += picture.height
+    notebook = PngInfo()
     notebook.add_itxt("samp", json.dumps(list(records)))
-    whole_page.save(path, "PNG", pnginfo=notebook)
+    sheet.stack_sheets(sheets).save(path, "PNG", pnginfo=notebook)
 
 
 def _html(path: Path, classified: ClassifiedPhoto, result: Attribution, records: Records) -> None:
     from samp.html.explain_page import explanation_page
-    from samp.plots import sheet
 
-    crop = classified.crop
-    panels = [sheet.panels(crop, result, sample) for sample in range(len(records))]
-    path.write_text(explanation_page(panels, records, classified.classifier), encoding="utf-8")
+    path.write_text(explanation_page(classified, result, records), encoding="utf-8")
 
 
 def _npz(path: Path, classified: ClassifiedPhoto, result: Attribution, records: Records) -> None:

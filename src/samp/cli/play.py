@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from samp.cli.options import ABOUT, PATH, MethodOptions, ModelOptions, method_options, model_options, target_option
-from samp.cli.terminal import say_block
+from samp.cli.terminal import format_lines, say_block
 
 if TYPE_CHECKING:
     from samp.methods import Method
@@ -56,7 +56,6 @@ def play(
     check_writable([file])
 
     from samp.html import player
-    from samp.html.facts import format_lines
     from samp.models.prediction import classify_photo
 
     method = _path_method(how)

@@ -12,6 +12,7 @@ import re
 import sys
 import textwrap
 import traceback
+from collections.abc import Mapping
 from contextlib import nullcontext
 
 import click
@@ -118,3 +119,13 @@ def degrade(error: UnicodeError) -> tuple[str, int]:
     return "".join(
         SUBSTITUTES.get(one, one.encode("ascii", "backslashreplace").decode()) for one in left_over
     ), error.end
+
+
+def format_lines(texts: Mapping[str, str]) -> str:
+    """Return labels and texts as lines for a terminal, each text on one line whatever is in it.
+
+    >>> print(format_lines({"class": "cat (3)", "gradients": "14"}))
+    class:     cat (3)
+    gradients: 14
+    """
+    return "\n".join(f"{name + ':':<11}{printable(text)}" for name, text in texts.items())

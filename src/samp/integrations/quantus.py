@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from samp.engine.batching import BatchSize
+from samp.engine.driver import BatchSize
 from samp.explain import explain as explain_tensors
 from samp.groups import Groups
 from samp.methods import Method

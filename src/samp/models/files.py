@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from samp.models.found import LoadedNet, NetAdapter
+from samp.models.loaded_net import LoadedNet, NetAdapter
 from samp.models.trust import file_kind, require_trust
 from samp.models.weights import load_pickle
 

@@ -1,6 +1,6 @@
 """The five-layer CNNs of Table 5, and siblings with few channels for demos and tests.
 
-What the table leaves out (READING.md, point 14) is settled here: no padding, 32 channels in CIFAR-10's first layer,
+What the table leaves out (docs/paper.md#five-layer) is settled here: no padding, 32 channels in CIFAR-10's first layer,
 and a linear layer to the classes after the pool. All of them take plain pixels in [0, 1].
 """
 

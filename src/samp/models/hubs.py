@@ -14,7 +14,7 @@ from PIL import Image
 
 from samp.models.classifier import suggest_names
 from samp.models.fetching import fetch
-from samp.models.found import LoadedNet, NetAdapter
+from samp.models.loaded_net import LoadedNet, NetAdapter
 
 FILE = "give a checkpoint file as `weights`, which downloads nothing"
 FOLDER = "give a copy from another machine as hf:FOLDER (and a checkpoint file as `weights` if it holds none)"

@@ -20,7 +20,7 @@ from samp.lookup import look_up
 from samp.models import hubs
 from samp.models.classifier import IMAGENET, IMAGENET_GREY, Classifier
 from samp.models.files import read_file
-from samp.models.found import LoadedNet, NetAdapter
+from samp.models.loaded_net import LoadedNet, NetAdapter
 from samp.models.untrained import Initialisations, warn_of_random
 from samp.models.weights import load_weights
 

@@ -10,7 +10,7 @@ from PIL import Image
 from torch import Tensor
 
 from samp import images
-from samp.engine.batching import is_out_of_memory
+from samp.devices import is_out_of_memory
 from samp.models import Classifier
 
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 import samp
 from samp.engine.driver import NonFiniteError
 from samp.methods.propagation import LRP, METHODS, MWP, DeepLIFT, DeepSHAP, GuidedBackprop
-from samp.methods.propagation.operations import KINDS
+from samp.methods.propagation.operation_kinds import KINDS
 
 ELEMENTWISE: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,

@@ -18,7 +18,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from samp.engine.batching import BatchSize
+from samp.baselines import resolve_baseline
+from samp.engine.driver import BatchSize
 from samp.metrics.deletion_insertion import deletion_insertion
 from samp.metrics.protocols import PROTOCOLS
 from samp_lab.bench.machine import describe_machine, synchronize
@@ -90,7 +91,7 @@ def table(rows: list[TimingRow], device: torch.device) -> str:
 def _loop(model: nn.Module, x: Tensor, maps: Tensor) -> list[float]:
     """Both curves of every image, one point at a time."""
     protocol, scores = PROTOCOLS["imagenet"], []
-    for image, start, map_ in zip(x, protocol.start(x), maps, strict=True):
+    for image, start, map_ in zip(x, resolve_baseline(protocol.start)(x), maps, strict=True):
         order = map_.flatten().argsort(descending=True, stable=True)
         black = torch.zeros_like(image)
         for count in protocol.counts(len(order)).tolist():

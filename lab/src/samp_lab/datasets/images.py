@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from PIL import Image
 
-from samp.metrics.checks import check_count
+from samp.checks import check_whole
 
 if TYPE_CHECKING:
     from samp.annotations.boxes import Annotation
@@ -104,7 +104,7 @@ class Images:
         """
         if count is None:
             return self
-        if check_count("the number of pictures to draw", count, 1) > len(self):
+        if check_whole("the number of pictures to draw", count, 1) > len(self):
             raise ValueError(f"{self.name} has {len(self)} pictures, not {count}: ask for that many at most.")
         drawn = sorted(self.entries, key=lambda entry: _hash(f"{seed} {entry.id}"))
         return replace(self, entries=tuple(drawn[:count]))

@@ -1,4 +1,4 @@
-"""Fig. counting: who gets credit for a count of blue pixels (READING, point 15)."""
+"""Fig. counting: who gets credit for a count of blue pixels (docs/paper.md#counting)."""
 
 from __future__ import annotations
 

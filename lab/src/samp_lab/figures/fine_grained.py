@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from samp.metrics.statistics import summarise
+from samp.plots.palette import NEGATIVE, POSITIVE
 from samp_lab.claims import compare_paired
 from samp_lab.experiment import FigureContext
 from samp_lab.figures.setup_figure import SetupFigure
@@ -15,8 +16,6 @@ from samp_lab.store import Results
 
 if TYPE_CHECKING:
     from samp_lab.figures.pages import Row
-
-GREEN, RED = (0, 140, 60), (205, 40, 40)
 
 
 def draw(sheet: FigureContext, bed: Setup, name: str) -> None:
@@ -33,7 +32,7 @@ def draw(sheet: FigureContext, bed: Setup, name: str) -> None:
         full = max(Grey().limits(credit)[1] for credit in maps[: len(columns)])
         row = [Tile(photos[image], "image" * (not image))] if photos else []
         for credit, one, head in zip(maps, columns, heads, strict=False):
-            row.append(Tile(credit, head * (not image), full=full, edge=GREEN if one == own else RED))
+            row.append(Tile(credit, head * (not image), full=full, edge=POSITIVE if one == own else NEGATIVE))
         rows.append(row)
     words = f"The maps of an image (a row) share a scale: {Grey().rule()}, of the brightest. Green: its own class."
     sheet.save(tile_page(rows, [words], width=7.0), name)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from samp.plots.deletion_insertion import COLOURS
-from samp.plots.page import EDGE, MARGIN, WIDTH, Panel, make_figure, rgb, rule_axes
+from samp.plots.page import EDGE, MARGIN, WIDTH, Panel, make_figure, rule_axes
+from samp.plots.palette import SERIES
 from samp_lab.figures.pages import SweepLine
 
 IN_A_ROW = 2
@@ -63,7 +63,7 @@ class _Drawing:
 
     def __call__(self, axes: Axes) -> None:
         for number, line in enumerate(self.lines):
-            colour = rgb(COLOURS[number % len(COLOURS)])
+            colour = SERIES[number % len(SERIES)]
             axes.fill_between(line.x, line.low, line.high, color=colour, alpha=0.1, linewidth=0)
             axes.plot(line.x, line.mean, "o-", color=colour, markersize=3, label=line.label)
         if self.look.against:

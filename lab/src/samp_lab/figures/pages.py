@@ -17,7 +17,6 @@ from samp.metrics.deletion_insertion import Curves
 from samp.metrics.intervals import Bootstrap
 from samp.metrics.protocols import PROTOCOLS
 from samp.plots import measured_curves
-from samp.plots.deletion_insertion import COLOURS
 from samp.plots.page import (
     EDGE,
     GAP,
@@ -29,10 +28,10 @@ from samp.plots.page import (
     fit_height,
     frame_axes,
     make_figure,
-    rgb,
     rule_axes,
     wrap_text,
 )
+from samp.plots.palette import SERIES
 from samp.plots.reading import Array, photo_of
 from samp.plots.shades import GREY, Grey
 
@@ -50,7 +49,7 @@ class Tile:
     beside: str = ""
     full: float | None = None
     """The credit of white, where several maps share a scale."""
-    edge: tuple[int, int, int] | None = None
+    edge: str | None = None
 
     def __call__(self, axes: Axes) -> None:
         if self.pixels.ndim == 3:
@@ -60,7 +59,7 @@ class Tile:
         frame_axes(axes, self.above)
         axes.set_ylabel(self.beside, size=SIZE, labelpad=3)
         for spine in axes.spines.values() if self.edge else ():
-            spine.set(color=rgb(self.edge or ()), linewidth=2)
+            spine.set(color=self.edge, linewidth=2)
 
 
 Row = Sequence[Tile | None]
@@ -161,7 +160,7 @@ def sweep_page(halves: Mapping[str, Sequence[SweepLine]], x: str, caption: Seque
 def _sweep(lines: Sequence[SweepLine], x: str, y: str, *, first: bool) -> Callable[[Axes], None]:
     def draw(axes: Axes) -> None:
         for number, line in enumerate(lines):
-            colour = rgb(COLOURS[number % len(COLOURS)])
+            colour = SERIES[number % len(SERIES)]
             axes.fill_between(line.x, line.low, line.high, color=colour, alpha=0.13, linewidth=0)
             axes.plot(line.x, line.mean, "o-", color=colour, markersize=3, label=line.label)
         rule_axes(axes, x, y)

@@ -145,11 +145,11 @@ def figure(lines: Mapping[tuple[str, Direction], Series], title: str) -> Figure:
 
 
 def _draw(axes: Axes, lines: Mapping[tuple[str, Direction], Series]) -> None:
-    from samp.plots.page import rgb, rule_axes
-    from samp.plots.sheet import CURVES
+    from samp.plots.page import rule_axes
+    from samp.plots.palette import WALKS
 
     for (line, direction), series in lines.items():
-        colour, label = rgb(CURVES[direction][0]), f"{line}, {WORDS[direction]}"
+        colour, label = WALKS[direction], f"{line}, {WORDS[direction]}"
         values = [one.value for one in series.values()]
         axes.plot(list(series), values, STROKES[line], color=colour, label=label, marker="o", markersize=3)
         if line == BANDED:  # four bands over each other could not be told apart

@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from samp.plots.page import EDGE, GAP, MARGIN, WIDTH, Panel, make_figure, rgb, rule_axes
+from samp.plots.page import EDGE, GAP, MARGIN, WIDTH, Panel, make_figure, rule_axes
+from samp.plots.palette import WALKS
 from samp.plots.reading import Array
 from samp.plots.shades import Grey
-from samp.plots.sheet import CURVES
 from samp_lab.figures.pages import Row, Tile, layout_panels
 from samp_lab.report.format import percent
 
@@ -85,7 +85,7 @@ def _first_head(word: str, moments: Sequence[float]) -> list[str]:
 
 def _curve(walk: WalkPictures, moments: Sequence[float], last: bool) -> Callable[[Axes], None]:
     def draw(axes: Axes) -> None:
-        colour, share = rgb(CURVES["to_image"][0]), np.linspace(0, 1, len(walk.scores))
+        colour, share = WALKS["to_image"], np.linspace(0, 1, len(walk.scores))
         axes.plot(share, walk.scores, color=colour)
         axes.plot(moments, np.interp(moments, share, walk.scores), "o", color=colour, markersize=3.5)
         rule_axes(axes, "share of the steps" if last else "", "score")

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from samp.annotations.boxes import Annotation, Size, cropped
+from samp.annotations.boxes import Annotation, Size, crop_boxes
 from samp.attribution import Attribution
 from samp.explain import explain
 from samp.groups import Pixels
@@ -32,7 +32,7 @@ TOLERANCE = 0.03
 
 @dataclass(frozen=True)
 class Fidelity:
-    """μFidelity of a method's maps by the settings of each source (READING, point 17: the paper gives none).
+    """μFidelity of a method's maps by the settings of each source (docs/paper.md#mu-fidelity: the paper gives none).
 
     >>> from samp_lab.setups import parse_setup
     >>> Fidelity(parse_setup("mnist"), "ig").kind, list(FIDELITY_SETTINGS)
@@ -227,7 +227,7 @@ def _pairs(part: ImagePart, photos: Sequence[Annotation | None]) -> list[Pair]:
 
 def _pairs_of(part: ImagePart, photo: int, whole: Annotation, logits: Tensor) -> list[Pair]:
     known = imagenet_classes_by_label()
-    cut = cropped(whole, part.classifier.shape, part.classifier.margin)
+    cut = crop_boxes(whole, part.classifier.shape, part.classifier.margin)
     # as published: a class whose objects are all "difficult" in VOC's sense is not played
     labels = [label for label in cut.labels if label in known and not all(box.difficult for box in cut.of(label))]
     indices = [torch.tensor(known[label]) for label in labels]

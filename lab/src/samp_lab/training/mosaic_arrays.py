@@ -1,4 +1,4 @@
-"""Mosaics: 2×2 digits of MNIST in one picture of 56×56, each with the digits that it shows (READING.md, point 16)."""
+"""Mosaics: 2×2 digits of MNIST in one picture of 56×56, each with its digits as labels (docs/paper.md#mosaics)."""
 
 from __future__ import annotations
 
