@@ -78,7 +78,7 @@ def test_what_nobody_expected_under_way_is_code_3_too_and_can_be_traced(monkeypa
     def fail(*_: object) -> None:
         raise ZeroDivisionError("by nothing")
 
-    monkeypatch.setattr(RunBar, "update", lambda self, count: fail() if count.done else None)
+    monkeypatch.setattr(RunBar, "update", lambda self, count: fail() if count.done_count else None)
     result = over("--debug")
     assert result.exit_code == 3
     assert "Traceback" in result.stderr

@@ -1,4 +1,4 @@
-"""`samp play`: a page in which the path can be walked back and forth."""
+"""`samp play`: a page that plays the path of a walk, forwards and backwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`samp report`: a run over a data set on one page."""
+"""`samp report`: one page on a run over a data set."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def report(folder: Path, out: Path | None, pictures: bool, check: bool) -> None:
 
     run = load(folder, thorough=check)
     place = out or folder / "report.html"
-    words = run_page(run, pictures)
+    page = run_page(run, pictures)
     with atomic_write(place) as unfinished:
-        unfinished.write_text(words, encoding="utf-8")
+        unfinished.write_text(page, encoding="utf-8")
     say(f"written: {place}")
     if run.damaged:
         say(f"samp: {damage_note(run.damaged)}", err=True)

@@ -1,4 +1,4 @@
-"""`samp run`: a whole data set, shard by shard, and on where it stopped."""
+"""`samp run`: explain a whole data set, shard by shard, resuming where an earlier run stopped."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ Exit codes:
 
 The same command again goes on where a run stopped, and tries what failed once more."""
 AMOUNT = click.FloatRange(0)
-MOST_SHOWN = 10  # failures told one by one
-TERMINATED = 128 + signal.SIGTERM  # as shells have it
+MOST_SHOWN = 10  # failures that are listed; the rest are counted
+TERMINATED = 128 + signal.SIGTERM  # the exit code that shells give such a process
 
 
 def _whole_or_auto(words: str) -> Any:
@@ -134,12 +134,12 @@ def run(
 
 @contextmanager
 def exit_on_sigterm() -> Iterator[None]:
-    """While inside, SIGTERM ends the process in order, as a scheduler expects: workers too, and with a word on it."""
+    """Exit cleanly on SIGTERM while inside, as schedulers expect: workers end too, and a line is printed."""
 
     def end(*_: object) -> NoReturn:
         sys.exit(TERMINATED)
 
-    here = threading.current_thread() is threading.main_thread()  # others cannot hear signals
+    here = threading.current_thread() is threading.main_thread()  # other threads cannot handle signals
     before = signal.signal(signal.SIGTERM, end) if here else None
     try:
         yield
@@ -159,8 +159,8 @@ def _exit_broken(error: BrokenRunError) -> NoReturn:
     cause = error.__cause__
     if cause is not None and is_debugging():
         say_traceback(cause)
-    said = error_sentence(cause) if isinstance(cause, Exception) else str(error)
-    say(f"samp: the run broke: {said}", err=True)
+    reason = error_sentence(cause) if isinstance(cause, Exception) else str(error)
+    say(f"samp: the run broke: {reason}", err=True)
     sys.exit(BROKE)
 
 
@@ -187,7 +187,7 @@ def _print_summary(summary: Summary, as_json: bool) -> None:
     if len(summary.failures) > MOST_SHOWN:
         say(f"samp: … and {len(summary.failures) - MOST_SHOWN} more; each has its reason in its row.", err=True)
     for why in dict.fromkeys(summary.lost.values()):
-        shards = [shard for shard, said in summary.lost.items() if said == why]
+        shards = [shard for shard, reason in summary.lost.items() if reason == why]
         say(f"samp: {describe_shards(shards, MOST_SHOWN)} could not be finished: {name_flags(why)}", err=True)
     if as_json:
         say(json.dumps(summary.to_dict()))
