@@ -51,7 +51,8 @@ SECTIONS: tuple[tuple[str, str, str], ...] = (
     (
         "Comparing methods",
         "samp.metrics.statistics",
-        "samp.metrics.summarise samp.metrics.Summary samp.metrics.compare_pairs samp.metrics.Comparison samp.metrics.table "
+        "samp.metrics.summarise samp.metrics.Summary samp.metrics.compare_pairs samp.metrics.Comparison "
+        "samp.metrics.table "
         "samp.metrics.holm samp.metrics.Bootstrap samp.metrics.Running samp.metrics.RunningGame samp.metrics.Moments "
         "samp.metrics.Correlation",
     ),

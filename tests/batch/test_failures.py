@@ -230,7 +230,7 @@ def test_a_net_that_cannot_be_fed_is_said_at_once(data: Path, out: Path) -> None
         ({"map_dtype": "float61"}, "did you mean 'float16'"),
         ({"speed": "fats"}, "did you mean 'fast'"),
         ({"target": "be"}, "did you mean 'bee'"),
-        ({"crew": -1}, "workers is -1"),
+        ({"workers": -1}, "workers is -1"),
         ({"target": 3}, "target 3 is out of range"),
         ({"method": "sampp"}, "unknown method"),
         ({"model": nn.Identity()}, "wrap it in samp.models.Classifier"),

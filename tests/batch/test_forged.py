@@ -13,7 +13,8 @@ import pytest
 
 import small_runs
 from samp.batch import load, manifest, run
-from samp.batch.shards import Shards, stack_maps
+from samp.batch.shards import Shards
+from samp.batch.stored_maps import stack_maps
 from samp.html.report_page import run_page
 from samp.models import Classifier
 from small_runs import CLASSES, SIDE, classifier, data, out, same
@@ -64,7 +65,7 @@ def test_rows_in_another_order_are_done_again(data: Path, tmp_path: Path) -> Non
     for name in ("one", "other"):
         over(data, tmp_path / name)
     shards = Shards(tmp_path / "other", load(tmp_path / "other").settings["numbers"])
-    rows, maps = shards.rows(0), shards.answers(0)
+    rows, maps = shards.rows(0), shards.rows_and_maps(0)
     turned = [rows[1], rows[0], rows[2]]
     stored = [maps[row["id"]][1] for row in turned]
     shards.write(0, turned, stack_maps(stored, stored[0].map.dtype))  # type: ignore[union-attr]  # none failed
@@ -86,7 +87,7 @@ def test_a_shard_with_fewer_rows_than_inputs_is_gone_on_with(data: Path, tmp_pat
     for name in ("one", "other"):
         over(data, tmp_path / name, batch_size=1)
     shards = Shards(tmp_path / "other", load(tmp_path / "other").settings["numbers"])
-    rows, answers = shards.rows(1), shards.answers(1)
+    rows, answers = shards.rows(1), shards.rows_and_maps(1)
     stored = [answers[row["id"]][1] for row in rows[:2]]
     shards.write(1, rows[:2], stack_maps(stored, stored[0].map.dtype))  # type: ignore[union-attr]  # none failed
     assert over(data, tmp_path / "other", batch_size=1).found == 6

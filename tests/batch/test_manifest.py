@@ -69,7 +69,7 @@ def test_numbers_of_any_kind_are_written_down_as_plain_ones() -> None:
 
 @pytest.mark.parametrize("kind", [np.int64, np.uint8])
 def test_whole_numbers_of_numpy_are_those_of_python(data: Path, out: Path, kind: Any) -> None:
-    words: dict[str, int] = {"seed": 3, "batch_size": 2, "shard_size": 4, "crew": 0}
+    words: dict[str, int] = {"seed": 3, "batch_size": 2, "shard_size": 4, "workers": 0}
     run(data, out=out, model=classifier(), **{name: kind(value) for name, value in words.items()})
     assert run(data, out=out, model=classifier(), **words).found == 7
 
@@ -155,8 +155,8 @@ def grey(x: torch.Tensor) -> torch.Tensor:
         ({"seed": "a"}, "seed is a whole number"),
         ({"batch_size": 0}, "batch_size is 'auto' or a whole number"),
         ({"shard_size": 1.5}, "a shard holds 1 input at least, a whole number, not 1.5"),
-        ({"crew": True}, "a crew is a number of workers or a samp.batch.Crew, not True"),
-        ({"crew": 1.5}, "a crew is a number of workers or a samp.batch.Crew, not 1.5"),
+        ({"workers": True}, "workers is a whole number or a samp.batch.Workers, not True"),
+        ({"workers": 1.5}, "workers is a whole number or a samp.batch.Workers, not 1.5"),
         ({"out": ""}, "has no name"),
     ],
 )

@@ -15,8 +15,8 @@ from torch import Tensor
 
 import small_runs
 from samp.batch import BrokenRunError, load, run
-from samp.batch.marks import ProgressFiles
-from samp.batch.summary import RunProgress, ShardProgress
+from samp.batch.progress import RunProgress, ShardProgress
+from samp.batch.progress_files import ProgressFiles
 from samp.models import Classifier
 from small_runs import CLASSES, classifier, data, out, rows, same
 
@@ -95,7 +95,7 @@ def test_a_device_that_is_lost_costs_no_more_than_the_batch_under_way(data: Path
 def test_a_killed_process_loses_the_work_of_some_seconds_at_most(data: Path, tmp_path: Path) -> None:
     """What is finished is written every so often: here, where that is always, before each batch."""
     code = """
-import os, sys, small_runs, test_run_unfinished as test
+import os, sys, small_runs, test_unfinished as test
 from samp.batch import worker
 worker.SAVED_EVERY = 0.0
 class Deadly(BaseException):
@@ -110,7 +110,8 @@ def forward(x):
 net.net.forward = forward
 test.over(sys.argv[1], sys.argv[2], model=net)
 """
-    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    here = Path(__file__)
+    path = os.pathsep.join([str(here.parent), str(here.parents[1]), os.environ.get("PYTHONPATH", "")])
     words = [sys.executable, "-c", code, data, tmp_path / "out"]
     killed = subprocess.run(words, env={**os.environ, "PYTHONPATH": path}, check=False)
     assert killed.returncode == -signal.SIGKILL
@@ -170,10 +171,10 @@ def test_progress_is_told_after_every_batch(data: Path, out: Path) -> None:
     (data / "000.png").write_bytes(b"no photo")
     told: list[tuple[int, int, int]] = []
 
-    def tell(count: RunProgress) -> None:
+    def note(count: RunProgress) -> None:
         told.append((count.new_count, count.failed_count, count.left_count))
 
-    over(data, out, tell=tell)
+    over(data, out, on_progress=note)
     assert told == [(0, 0, 8), (1, 1, 6), (3, 1, 4), (5, 1, 2), (7, 1, 0), (7, 1, 0)]
 
 
@@ -181,14 +182,14 @@ def test_progress_of_a_run_that_goes_on_begins_where_it_was(data: Path, out: Pat
     with pytest.raises(KeyboardInterrupt):
         over(data, out, model=stopping(4, KeyboardInterrupt()))
     told: list[tuple[int, int]] = []
-    over(data, out, tell=lambda count: told.append((count.new, count.left)))
+    over(data, out, on_progress=lambda count: told.append((count.new_count, count.left_count)))
     assert told == [(0, 3), (2, 1), (3, 0), (3, 0)]
 
 
 @pytest.mark.parametrize(("batch_size", "together"), [(1, 1), (3, 3), (500, 128), ("auto", 128)])
 def test_batches_are_as_large_as_the_net_is_given_inputs(data: Path, out: Path, batch_size: Any, together: int) -> None:
     sizes: list[int] = []
-    over(data, out, batch_size=batch_size, tell=lambda count: sizes.append(count.together))
+    over(data, out, batch_size=batch_size, on_progress=lambda count: sizes.append(count.inputs_per_batch))
     assert set(sizes) == {together}
 
 

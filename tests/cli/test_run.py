@@ -15,8 +15,8 @@ from click.testing import Result
 import small_runs
 from cli_runs import PATIENCE, assert_refused, run, start_command, wait_until
 from samp.batch import load
+from samp.batch.progress import RunProgress
 from samp.batch.sources import Folder
-from samp.batch.summary import RunProgress
 from samp.cli.progress import RunBar, describe_pace
 from samp.extras import install_command
 

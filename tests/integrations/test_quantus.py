@@ -1,4 +1,7 @@
-"""`samp.quantus.explain` keeps the contract of an `explain_func`: keywords and numpy in, numpy out."""
+"""`samp.quantus.explain` keeps the contract of an `explain_func`: keywords and numpy in, numpy out.
+
+Quantus itself is not imported here: `test_quantus_real.py` runs its metrics, in the environment of `.ci/quantus`.
+"""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def evil(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def usual(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Table 1 on two beds, and two more tables to scroll to."""
+    """Table 1 on two setups, and two more tables to scroll to."""
     folder = tmp_path_factory.mktemp("usual")
     more = [MetricTable(name, f"{name}: more", {"IG": "ig"}, ("mnist",), {}) for name in ("two", "three")]
     store = write_results(folder, cells_of([TABLE1], ["mnist", "imagenet/mobilenet_v2"]))

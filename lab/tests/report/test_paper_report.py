@@ -14,7 +14,8 @@ import pytest
 from PIL import Image
 
 from paper_results import MACHINE, FixedExperiment, cells_of, table_rows, write_results
-from samp_lab.measurements.base import MethodCurves, name_of
+from samp_lab.measurements.base import name_of
+from samp_lab.measurements.method_maps import MethodCurves
 from samp_lab.report import write_report
 from samp_lab.report.contents import Report, gather_report
 from samp_lab.report.html_page import render_html
@@ -214,9 +215,9 @@ def test_a_file_that_is_no_results_gets_one_sentence(tmp_path: Path) -> None:
 
 
 def test_all_experiments_of_the_paper_are_asked(tmp_path: Path) -> None:
-    from samp_lab.registry import EXPERIMENTS
+    from samp_lab.tables.table3 import TABLE3
 
-    table = EXPERIMENTS["table3"]
+    table = TABLE3
     written, _ = write_report(write_results(tmp_path, cells_of([table], [PHOTOS.name])))
     assert f"## {table.title}" in written.read_text(encoding="utf-8")
 

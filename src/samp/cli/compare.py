@@ -207,6 +207,17 @@ def _output_paths(photo: Path, out: Path) -> tuple[Path, Path]:
     return page, figure
 
 
+def _expected_rows(task: Task, method: Method) -> int:
+    """Return how many evaluations of the model a method and its curves take, as far as its settings say."""
+    from torch import Tensor
+
+    from samp.cli.progress import expected_rows
+
+    height, width = task.inputs.shape[2:] if isinstance(task.inputs, Tensor) else (0, 0)
+    curves = 2 * len(task.protocol.counts(height * width))
+    return (expected_rows(method, height, width) or int(getattr(method, "samples", 1))) + curves
+
+
 def text_table(compared: Compared) -> str:
     """Return the table of the one photo for a terminal, in aligned columns."""
     from samp.compare_columns import COLUMNS
@@ -224,14 +235,3 @@ def text_table(compared: Compared) -> str:
         for line in cells
     ]
     return "\n".join("  ".join(line) for line in lines)
-
-
-def _expected_rows(task: Task, method: Method) -> int:
-    """Return how many evaluations of the model a method and its curves take, as far as its settings say."""
-    from torch import Tensor
-
-    from samp.cli.progress import expected_rows
-
-    height, width = task.inputs.shape[2:] if isinstance(task.inputs, Tensor) else (0, 0)
-    curves = 2 * len(task.protocol.counts(height * width))
-    return (expected_rows(method, height, width) or int(getattr(method, "samples", 1))) + curves

@@ -112,7 +112,7 @@ def _png(path: Path, classified: ClassifiedPhoto, result: Attribution, records: 
 
 
 def _html(path: Path, classified: ClassifiedPhoto, result: Attribution, records: Records) -> None:
-    from samp.html.explain_page import explanation_page
+    from samp.html.explain_page import explanation_page  # jinja2 is imported for pages alone
 
     path.write_text(explanation_page(classified, result, records), encoding="utf-8")
 

@@ -15,7 +15,7 @@ from samp.progress import REDRAWN, JointBar, open_command_bar
 if TYPE_CHECKING:
     from torch import nn
 
-    from samp.batch.summary import RunProgress
+    from samp.batch.progress import RunProgress
 
 
 class EvaluationBar(JointBar):
@@ -127,7 +127,7 @@ def describe_pace(count: RunProgress, worked: float, since: float) -> str:
     workers have under way counts as half done; else the time left would be far too long until each of them has done a
     few batches.
 
-    >>> from samp.batch.summary import RunProgress
+    >>> from samp.batch.progress import RunProgress
     >>> count = RunProgress(inputs=101, found=20, explained=60, failures={"a": "no photo"})
     >>> describe_pace(count, worked=20.0, since=5.0)
     '2.0/s, about 15 s left, 1 failed'

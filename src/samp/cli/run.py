@@ -103,7 +103,7 @@ def run(
     from samp.batch import run as explain_all
     from samp.cli.progress import RunBar
 
-    crew = Workers(words["workers"], words["gpus_per_worker"], words["cpus_per_worker"], words["address"])
+    workers = Workers(words["workers"], words["gpus_per_worker"], words["cpus_per_worker"], words["address"])
     try:
         with (
             exit_on_sigterm(),
@@ -121,9 +121,9 @@ def run(
                 speed=words["speed"],
                 shard_size=words["shard_size"],
                 map_dtype=words["map_dtype"],
-                crew=crew,
+                workers=workers,
                 keep_failed=keep_failed,
-                tell=bar.update,
+                on_progress=bar.update,
             )
     except BrokenRunError as error:
         _print_summary(error.summary, as_json)

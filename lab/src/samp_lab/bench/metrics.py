@@ -31,7 +31,7 @@ SLOW = 60.0  # seconds that a rival may take in all; it is shown fewer images ot
 
 @dataclass(frozen=True)
 class TimingRow:
-    """Seconds of one way to get these scores, by its forwards, and its ratio to the bare calls run beside it."""
+    """Seconds of one way to compute the scores, its forwards, and its ratio to the bare calls run beside it."""
 
     name: str
     forwards: int
@@ -44,7 +44,7 @@ class TimingRow:
 
 
 class InputRecorder(nn.Module):
-    """A net that keeps the input of every call, so that the very same calls can be made again."""
+    """A net that keeps the input of every call, so that the same calls can be replayed."""
 
     def __init__(self, net: nn.Module) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class InputRecorder(nn.Module):
 
 
 def measure(model: nn.Module, x: Tensor, batch_size: BatchSize, repeats: int) -> list[TimingRow]:
-    """Deletion and Insertion of random maps of these images, beside what they are to be compared with."""
+    """Time Deletion and Insertion of random maps of these images, bare calls, a plain loop, and Quantus."""
     maps = torch.rand(len(x), *x.shape[2:], generator=torch.Generator().manual_seed(1)).to(x.device)
     noted = InputRecorder(model).eval()
     deletion_insertion(noted, x, maps, 0, "imagenet", batch_size=batch_size)
@@ -81,7 +81,7 @@ def measure(model: nn.Module, x: Tensor, batch_size: BatchSize, repeats: int) ->
 
 
 def table(rows: list[TimingRow], device: torch.device) -> str:
-    """The rows as Markdown, with the machine below."""
+    """Return the rows as Markdown, with the machine below."""
     lines = ["| | forwards | seconds | forwards/s | ratio to bare (range) |", "|---|---|---|---|---|"]
     lines += [f"| {row.name} | {row.forwards} | {row.seconds:.3f} | {row.rate:.1f} | {row.ratio} |" for row in rows]
     return "\n".join([*lines, "", describe_machine(device)])
@@ -89,7 +89,7 @@ def table(rows: list[TimingRow], device: torch.device) -> str:
 
 @torch.no_grad()
 def _loop(model: nn.Module, x: Tensor, maps: Tensor) -> list[float]:
-    """Both curves of every image, one point at a time."""
+    """Return both curves of every image, one point at a time."""
     protocol, scores = PROTOCOLS["imagenet"], []
     for image, start, map_ in zip(x, resolve_baseline(protocol.start)(x), maps, strict=True):
         order = map_.flatten().argsort(descending=True, stable=True)
@@ -104,7 +104,7 @@ def _loop(model: nn.Module, x: Tensor, maps: Tensor) -> list[float]:
 
 
 def _quantus(model: nn.Module, x: Tensor, maps: Tensor) -> list[TimingRow]:
-    """Quantus' PixelFlipping of the same maps; its failure, where it fails."""
+    """Time Quantus' PixelFlipping of the same maps; the row shows its error if it fails."""
     try:
         quantus: Any = import_module("quantus")
     except ImportError:
@@ -124,7 +124,7 @@ def _quantus(model: nn.Module, x: Tensor, maps: Tensor) -> list[TimingRow]:
 
 
 def _time_pair(ours: Work, bare: Work, x: Tensor, ours_first: bool) -> tuple[float, float]:
-    """Seconds of both, run one after the other; which goes first takes turns."""
+    """Return the seconds of both, run in pairs whose order alternates."""
     if ours_first:
         return _seconds(ours, x), _seconds(bare, x)
     late = _seconds(bare, x)

@@ -34,7 +34,7 @@ ClassMapping = dict[str, tuple[int, ...]]
 
 
 def coco_classes(folder: Path | None = None) -> ClassMapping:
-    """The 80 classes of COCO in their order, each with the ImageNet classes it stands for; some stand for none.
+    """Return the 80 classes of COCO in their order, each with its ImageNet classes, of which some have none.
 
     A folder's own `mapping.json` comes before ours.
 
@@ -48,7 +48,7 @@ def coco_classes(folder: Path | None = None) -> ClassMapping:
 
 
 def open_coco(folder: Path) -> Images:
-    """Photos with boxes: `images/` beside `boxes/` or `labels/` in YOLO's text, or beside COCO's `instances*.json`.
+    """Return photos with boxes: `images/` beside `boxes/` or `labels/` in YOLO's text, or beside `instances*.json`.
 
     >>> from tempfile import TemporaryDirectory
     >>> from PIL import Image
@@ -70,7 +70,7 @@ def open_coco(folder: Path) -> Images:
 
 
 def open_voc(folder: Path) -> Images:
-    """Photos with boxes in VOC's XML: the devkit (its test part, if it is there), or photos with the XML beside.
+    """Return photos with boxes in VOC's XML: the devkit (its test part if there is one), or photos beside XML files.
 
     >>> open_voc(Path("nowhere"))
     Traceback (most recent call last):
@@ -94,7 +94,7 @@ def open_voc(folder: Path) -> Images:
 
 
 def _yolo(home: Path, classes: tuple[str, ...]) -> list[Entry]:
-    """Entries of all photos; one without a text file has no objects, as YOLO's tools have it."""
+    """Return entries of all photos; one without a text file has no objects, as in YOLO's tools."""
     kept = next((home / name for name in ("boxes", "labels") if (home / name).is_dir()), None)
     if kept is None:
         return []
@@ -155,7 +155,7 @@ def _own_mapping(path: Path) -> ClassMapping:
 
 
 def _read_split(home: Path) -> tuple[list[str], str]:
-    """The names of the photos in the first part that is there, else of all that have an XML file."""
+    """Return the names of the photos in the first part found, else of all that have an XML file."""
     lists = {split: home / "ImageSets" / "Main" / f"{split}.txt" for split in SPLITS}
     for split, path in lists.items():
         if path.is_file() and (
@@ -179,7 +179,7 @@ def _identity(annotation: Annotation) -> Annotation:
 
 
 def _check_photo_size(path: Path, boxes: Callable[[], Annotation]) -> Annotation:
-    """Boxes in pixels, for a photo of the size that they were drawn on; a photo made smaller would be off silently."""
+    """Return boxes in pixels; raise ValueError if the photo has not the size that they were drawn for."""
     annotation, size = boxes(), size_of(path)
     if annotation.size != size:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""MNIST, and any other data in its idx files, packed or not."""
+"""MNIST, and any other data in idx files, compressed or not."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PUBLISHED: Mapping[str, str] = {
 
 
 def read_mnist(folder: Path, check: bool = True, *, split: str = "test") -> ArrayDataset:
-    """The test or training digits; `check=False` takes other data of the same files, such as Fashion-MNIST.
+    """Return the test or training digits; `check=False` accepts other data in the same files, such as Fashion-MNIST.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as data:
@@ -57,7 +57,7 @@ def read_mnist(folder: Path, check: bool = True, *, split: str = "test") -> Arra
 
 
 def read_idx(path: str | os.PathLike[str], dimensions: int, sha256: str | None = None) -> NDArray[np.uint8]:
-    """The bytes of an idx file with this many dimensions, whose unpacked content may have to have this SHA-256.
+    """Return the bytes of an idx file with this many dimensions; check the SHA-256 of its unpacked content if given.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:

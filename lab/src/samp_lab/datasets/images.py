@@ -1,4 +1,4 @@
-"""A data set as a list of pictures that are opened one at a time, when they are asked for."""
+"""A data set as a list of pictures, each opened on use."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Entry:
-    """One picture: what it is called, its class where that is known, and how to open it.
+    """One picture: its id, its class if known, and a function that opens it.
 
-    `read` and `boxes` are called when the picture and its annotation are asked for, not before, so that a broken file
-    is a matter of its own entry alone.
+    `read` and `boxes` are called on use, so that a broken file affects its own entry alone.
 
     >>> entry = Entry("test/00042", 7, lambda: Image.new("L", (28, 28)))
     >>> entry.picture().size, entry.annotation
@@ -34,18 +33,18 @@ class Entry:
     boxes: Callable[[], Annotation] | None = field(default=None, repr=False, compare=False)
 
     def picture(self) -> Image.Image:
-        """The picture, opened now; a file that is none gets a sentence with its name."""
+        """Open and return the picture; raise OSError or ValueError with its name if that fails."""
         return self.read()
 
     @cached_property
     def annotation(self) -> Annotation | None:
-        """The boxes in pixels of the picture, read when first asked for; None where the data set has none."""
+        """The boxes in pixels of the picture, read on first use; None if the data set has none."""
         return self.boxes() if self.boxes else None
 
 
 @dataclass(frozen=True, eq=False)
 class Images:
-    """The pictures of a data set in a fixed order, and what is known of them as a whole.
+    """The pictures of a data set in a fixed order, with their classes, licence and credit.
 
     `free` says whether they may be shown in public, `credit` where they come from and on what terms. `mapping` gives
     the ImageNet classes that a class with boxes stands for.
@@ -81,11 +80,11 @@ class Images:
 
     @property
     def labels(self) -> tuple[int | None, ...]:
-        """The class of each picture, None where it is not known."""
+        """The class of each picture, None if not known."""
         return tuple(entry.label for entry in self.entries)
 
     def fingerprint(self) -> str:
-        """SHA-256 over the ids in their order: which pictures these are, not what is in them.
+        """Return the SHA-256 of the ids in their order, which identifies the selection, not the content.
 
         >>> Images("none", []).fingerprint()[:8]
         'e3b0c442'
@@ -93,7 +92,7 @@ class Images:
         return _hash("".join(f"{entry.id}\n" for entry in self.entries)).hex()
 
     def sample(self, count: int | None, seed: int) -> Images:
-        """`count` of the pictures, drawn without replacement, in the order of the draw; None takes all as they are.
+        """Return `count` pictures drawn without replacement, in the order of the draw; None returns all in order.
 
         The draw sorts by a hash of seed and id. So it is the same on every machine, a larger draw begins with the
         smaller one, and pictures added to the data set move none of the others past each other.

@@ -1,6 +1,6 @@
 """Pages of the paper's figures, drawn with matplotlib (extra `viz`): rows of tiles, and curves with bands.
 
-This file is imported by `draw` alone, so that measuring and reporting need no matplotlib.
+Imported inside `draw` functions only, so that measuring and reporting need no matplotlib.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ EVEN = Bootstrap(resamples=2000)
 
 @dataclass(frozen=True, eq=False)
 class Tile:
-    """A photo (h w c of bytes) or a map (h w) in grey, with words above and beside, and perhaps a coloured edge."""
+    """A photo (h w c in bytes) or a map (h w) in grey, with text above and beside it, and an optional coloured edge."""
 
     pixels: Array
     above: str = ""
     beside: str = ""
     full: float | None = None
-    """The credit of white, where several maps share a scale."""
+    """The credit that is white, for maps that share a scale."""
     edge: str | None = None
 
     def __call__(self, axes: Axes) -> None:
@@ -63,11 +63,11 @@ class Tile:
 
 
 Row = Sequence[Tile | None]
-"""Tiles from left to right, None where there is none; an empty row leaves a gap."""
+"""Tiles from left to right, None for an empty place; an empty row is a gap."""
 
 
 def tile_page(rows: Sequence[Row], caption: Sequence[str], title: str = "", width: float = WIDTH) -> Figure:
-    """All tiles of one size, in rows; a row with words above its tiles has room for them.
+    """Return a page of tiles of one size, in rows.
 
     >>> figure = tile_page([[Tile(np.ones((4, 4)), "a map"), None], [Tile(np.ones((4, 4))), Tile(np.ones((4, 4)))]], [])
     >>> len(figure.axes)
@@ -77,7 +77,7 @@ def tile_page(rows: Sequence[Row], caption: Sequence[str], title: str = "", widt
 
 
 def layout_panels(rows: Sequence[Row], room: float) -> list[Panel]:
-    """The panels of these rows in so many inches of width."""
+    """Return the panels of these rows within `room` inches of width."""
     beside = [tile.beside for row in rows for tile in row if tile]
     aside = (LINE * max(_lines(text) for text in beside) + 0.06) * any(beside)
     columns = max(len(row) for row in rows)
@@ -99,7 +99,7 @@ def layout_panels(rows: Sequence[Row], room: float) -> list[Panel]:
 
 
 def curve_page(curves: Mapping[str, Mapping[str, Tensor]], protocol: str, title: str = "") -> Figure:
-    """Mean deletion and insertion curves by label, each with the interval of its mean as a band.
+    """Return a page of mean deletion and insertion curves by label, each with the interval of its mean as a band.
 
     `curves` holds `deletion`, `insertion` and `shares` of each label, b k each; rows with NaN are left out.
     """
@@ -116,7 +116,7 @@ def curve_page(curves: Mapping[str, Mapping[str, Tensor]], protocol: str, title:
 
 
 def mean_band(curves: Tensor, bootstrap: Bootstrap = EVEN) -> tuple[Array, Array]:
-    """The interval of the mean at each point of curves b k, by the bootstrap's percentiles; rows with NaN are left out.
+    """Return the bootstrap interval of the mean at each point of curves (b k); rows with NaN are left out.
 
     >>> import torch
     >>> low, high = mean_band(torch.tensor([[0.0, 1.0], [1.0, 1.0]]))
@@ -143,7 +143,7 @@ class SweepLine:
 
 
 def sweep_page(halves: Mapping[str, Sequence[SweepLine]], x: str, caption: Sequence[str], title: str = "") -> Figure:
-    """Axes side by side, each with the same lines of another column.
+    """Return a page of axes side by side, one for each entry of `halves`, with a shared legend.
 
     >>> line = SweepLine("net", [0.0, 0.5], [1.0, 2.0], [0.9, 1.9], [1.1, 2.1])
     >>> len(sweep_page({"deletion": [line], "insertion": [line]}, "λ", []).axes)

@@ -26,7 +26,7 @@ class BlueCount(nn.Module):
 
 
 def blue_counter() -> Classifier:
-    """The counter with how it is fed: plain pixels.
+    """Return the counter as a classifier that takes plain pixels.
 
     >>> blue_counter().label(0)
     'blue pixels'

@@ -1,4 +1,4 @@
-"""`samp bench table1 …`: the experiments of the paper, each a command with the same options."""
+"""`samp bench table1 …`: each experiment a command with the same options; and the commands around them."""
 
 from __future__ import annotations
 
@@ -13,44 +13,12 @@ import click
 
 from samp.cli.flags import name_flags
 from samp.cli.terminal import say
+from samp_lab.registry import EXPERIMENTS, SETS, load_experiments
 
 if TYPE_CHECKING:
     from samp_lab.runner import FailedMeasurement
     from samp_lab.workspace import ExperimentOptions
 
-# Each experiment's line in `samp bench --help`; the experiments themselves are imported when one is run.
-EXPERIMENTS = {
-    "table1": "Table 1: Deletion and Insertion of 13 methods.",
-    "table2": "Table 2: ablation of IC and MS.",
-    "table3": "Table 3: the upper bound η.",
-    "table4": "Table 4: the direction of the path.",
-    "table6": "Table 6: the choice of baselines.",
-    "table7": "Table 7: μFidelity, pointing game and seconds.",
-    "table8": "Table 8: the Shapley methods.",
-    "curves": "Fig. intro: deletion and insertion curves.",
-    "verification": "Fig. verification: the path of SAMP.",
-    "gallery": "Fig. gallery: methods side by side.",
-    "sensitivity": "Fig. Sensitivity-N: completeness against β.",
-    "momentum": "Fig. λ: the momentum coefficient.",
-    "baselines": "Fig. baselines: maps under other baselines.",
-    "eta": "Fig. η: maps under other upper bounds.",
-    "counting": "Fig. counting: the blue-pixel counting model.",
-    "confidence": "Fig. confidence: maps at high and low confidence.",
-    "shapley": "Fig. Shapley: maps of the Shapley methods.",
-    "mosaics": "Fig. multi-label: mosaics of digits, one map per class.",
-    "fine-grained": "Fig. CUB: image × class.",
-    "ours": "Beyond the paper: the coupled walk against all others.",
-    "transfer": "Beyond the paper: maps of one net judged by another.",
-    "budget": "Beyond the paper: quality against 7 to 112 gradients an image.",
-    "rematch": "Beyond the paper: the path methods published since, under DiffID.",
-    "optimum": "Beyond the paper: how far paths are from the exact optimum of Eq. 5.",
-    "theory": "Beyond the paper: Prop. 1 and 2, simulated and on random orders of real nets.",
-}
-SETS = {
-    "paper": "All tables and figures of the paper.",
-    "beyond": "All that goes beyond the paper.",
-    "all": "Both.",
-}
 OPTIONS = (
     click.option("--dataset", "datasets", multiple=True, help="Data set or test bed: mnist, imagenet/resnet50."),
     click.option(
@@ -59,25 +27,31 @@ OPTIONS = (
     click.option("--weights", type=click.Path(path_type=Path), help="Checkpoint of a net that comes without weights."),
     click.option("--trust", is_flag=True, help="Open checkpoints that may run code: only if you trust their makers."),
     click.option(
-        "--out", type=click.Path(path_type=Path), default="results", show_default=True, help="Where all is kept."
+        "--out",
+        type=click.Path(path_type=Path),
+        default="results",
+        show_default=True,
+        help="Folder of results, figures and report.",
     ),
     click.option("--device", default="cpu", show_default=True, help="cpu or cuda."),
-    click.option("--limit", type=int, help="At most so many images of each data set; 100, as the paper, if left out."),
+    click.option("--limit", type=int, help="Images of each data set, at most; 100, as in the paper, if left out."),
     click.option("--seed", default=0, show_default=True, help="Picks the images; seeds training and random methods."),
-    click.option("--part", default=20, show_default=True, help="Images measured together; a killed run loses as many."),
+    click.option(
+        "--part", default=20, show_default=True, help="Images measured together; a killed run repeats one part."
+    ),
     click.option(
         "--jobs",
         type=click.IntRange(1),
         default=1,
         show_default=True,
-        help="Cells measured side by side, each in its own process.",
+        help="Cells measured at the same time, each in its own process.",
     ),
     click.option("--show", is_flag=True, help="Show pictures that must not be published (CIFAR-10, ImageNet, CUB)."),
 )
 
 
 class ExperimentGroup(click.Group):
-    """A group whose experiments become commands when they are used, below the group's own."""
+    """A group with a command for each experiment of the registry, made when it is used, and its own commands."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*EXPERIMENTS, *SETS, "smoke", "list", "report", "train", "download", *self.commands]
@@ -91,41 +65,39 @@ class ExperimentGroup(click.Group):
 
 
 def with_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that every experiment takes."""
+    """Add the options that every experiment takes."""
     for option in reversed(OPTIONS):
         function = option(function)
     return function
 
 
 def experiment_command(name: str) -> click.Command:
-    """The command of one experiment, or of a set of them."""
+    """Return the command of one experiment, or of a set of them."""
 
     def call(**given: Any) -> None:
         run_experiments(name, **given)
 
-    words = {**SETS, **EXPERIMENTS}[name]
+    summary = SETS[name] if name in SETS else EXPERIMENTS[name].summary
     call.__doc__ = (
-        f"{words}\n\nWhat is measured already is kept, so a run that was stopped goes on when it is given again. Exit "
+        f"{summary}\n\nResults are kept as they are measured: the same command resumes a run that was stopped. Exit "
         f"code 1 if any cell failed.\n\n\b\nExample:\n  samp bench {name} --data DIR --device cuda"
     )
-    return click.command(name, short_help=words)(with_options(call))
+    return click.command(name, short_help=summary)(with_options(call))
 
 
-def run_experiments(name: str, datasets: Sequence[str], out: Path, jobs: int, show: bool, **choice: Any) -> None:
-    """Measure, draw and report these experiments."""
-    from samp_lab.registry import EXPERIMENTS as KNOWN
-    from samp_lab.registry import SETS as TOGETHER
+def run_experiments(name: str, datasets: Sequence[str], out: Path, jobs: int, show: bool, **given: Any) -> None:
+    """Measure, draw and report the experiments of this name or set."""
     from samp_lab.reproduce import run_and_report
 
-    told = make_options(out, **choice)
-    chosen = list(KNOWN.values()) if name == "all" else TOGETHER.get(name) or [KNOWN[name]]
-    report_outcome(
-        out, run_and_report(chosen, datasets, told, out, jobs=jobs, show=show, command=command_line(), say=say)
+    options = make_options(out, **given)
+    failed = run_and_report(
+        load_experiments(name), datasets, options, out, jobs=jobs, show=show, command=command_line(), say=_say_progress
     )
+    report_outcome(out, failed)
 
 
 def make_options(out: Path, **given: Any) -> ExperimentOptions:
-    """What the lab is told, on a device that is there."""
+    """Return the options of a run; raise ValueError if its device is not available."""
     from samp.models.prediction import usable_device
     from samp_lab.workspace import ExperimentOptions
 
@@ -133,12 +105,16 @@ def make_options(out: Path, **given: Any) -> ExperimentOptions:
     return ExperimentOptions(models=out / "models", **given)
 
 
+def _say_progress(line: str) -> None:
+    say(name_flags(line))  # a line may hold the message of an error, which names arguments
+
+
 def report_outcome(out: Path, failed: Sequence[FailedMeasurement]) -> None:
-    """Say where the report is and what failed; exit with 1 if anything did."""
+    """Print where the report is and what failed; exit with code 1 if anything did."""
     reasons: dict[str, list[str]] = {}
     for one in failed:
         reasons.setdefault(one.why, []).append(one.title)
-    for why, titles in reasons.items():  # data that is not there fails every cell alike: said once
+    for why, titles in reasons.items():  # missing data fails every cell alike: print it once
         more = f" and {len(titles) - 1} more" if len(titles) > 1 else ""
         say(f"samp: {titles[0]}{more} failed: {name_flags(why)}", err=True)
     say(f"report: {out / 'report.md'} and {out / 'report.html'}")
@@ -148,23 +124,22 @@ def report_outcome(out: Path, failed: Sequence[FailedMeasurement]) -> None:
 
 @click.command(name="list")
 def list_experiments() -> None:
-    """What can be run: each experiment with its test beds and how many cells it has.
+    """List all experiments, each with its test beds (data set and net) and its number of cells (measurements).
 
     Example: samp bench list
     """
-    from samp_lab.registry import EXPERIMENTS as KNOWN
     from samp_lab.setups import parse_setup
 
-    for name, experiment in KNOWN.items():
-        cells = experiment.measurements([parse_setup(one) for one in experiment.setups])
-        say(f"{name:14} {experiment.title}")
-        say(f"{'':14} {len(cells)} {'cell' if len(cells) == 1 else 'cells'} on {', '.join(experiment.setups)}")
+    for experiment in load_experiments():
+        count = len(experiment.measurements([parse_setup(one) for one in experiment.setups]))
+        say(f"{experiment.name:14} {experiment.title}")
+        say(f"{'':14} {count} {'cell' if count == 1 else 'cells'} on {', '.join(experiment.setups)}")
 
 
 @click.command()
 @click.option("--out", type=click.Path(path_type=Path), default="results", show_default=True, help="Folder of a run.")
 def report(out: Path) -> None:
-    """Write the report again from the results in a folder; needs neither data nor nets.
+    """Write the report again from the results in a folder, without data or nets.
 
     Example: samp bench report --out results
     """
@@ -221,28 +196,33 @@ def download(name: str, data: Path) -> None:
 @click.command()
 @with_options
 def smoke(out: Path, jobs: int, show: bool, datasets: Sequence[str], **given: Any) -> None:
-    """Every experiment end to end on a handful of digits with a small net, in two minutes: does all of it run?
+    """Run every experiment end to end on two images of each data set, in about two minutes on two cores.
+
+    Digits and a small net that come with samp stand in for the data sets, so that no data is needed.
 
     Example: samp bench smoke --out smoke
     """
-    from samp_lab.registry import EXPERIMENTS as KNOWN
     from samp_lab.reproduce import run_plans, substitute_setups
     from samp_lab.smoke import LIMIT, STAND_INS
     from samp_lab.store import Store
 
-    told = make_options(out, **{**given, "limit": given["limit"] or LIMIT})
+    options = make_options(out, **{**given, "limit": given["limit"] or LIMIT})
     plans = [
-        (experiment, setups) for experiment in KNOWN.values() if (setups := substitute_setups(experiment, STAND_INS))
+        (experiment, setups)
+        for experiment in load_experiments()
+        if (setups := substitute_setups(experiment, STAND_INS))
     ]
-    report_outcome(out, run_plans(plans, told, Store(out), jobs=jobs, show=show, command=command_line(), say=say))
+    report_outcome(
+        out, run_plans(plans, options, Store(out), jobs=jobs, show=show, command=command_line(), say=_say_progress)
+    )
 
 
 OTHER_COMMANDS = {"list": list_experiments, "report": report, "train": train, "download": download, "smoke": smoke}
 
 
 def command_line() -> str:
-    """The command as it was given, without folders of this machine."""
+    """Return the command line, with the last part alone of paths on this machine."""
     words = ["samp", *sys.argv[1:]]
-    hidden = {"--data", "--out", "--weights", "--models"}
-    shown = [Path(word).name if words[i - 1] in hidden and os.sep in word else word for i, word in enumerate(words)]
-    return shlex.join(shown)
+    paths = {"--data", "--out", "--weights", "--models"}
+    short = [Path(word).name if words[i - 1] in paths and os.sep in word else word for i, word in enumerate(words)]
+    return shlex.join(short)
