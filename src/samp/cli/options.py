@@ -223,13 +223,13 @@ MODEL_OPTIONS = (
         "--mean",
         type=parse_numbers(float, 1, 3),
         metavar="N[,N,N]",
-        help="Taken off pixels in [0, 1]: one number or one a channel.",
+        help="Subtracted from pixels in [0, 1]: one number, or one per channel.",
     ),
     click.option(
-        "--std", type=parse_numbers(float, 1, 3), metavar="N[,N,N]", help="What is left is divided by: as --mean."
+        "--std", type=parse_numbers(float, 1, 3), metavar="N[,N,N]", help="Pixels are then divided by it; as --mean."
     ),
     click.option("--channels", type=click.Choice(["rgb", "bgr", "grey"]), help="Order of the input's channels."),
-    click.option("--classes", type=PATH, help="File with the names of the classes, one a line."),
+    click.option("--classes", type=PATH, help="File with the names of the classes, one per line."),
     click.option("--device", default="cpu", show_default=True, help="Where to compute: cpu, cuda, cuda:1, mps."),
     click.option("--dtype", type=click.Choice(DTYPES), default="float32", show_default=True, help="Of net and input."),
 )
@@ -265,7 +265,7 @@ METHOD_OPTIONS = (
     ),
     click.option("--step", type=click.IntRange(1), help="Pixels that move per step."),
     click.option(
-        "--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Of everything random."
+        "--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Seed of everything random."
     ),
 )
 

@@ -20,9 +20,9 @@ def report(folder: Path, out: Path | None, pictures: bool, check: bool) -> None:
     """Sum up the run in FOLDER (the --out of `samp run`) in a page that opens in any browser.
 
     Distributions of completeness error, concentration and scores; the best and worst maps; every class; what failed.
-    A run that is not finished is summed up as far as it is there. Only numbers are read, and the maps that are shown;
-    what is wrong with other maps is found by --check, and repaired by the same `samp run` again. The exit code is 1 if
-    files of the run are damaged; they are left out.
+    An unfinished run is summed up as far as it got. Only numbers and the maps that are shown are read; --check finds
+    damage in all other maps too, and the same `samp run` again repairs it. The exit code is 1 if files of the run are
+    damaged; those are left out.
 
     Example: samp report why --pictures
     """

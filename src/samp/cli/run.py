@@ -48,7 +48,7 @@ def _whole_or_auto(words: str) -> Any:
 
 @click.command(epilog=EPILOG)
 @click.argument("data", type=PATH)
-@click.option("--out", type=PATH, required=True, help="Folder of the run; made if need be.")
+@click.option("--out", type=PATH, required=True, help="Folder of the run; made if it does not exist.")
 @click.option(
     "--target",
     help="Class to explain, by name or number, or predicted.  [default: what the data set says, else predicted]",
@@ -61,12 +61,16 @@ def _whole_or_auto(words: str) -> Any:
     type=click.Choice(["float16", "bfloat16", "float32"]),
     default="float16",
     show_default=True,
-    help="Of the maps; each is scaled to use its range.",
+    help="Dtype of the maps; each map is scaled to use its range.",
 )
 @click.option("--workers", type=click.IntRange(0), default=0, show_default=True, help="Workers of Ray; 0 needs no Ray.")
-@click.option("--gpus-per-worker", type=AMOUNT, default=0.0, show_default=True, help="GPUs of each, or a part of one.")
-@click.option("--cpus-per-worker", type=AMOUNT, default=1.0, show_default=True, help="Cores, and threads, of each.")
-@click.option("--address", help="Of a Ray cluster to work on; left out, Ray runs here and hears this machine alone.")
+@click.option(
+    "--gpus-per-worker", type=AMOUNT, default=0.0, show_default=True, help="GPUs of each worker, or a part of one."
+)
+@click.option(
+    "--cpus-per-worker", type=AMOUNT, default=1.0, show_default=True, help="Cores and threads of each worker."
+)
+@click.option("--address", help="Address of a Ray cluster; if left out, Ray runs on this machine alone.")
 @click.option("--keep-failed", is_flag=True, help="Do not try inputs again that failed in an earlier run.")
 @click.option("--json", "as_json", is_flag=True, help="The summary as one JSON object on stdout.")
 @model_options
@@ -105,15 +109,11 @@ def run(
 
     workers = Workers(words["workers"], words["gpus_per_worker"], words["cpus_per_worker"], words["address"])
     try:
-        with (
-            exit_on_sigterm(),
-            RunBar() as bar,
-            redirect_stdout(sys.stderr),
-        ):  # a net may print; stdout is ours
+        with exit_on_sigterm(), RunBar() as bar, redirect_stdout(sys.stderr):  # a net may print; stdout is ours
             summary = explain_all(
                 data if data.exists() else str(data),
                 out=out,
-                model=_model(model),
+                model=_make_model(model),
                 method=how.method(),
                 seed=how.seed,
                 target=target,
@@ -164,7 +164,7 @@ def _exit_broken(error: BrokenRunError) -> NoReturn:
     sys.exit(BROKE)
 
 
-def _model(options: ModelOptions) -> Model:
+def _make_model(options: ModelOptions) -> Model:
     from samp.batch.models import Model
 
     return Model(
