@@ -19,7 +19,7 @@ import torch
 import samp
 import small_runs
 from cli_runs import PATIENCE, TINY, OnTerminal, a_photo, run, screen
-from samp.batch.summary import RunProgress
+from samp.batch.progress import RunProgress
 from samp.cli.progress import EvaluationBar, RunBar, expected_rows
 from samp.methods import resolve_method
 from samp.methods.coupled import QUALITIES

@@ -1,4 +1,4 @@
-"""The command line. A command's module is imported when it is used, and nothing imports torch before it is needed."""
+"""The command line: a command's module is imported when the command is used, and torch only where it is needed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PLUGINS = "samp.commands"
 OPTIONAL_COMMANDS = {
     "bench": ("samp-lab", "Measure samp, and make the paper's tables and figures again (package samp-lab).")
 }
-# their messages say what to do; methods refuse operations that they have no rule for by NotImplementedError
+# Errors that are raised with a message for people. Methods raise NotImplementedError for operations without a rule.
 EXPECTED = (ValueError, TypeError, OSError, MemoryError, ImportError, NotImplementedError)
 
 
@@ -86,7 +86,7 @@ class Commands(click.Group):
             sys.exit(2)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """`--debug` may stand behind the command too, where people add it to what they just ran."""
+        """Accept `--debug` behind the command too, where people add it to what they just ran."""
         own = args[: args.index("--")] if "--" in args else args
         if "--debug" in own:
             args = ["--debug", *(word for word in own if word != "--debug"), *args[len(own) :]]
@@ -126,32 +126,32 @@ def _plugins() -> Iterable[EntryPoint]:
 def show_warning(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any
 ) -> None:
-    """A warning of ours as one line, without the place in the code; others as ever."""
+    """Print a warning of samp as one line, without its place in the code, and any other as Python does."""
     ours = category is UserWarning and Path(filename).is_relative_to(Path(__file__).parents[1])
     whole = warnings.formatwarning(message, category, filename, lineno).rstrip()
     say(f"samp: {name_flags(str(message))}", err=True) if ours else say_block(whole, err=True)
 
 
 def _with_printable_words(error: click.ClickException) -> click.ClickException:
-    """The same error, whose words may repeat what was typed and are printed by click."""
+    """Return the error with control characters written out: click prints it, and it may repeat what was typed."""
     error.message = printable(error.message, keep="\n\t")  # type: ignore[misc]  # click has no other place for it
     return error
 
 
 def error_sentence(error: Exception) -> str:
-    """What is said of an error, in one line: its own message where it was meant for people.
+    """Return one line on an error: its own message if that was meant for people, else its type and message.
 
     >>> error_sentence(ValueError("eta is above 0,\\nnot 0."))
     'eta is above 0, not 0.'
     """
-    said = name_flags(replace_surrogates(" ".join(str(error).split()))) or type(error).__name__
+    message = name_flags(replace_surrogates(" ".join(str(error).split()))) or type(error).__name__
     if isinstance(error, EXPECTED):
-        return said
-    return f"unexpected {type(error).__name__} ({said}): `samp --debug ...` shows where."
+        return message
+    return f"unexpected {type(error).__name__} ({message}): `samp --debug ...` shows where."
 
 
 def is_debugging() -> bool:
-    """Whether `--debug` asked for tracebacks.
+    """Return whether the command was run with `--debug`.
 
     >>> is_debugging()
     False
@@ -160,13 +160,13 @@ def is_debugging() -> bool:
     return bool(context and context.find_root().params.get("debug"))
 
 
-def replace_surrogates(said: object) -> str:
-    """Words that any encoding can write: bytes of a file's name that are no letters become "�".
+def replace_surrogates(text: object) -> str:
+    """Return the text with "�" for bytes of a file's name that are no characters: any encoding can write that.
 
     >>> replace_surrogates("caf\\udce9.jpg is not a file.")
     'caf�.jpg is not a file.'
     """
-    return click.format_filename(str(said))
+    return click.format_filename(str(text))
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

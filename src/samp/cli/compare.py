@@ -51,14 +51,16 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 @click.option(
     "--protocol",
     type=click.Choice(PROTOCOLS),
-    help="Of Deletion and Insertion.  [default: the SAMP paper's for the size of the input]",
+    help="Protocol of Deletion and Insertion.  [default: the SAMP paper's for the size of the input]",
 )
 @target_option
 @click.option(
     "--out", type=PATH, default=Path("comparison.html"), show_default=True, help="Page to write; a .png goes beside it."
 )
 @click.option("--json", "as_json", is_flag=True, help="Numbers on stdout as one JSON object; all else on stderr.")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Of everything random.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Seed of everything random."
+)
 @model_options
 def compare(
     photo: Path | None,

@@ -99,7 +99,7 @@ def explain(
     make_folder(files)
     done = explain_all(explainer, list(zip(paths, files, strict=True)), form, _print_json if as_json else _print_words)
     if done < len(paths):
-        if len(paths) > 1:  # of one, why has been said
+        if len(paths) > 1:  # for one, the reason has been printed
             say(f"samp: {len(paths) - done} of {len(paths)} photos could not be explained.", err=True)
         sys.exit(1 if done else 2)
 

@@ -1,4 +1,4 @@
-"""`samp play`: a page in which the path can be walked back and forth."""
+"""`samp play`: a page that plays the path of a walk, forwards and backwards."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WALKING = 0.75  # of the bar: the page then takes forwards of the frames alone
 @click.argument("photo", required=False, type=PATH)
 @click.option("--out", type=PATH, default=Path("path.html"), show_default=True, help="HTML file to write.")
 @click.option(
-    "--frames", type=click.IntRange(2), default=60, show_default=True, help="At most so many points of each walk."
+    "--frames", type=click.IntRange(2), default=60, show_default=True, help="Most points of each walk that are kept."
 )
 @target_option
 @model_options

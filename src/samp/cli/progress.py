@@ -46,8 +46,7 @@ class EvaluationBar(JointBar):
             self.rows += len(inputs[0])
             self.set_progress(self.rows / expected if expected else 0.0)
 
-        shown = net is not None and not self.bar.disable
-        handle = net.register_forward_pre_hook(count) if net is not None and shown else None
+        handle = None if net is None or self.bar.disable else net.register_forward_pre_hook(count)
         try:
             with self.piece(printable(name), size):
                 yield
