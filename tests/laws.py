@@ -86,7 +86,7 @@ class IndexOrderPath:
     """Groups go to their end one by one, in index order, whatever the gradient says."""
 
     needs_start: ClassVar[bool] = True
-    fixed: ClassVar[bool] = False
+    is_fixed: ClassVar[bool] = False
     may_pause: ClassVar[bool] = False
 
     def propose(self, step: Step, route: Route) -> Tensor:

@@ -119,7 +119,7 @@ class Watched:
 
     def __init__(self, path: Any) -> None:
         self.path, self.most_alive, self.past = path, 0, []
-        self.needs_start, self.fixed, self.may_pause = path.needs_start, path.fixed, path.may_pause
+        self.needs_start, self.is_fixed, self.may_pause = path.needs_start, path.is_fixed, path.may_pause
 
     def propose(self, step: Any, route: Any) -> Tensor:
         self.past = [one for one in self.past if one() is not None]

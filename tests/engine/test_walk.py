@@ -245,7 +245,7 @@ def test_a_rule_and_a_path_of_the_users_find_all_there_is() -> None:
 def test_a_path_that_never_arrives_is_an_error_and_not_an_endless_walk() -> None:
     class Zeno:
         needs_start = True
-        fixed = False
+        is_fixed = False
         may_pause = False
 
         def propose(self, step: Any, route: Any) -> Tensor:

@@ -76,7 +76,7 @@ class GuidedPath:
     """The path to the next of `steps` equally spaced L1 distances from a row's end, by its flattest elements first."""
 
     needs_start: ClassVar[bool] = True
-    fixed: ClassVar[bool] = False
+    is_fixed: ClassVar[bool] = False
     may_pause: ClassVar[bool] = False
     steps: int
     fraction: float

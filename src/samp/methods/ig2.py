@@ -154,7 +154,7 @@ class DescentPath:
     """A path of `steps` moves of one length down the score of `towards`, within the range from `low` to `high`."""
 
     needs_start: ClassVar[bool] = True
-    fixed: ClassVar[bool] = False
+    is_fixed: ClassVar[bool] = False
     may_pause: ClassVar[bool] = False
     steps: int
     step: float
