@@ -11,10 +11,11 @@ import torch
 from PIL import Image
 from torch import nn
 
+from samp.cli.compare import repeat_command
 from samp.cli.options import ModelOptions
 from samp.compare import Compared
 from samp.html import compare_page
-from samp.html.compare_facts import comparison_record, repeat_command
+from samp.html.compare_facts import comparison_record
 from samp.models import Classifier
 from samp.models.prediction import ClassifiedPhoto, classify_photo
 
@@ -51,4 +52,4 @@ def classify_test_photo(folder: Path, classifier: Classifier | None = None, name
 
 def page_of(asked: ClassifiedPhoto, compared: Compared, left_out: dict[str, str] | None = None) -> str:
     command = shlex.join(repeat_command(asked.path, compared.names, "1", compared.protocol.name, ModelOptions()))
-    return compare_page.page(asked, compared, comparison_record(asked, compared, left_out or {}, command))
+    return compare_page.comparison_page(asked, compared, comparison_record(asked, compared, left_out or {}, command))

@@ -31,7 +31,7 @@ def whole(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Copies in float32, so that fast is exact to rounding and a broken law stands out; nothing kept between tests."""
     monkeypatch.setattr(gradients, "is_half_faster", lambda device: False)
     yield
-    cache._KEPT.clear()
+    cache._CACHE.clear()
 
 
 @pytest.fixture
@@ -39,13 +39,13 @@ def equip(monkeypatch: pytest.MonkeyPatch) -> Equip:
     """Have nets compiled and calls captured, as on a GPU, by stand-ins that run on a CPU."""
 
     def ready(compile: Any = None, capture: Any = None) -> None:
-        plain = cache.Prepared.__init__
+        plain = cache.FastModel.__init__
 
-        def init(self: cache.Prepared, *args: Any) -> None:
+        def init(self: cache.FastModel, *args: Any) -> None:
             plain(self, *args)
             self.equip(compile, capture)
 
-        monkeypatch.setattr(cache.Prepared, "__init__", init)
+        monkeypatch.setattr(cache.FastModel, "__init__", init)
 
     return ready
 

@@ -18,9 +18,8 @@ import samp
 from samp.attribution import DIRECTIONS, PER_DIRECTION, Attribution
 from samp.engine.credit import CREDITS
 from samp.engine.driver import RunOptions, WalkPlan, run_walks
-from samp.engine.paths import SalientPath, StraightPath
+from samp.engine.paths import MaxL1, SalientPath, StraightPath, Unlimited
 from samp.engine.problem import make_problem
-from samp.engine.step_rules import MaxL1, Unlimited
 from samp.engine.walk import Path, Route, Step, StepRule
 
 PLAIN = ["momentum", "left", "right", "trapezoid"]
@@ -59,7 +58,7 @@ def by_hand(x: Tensor) -> Tensor:
 
 
 def blue_count(x: Tensor) -> Tensor:
-    """A soft count of blue pixels (READING point 15): 1 for (0, 0, 1), 0 for black, red, green and white."""
+    """A soft count of blue pixels (docs/paper.md#counting): 1 for (0, 0, 1), 0 for black, red, green and white."""
     red, green, blue = x.unbind(1)
     return (blue * (1 - red) * (1 - green)).flatten(1).sum(1)
 
@@ -86,6 +85,8 @@ class CountingModel(nn.Module):
 class IndexOrderPath:
     """Groups go to their end one by one, in index order, whatever the gradient says."""
 
+    needs_start: ClassVar[bool] = True
+    is_fixed: ClassVar[bool] = False
     may_pause: ClassVar[bool] = False
 
     def propose(self, step: Step, route: Route) -> Tensor:

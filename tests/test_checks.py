@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from samp.metrics.checks import check_count, check_list, check_share, is_number
+from samp.checks import check_list, check_share, check_whole, is_number
 
 
 @pytest.mark.parametrize("value", [0, -1.5, np.float32(2), np.int64(3), Fraction(1, 3)])
@@ -24,11 +24,11 @@ def test_what_is_not_one_finite_real_number_is_none(value: Any) -> None:
 
 
 def test_counts_are_whole_and_large_enough() -> None:
-    assert check_count("subsets", np.int64(4), 4) == 4
-    assert type(check_count("subsets", np.int64(4), 4)) is int
+    assert check_whole("subsets", np.int64(4), 4) == 4
+    assert type(check_whole("subsets", np.int64(4), 4)) is int
     for bad in (3, 4.0, 5.5, True, "5", None):
         with pytest.raises(ValueError, match=f"subsets is a whole number of at least 4, not {bad!r}"):
-            check_count("subsets", bad, 4)
+            check_whole("subsets", bad, 4)
 
 
 def test_shares_are_parts_of_a_whole() -> None:

@@ -15,7 +15,7 @@ from samp.methods.random_map import RandomMap
 from samp.metrics import PROTOCOLS, Protocol, deletion_insertion
 from samp.metrics.completeness import completeness_of
 from samp.metrics.concentration import concentration
-from samp.metrics.statistics import paired
+from samp.metrics.statistics import compare_pairs
 
 TINY = Protocol(step=4, fill=0.0, start=0.5, auc="trapezoid", name="tiny")
 
@@ -76,7 +76,7 @@ def test_numbers_without_a_sample_are_means_of_what_is_known(net: Bent) -> None:
     row = compare(net, images(), ["ig"], 1, TINY)["ig"]
     holed = row.curves.deletion.clone()
     holed[1] = torch.nan
-    holed_row = replace(row, curves=replace(row.curves, deletion=holed))
+    holed_row = replace(row, measurements={**row.measurements, "deletion": holed})
     assert holed_row.numbers()["deletion"] == pytest.approx(float(holed[[0, 2]].mean()))
     assert holed_row.numbers(1)["deletion"] is None
     assert holed_row.numbers()["insertion"] == pytest.approx(float(row.curves.insertion.mean()))
@@ -103,7 +103,7 @@ def test_only_credit_that_is_meant_to_sum_has_a_completeness_error(net: Bent) ->
 
 
 def test_model_calls_are_those_of_the_explanation_alone(net: Bent) -> None:
-    compared = compare(net, images(), ["ig", samp.methods.named("rise"), "random"], 0, TINY)
+    compared = compare(net, images(), ["ig", "rise", "random"], 0, TINY)
     ig, rise, chance = compared.rows
     assert ig.gradients.tolist() == [51] * 3
     assert (ig.forwards, chance.forwards) == (0, 0)
@@ -125,7 +125,7 @@ class Slow:
 
 def test_seconds_are_those_of_explaining_and_not_of_the_metrics(net: Bent, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [100.0]
-    monkeypatch.setattr("samp.compare.time.perf_counter", lambda: clock[0])
+    monkeypatch.setattr("time.perf_counter", lambda: clock[0])
 
     def slowly(output: Any) -> Any:
         clock[0] += 5.0
@@ -204,21 +204,18 @@ def test_an_error_says_which_method_it_is_of() -> None:
 
 
 def with_numbers(rows: dict[str, dict[str, float | None]], silent: str = "") -> Compared:
-    """A comparison whose rows have just these numbers; one of them may not have asked the model."""
+    """A comparison whose rows have just these numbers; one of them may have used no model."""
 
-    class Told(Row):
+    class NumbersOnly(Row):
         def __init__(self, name: str, numbers: dict[str, float | None]) -> None:
             object.__setattr__(self, "name", name)
-            object.__setattr__(self, "_told", numbers)
-
-        def numbers(self, sample: int | None = None) -> dict[str, float | None]:
-            return {column.key: None for column in COLUMNS} | self.__dict__["_told"]
+            object.__setattr__(self, "measurements", {column.key: None for column in COLUMNS} | numbers)
 
         @property
-        def asked_the_model(self) -> bool:
+        def uses_model(self) -> bool:
             return self.name != silent
 
-    return Compared(tuple(Told(name, numbers) for name, numbers in rows.items()))
+    return Compared(tuple(NumbersOnly(name, numbers) for name, numbers in rows.items()))
 
 
 def best(compared: Compared) -> dict[str, set[str]]:
@@ -262,6 +259,6 @@ def test_the_table_is_markdown_with_arrows_and_dashes(net: Bent) -> None:
 
 def test_rows_can_be_tested_in_pairs(net: Bent) -> None:
     compared = compare(net, images(8), ["ig", "random"], 0, TINY)
-    pair = paired(compared["ig"].curves.insertion, compared["random"].curves.insertion, "higher")
+    pair = compare_pairs(compared["ig"].curves.insertion, compared["random"].curves.insertion, "higher")
     assert pair is not None
     assert "ig, random on 8 samples" in repr(compared)

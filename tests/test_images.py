@@ -196,6 +196,10 @@ def test_without_a_margin_the_whole_photo_is_shown_stretched() -> None:
     assert squeezed[:, 6:].min() > 190
 
 
+def test_a_cut_that_rounding_puts_beyond_the_photo_is_made() -> None:
+    assert photos.crop_centre(Image.new("L", (20, 29)), (14, 8), margin=1.0).size == (8, 14)
+
+
 def test_a_classifier_is_fed_pixels_less_their_mean_over_their_deviation() -> None:
     classifier = models.Classifier(models.nn.Identity(), "none", 4, 127 / 255, 128 / 255, ())
     fed = classifier.prepare(Image.new("RGB", (8, 8), (255, 127, 0)))

@@ -10,11 +10,12 @@ from click.testing import CliRunner
 from PIL import Image
 
 from samp.cli import main
-from samp_lab import runner
 from samp_lab.datasets.images import Entry, Images
-from samp_lab.measurements.base import MethodCurves, key_of
+from samp_lab.measurements.base import key_of
+from samp_lab.measurements.method_maps import MethodCurves
 from samp_lab.measurements.path_orders import TransferCurves
 from samp_lab.report import write_report
+from samp_lab.runner import measure, run_measurements
 from samp_lab.setups import parse_setup
 from samp_lab.store import Store
 from samp_lab.tables.metric_table import MetricTable
@@ -25,8 +26,8 @@ QUICK = ExperimentOptions(limit=4, part=2)
 PAIR = MetricTable("pair", "Two methods", {"IG": "ig", "random": "random"}, (DIGITS.name,), {})
 
 
-def run(cells, folder: Path, choice: ExperimentOptions = QUICK):  # type: ignore[no-untyped-def]  # any cells, any outcome
-    return runner.run(cells, choice, Store(folder), "samp bench test", say=lambda _: None)
+def run(cells, folder: Path, options: ExperimentOptions = QUICK):  # type: ignore[no-untyped-def]  # any cells, any outcome
+    return run_measurements(cells, options, Store(folder), "samp bench test", say=lambda _: None)
 
 
 def broken() -> Image.Image:
@@ -43,12 +44,12 @@ def test_an_image_that_was_mended_is_measured(tmp_path: Path) -> None:
     whole = Workspace(QUICK).images("digits", None)
     entries = list(whole.entries)
     bad = replace(whole, entries=[entries[0], Entry(entries[1].id, entries[1].label, broken), *entries[2:]])
-    before = runner.measure(cell, lab_with(bad), store)
-    after = runner.measure(cell, lab_with(whole), store)
-    fresh = runner.measure(cell, Workspace(QUICK), Store(tmp_path / "fresh"))
-    assert [len(one.found["numbers"]["deletion"]) for one in (before, after)] == [3, 4]
-    assert before.found["skipped"] == [{"id": entries[1].id, "why": "this is no picture."}]
-    assert after.found == fresh.found
+    before = measure(cell, lab_with(bad), store)
+    after = measure(cell, lab_with(whole), store)
+    fresh = measure(cell, Workspace(QUICK), Store(tmp_path / "fresh"))
+    assert [len(one.entry["numbers"]["deletion"]) for one in (before, after)] == [3, 4]
+    assert before.entry["skipped"] == [{"id": entries[1].id, "why": "this is no picture."}]
+    assert after.entry == fresh.entry
 
 
 def test_the_judges_weights_change_the_key() -> None:
@@ -120,7 +121,7 @@ def test_a_file_in_the_place_of_the_folder_gets_one_sentence(tmp_path: Path) -> 
     words = ["bench", "table2", "--dataset", DIGITS.name, "--limit", "1", "--out", str(tmp_path / "out")]
     said = CliRunner().invoke(main, words)
     assert said.exit_code == 2
-    assert "cannot be a folder of results (File exists): give another by --out." in said.output
+    assert "cannot be a folder of results (File exists): give another as --out." in said.output
 
 
 def test_one_reason_for_many_cells_is_said_once(tmp_path: Path) -> None:

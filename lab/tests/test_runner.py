@@ -17,14 +17,17 @@ from click.testing import CliRunner
 
 import samp
 from samp.cli import main
-from samp_lab import runner
-from samp_lab.effects import Effect, kendall_tau
-from samp_lab.measurements.base import MethodCurves, MethodMaps, PartResult, key_of, name_of, spec_of
-from samp_lab.registry import EXPERIMENTS
+from samp_lab.effects import Effect
+from samp_lab.measurements.base import PartResult, key_of, name_of, spec_of
+from samp_lab.measurements.method_maps import MethodCurves, MethodMaps
+from samp_lab.registry import load_experiments
 from samp_lab.reproduce import select_setups, substitute_setups
+from samp_lab.runner import run_measurements
 from samp_lab.setups import Setup, parse_setup
+from samp_lab.statistics import kendall_tau
 from samp_lab.store import Store
 from samp_lab.tables.metric_table import MetricTable
+from samp_lab.tables.table1 import TABLE1
 from samp_lab.workspace import ExperimentOptions, ImagePart, Workspace
 
 DIGITS = parse_setup("digits/mnist-slim")
@@ -39,8 +42,8 @@ def judged(*methods: str) -> list[MethodCurves]:
     return [MethodCurves(DIGITS, method) for method in methods]
 
 
-def run(cells, folder: Path, choice: ExperimentOptions = QUICK, **more):  # type: ignore[no-untyped-def]  # any cells, any outcome
-    return runner.run(cells, choice, Store(folder), "samp bench test", say=quiet, **more)
+def run(cells, folder: Path, options: ExperimentOptions = QUICK, **more):  # type: ignore[no-untyped-def]  # any cells, any outcome
+    return run_measurements(cells, options, Store(folder), "samp bench test", say=quiet, **more)
 
 
 def test_numbers_are_those_of_the_metric_itself(tmp_path: Path) -> None:
@@ -67,8 +70,8 @@ def test_a_second_run_measures_nothing_and_writes_the_same(tmp_path: Path) -> No
 def test_every_setting_changes_the_key() -> None:
     cell, lab = judged("samp")[0], Workspace(QUICK)
     keys = {key_of(cell, lab.facts(DIGITS, None))}
-    for choice in (replace(QUICK, limit=3), replace(QUICK, seed=1), replace(QUICK, part=1)):
-        keys.add(key_of(cell, Workspace(choice).facts(DIGITS, None)))
+    for options in (replace(QUICK, limit=3), replace(QUICK, seed=1), replace(QUICK, part=1)):
+        keys.add(key_of(cell, Workspace(options).facts(DIGITS, None)))
     for other in (
         MethodCurves(DIGITS, "samp++"),
         MethodCurves(DIGITS, "samp", protocol="rise"),
@@ -129,7 +132,7 @@ def test_a_killed_run_goes_on_and_comes_out_the_same(tmp_path: Path) -> None:
 class Broken:
     kind: ClassVar[str] = "broken"
     version: ClassVar[int] = 1
-    bed: Setup = DIGITS
+    setup: Setup = DIGITS
     most: int | None = None
 
     def measure(self, part: ImagePart) -> PartResult:
@@ -153,7 +156,7 @@ def test_a_bad_image_is_left_out_and_named(tmp_path: Path, data: Path) -> None:
     cell = MethodCurves(parse_setup("photos/squeezenet1_1"), "gradcam")
     outcome = run([cell], tmp_path / "out", ExperimentOptions(data=tmp_path))
     assert not outcome.failed
-    found = outcome.results.found(cell)
+    found = outcome.results.entry(cell)
     assert len(found["numbers"]["deletion"]) == 3
     assert [one["id"] for one in found["skipped"]] == ["n05.jpg"]
     assert "n05.jpg" in found["skipped"][0]["why"]
@@ -169,7 +172,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["table1", "--dataset", "mnist"], "say where it lies by --data"),
+        (["table1", "--dataset", "mnist"], "give its folder as --data"),
         (["table1", "--dataset", "mnist", "--data", "nowhere"], "there is no folder nowhere"),
         (["table1", "--dataset", "minst"], "did you mean 'mnist'?"),
         (["table2", "--dataset", "mnist"], "table2 does not run on mnist: it has imagenet/mobilenet_v2"),
@@ -238,18 +241,14 @@ def test_a_table_sets_ours_beside_the_papers(tmp_path: Path) -> None:
     assert section.verdicts[0].paper == "−0.400"
 
 
-def test_experiments_agree_with_their_commands() -> None:
-    from samp_lab.paper_commands import EXPERIMENTS as COMMANDS
-
-    assert list(COMMANDS) == list(EXPERIMENTS)
-    for name, experiment in EXPERIMENTS.items():
-        assert experiment.name == name
+def test_every_experiment_has_setups_and_measurements() -> None:
+    for experiment in load_experiments():
         assert select_setups(experiment, []) == [parse_setup(one) for one in experiment.setups]
         assert len({name_of(cell) for cell in experiment.measurements(select_setups(experiment, []))}) > 0
-    assert substitute_setups(EXPERIMENTS["table1"], {"mnist": "digits/mnist-slim"}) == [DIGITS]
+    assert substitute_setups(TABLE1, {"mnist": "digits/mnist-slim"}) == [DIGITS]
 
 
 def test_what_a_cell_asks_is_json() -> None:
-    for experiment in EXPERIMENTS.values():
+    for experiment in load_experiments():
         for cell in experiment.measurements(select_setups(experiment, [])):
             assert json.loads(json.dumps(spec_of(cell))) == spec_of(cell)

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from samp.cli import main
-from samp_lab.registry import EXPERIMENTS
+from samp_lab.registry import load_experiments
 from samp_lab.reproduce import substitute_setups
 from samp_lab.smoke import STAND_INS
 
@@ -23,7 +23,7 @@ def test_every_experiment_runs_end_to_end_and_is_reported(tmp_path: Path) -> Non
     kept = json.loads((tmp_path / "results.json").read_text())
     assert not kept["failed"]
     report = (tmp_path / "report.md").read_text()
-    for experiment in EXPERIMENTS.values():
+    for experiment in load_experiments():
         setups = substitute_setups(experiment, STAND_INS)
         if experiment.measurements(setups):
             assert experiment.title in report

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from samp.dense import check_real
+from samp.checks import check_real
 from samp.isolation import observe
 from samp.lookup import look_up
 

@@ -1,12 +1,15 @@
-"""Settings that every entrance takes, checked in one place: each raises an error that names the argument."""
+"""Checks of what users pass: each raises an error that names the argument, what was expected, what came, what to do."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from numbers import Integral
+import math
+from collections.abc import Collection, Iterable
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 LARGEST_COUNT = 2**31  # of anything that is counted
 
@@ -41,6 +44,33 @@ def check_whole(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
+def check_share(share: Any, of: str = "features") -> float:
+    """Return this share of something as a float; raise ValueError unless 0 < share ≤ 1.
+
+    >>> check_share(1.5)
+    Traceback (most recent call last):
+    ValueError: the share of the features is above 0 and at most 1, not 1.5.
+    """
+    if not is_number(share) or not 0 < share <= 1:
+        raise ValueError(f"the share of the {of} is above 0 and at most 1, not {share!r}.")
+    return float(share)
+
+
+def check_list(name: str, given: Any) -> list[Any]:
+    """Return the entries of a list, a tuple, an iterator, a tensor or an array; raise TypeError for anything else.
+
+    >>> check_list("sizes", 5)
+    Traceback (most recent call last):
+    TypeError: sizes is a list of numbers, such as [1, 2], not 5.
+    """
+    if isinstance(given, Tensor):
+        check_dense(given, name)
+    entries = given.tolist() if isinstance(given, Tensor | np.ndarray) else given
+    if isinstance(entries, str | bytes) or not isinstance(entries, Iterable):
+        raise TypeError(f"{name} is a list of numbers, such as [1, 2], not {given!r}.")
+    return list(entries)
+
+
 def check_flag(name: str, value: Any) -> bool:
     """True or False, NumPy's too; raises ValueError for anything else: "no" would be taken for yes.
 
@@ -69,3 +99,75 @@ def is_whole(value: Any) -> bool:
     (True, False, False)
     """
     return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+
+
+def is_number(value: Any) -> bool:
+    """Whether this is one finite real number; neither True nor "15" is.
+
+    >>> is_number(2), is_number(True), is_number("2"), is_number(float("nan"))
+    (True, False, False, False)
+    """
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_) and math.isfinite(value)
+
+
+def check_dense(tensor: Tensor, name: str) -> None:
+    """Raise TypeError for a nested, sparse, quantised, float8 or meta tensor: most of torch's functions fail on these.
+
+    >>> check_dense(torch.eye(2).to_sparse(), "the input")
+    Traceback (most recent call last):
+    TypeError: the input is a sparse tensor (torch.sparse_coo): pass tensor.to_dense().
+    """
+    if tensor.is_nested:
+        raise TypeError(f"{name} is a nested tensor: pad its parts to one shape with torch.nested.to_padded_tensor.")
+    if tensor.is_quantized:
+        raise TypeError(f"{name} is quantised ({tensor.dtype}): pass tensor.dequantize().")
+    if tensor.layout != torch.strided:
+        raise TypeError(f"{name} is a sparse tensor ({tensor.layout}): pass tensor.to_dense().")
+    if tensor.is_floating_point() and tensor.element_size() < 2:
+        raise TypeError(f"{name} has dtype {tensor.dtype}, in which torch computes little: pass tensor.float().")
+    if tensor.is_meta:
+        raise TypeError(f"{name} is a tensor on the meta device, which holds no numbers: make it on a real device.")
+
+
+def check_real(tensor: Tensor, name: str) -> None:
+    """Raise TypeError unless these are dense numbers without an imaginary part.
+
+    >>> check_real(torch.ones(1, dtype=torch.complex64), "the baseline")
+    Traceback (most recent call last):
+    TypeError: the baseline is complex (torch.complex64): take .real or .abs() of it.
+    """
+    check_dense(tensor, name)
+    if tensor.is_complex():
+        raise TypeError(f"{name} is complex ({tensor.dtype}): take .real or .abs() of it.")
+
+
+def check_counts(**counts: Any) -> None:
+    """Raise ValueError for the first of these that is no whole number of at least 1.
+
+    >>> check_counts(masks=0)
+    Traceback (most recent call last):
+    ValueError: masks is a whole number of at least 1, not 0.
+    """
+    for name, value in counts.items():
+        check_whole(name, value, 1)
+
+
+def check_optional_counts(**counts: Any) -> None:
+    """The same, but None, a setting left open, passes.
+
+    >>> check_optional_counts(patch=None)
+    """
+    check_counts(**{name: value for name, value in counts.items() if value is not None})
+
+
+def check_numbers(**numbers: Any) -> None:
+    """A sentence for the first of these that is no number: to compare it would raise something that names nothing.
+
+    >>> check_numbers(noise="loud")
+    Traceback (most recent call last):
+    TypeError: noise is a number, not 'loud'.
+    """
+    for name, value in numbers.items():
+        one = isinstance(value, Tensor) and not value.is_nested and value.numel() == 1
+        if isinstance(value, bool | np.bool_) or not (one or isinstance(value, Real)):
+            raise TypeError(f"{name} is a number, not {value!r}.")

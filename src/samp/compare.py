@@ -1,29 +1,27 @@
-"""Methods side by side on the same samples: each one's maps, its curves, and what it cost."""
+"""Methods side by side on the same samples: maps, curves, metrics and cost of each (`samp.compare_columns`)."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.compare_columns import COLUMNS, Column
-from samp.engine.batching import BatchSize
+from samp.compare_columns import COLUMNS, Column, Measurement
+from samp.engine.driver import BatchSize
 from samp.engine.inputs import Inputs, as_tensors
 from samp.explain import explain
-from samp.groups import Groups, Pixels
-from samp.layout import looks_channels_last
+from samp.groups import Groups, Pixels, looks_channels_last
 from samp.lookup import look_up
 from samp.methods import Method, resolve_method
 from samp.metrics import protocols
 from samp.metrics.completeness import completeness_of
 from samp.metrics.concentration import Concentration, concentration
 from samp.metrics.deletion_insertion import Curves, GivenProtocol, deletion_insertion
-from samp.metrics.masked_forward import ScoringOptions, open_scorer
+from samp.metrics.masked_forward import Model, ScoringOptions, open_scorer
 from samp.metrics.protocols import Protocol
 from samp.progress import JointBar
 from samp.targets import Target
@@ -33,27 +31,27 @@ Methods = Sequence[str | Method] | Mapping[str, str | Method]
 
 
 def compare(
-    model: Callable[..., Any],
+    model: Model,
     inputs: Inputs,
     methods: Methods,
     target: Target = None,
     protocol: GivenProtocol = None,
     *,
     groups: Groups | None = None,
-    forward_args: Any = (),
+    forward_args: object = (),
     batch_size: BatchSize = "auto",
     progress: bool = False,
     seed: int = 0,
 ) -> Compared:
-    """One row for each method: maps, Deletion and Insertion, completeness error, concentration, seconds, model calls.
+    """Return a row for each method: maps, Deletion and Insertion, completeness error, concentration, time, model calls.
 
     - `methods`: names or objects such as `samp.SAMP(eta=0.1)`, or {label: one of these}.
     - `protocol`: of Deletion and Insertion, as in `samp.metrics.deletion_insertion`; the paper's for this size if left
       out.
-    - All else is as in `samp.explain`. A class that is to be predicted is predicted once, for all methods.
+    - The other arguments are those of `samp.explain`. Without a target, the class is predicted once, for all methods.
 
-    A method that fails raises its error. For differences over many samples, with intervals and p-values, give two rows'
-    `curves.insertion` to `samp.metrics.statistics.paired`.
+    An error of a method is raised with a note that names the method. For differences over many samples, with intervals
+    and p-values, give two rows' `curves.insertion` to `samp.metrics.compare_pairs`.
 
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)).eval()
     >>> compared = compare(net, torch.rand(2, 3, 4, 4), ["samp++", "ig", "random"])
@@ -72,7 +70,7 @@ def compare(
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One method's answer, and what is known about it.
+    """One method's maps, and what was measured of them.
 
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)).eval()
     >>> row = compare(net, torch.rand(2, 3, 4, 4), ["ig"]).rows[0]
@@ -84,10 +82,12 @@ class Row:
     attribution: Attribution
     curves: Curves
     completeness_error: Tensor | None
-    """b: |what the credit misses of the score's change| over |that change|; None where none is claimed."""
+    """b: |residual| over |change of the score|; None for a method whose credit is not meant to sum to it."""
     concentration: Concentration
     seconds: float
-    """Wall time of explaining all samples, the metrics not counted."""
+    """Wall time of explaining all samples, without the metrics."""
+    measurements: Mapping[str, Measurement] = field(default_factory=dict, repr=False)
+    """The numbers of each of `COLUMNS`, by its key."""
 
     @property
     def gradients(self) -> Tensor:
@@ -101,31 +101,20 @@ class Row:
 
     @property
     def uses_model(self) -> bool:
-        """Whether the maps took any model call: those of "random" do not, and are a floor for the others."""
+        """Whether the maps took any model call; those of "random" took none and are a floor for the others."""
         return bool(self.forwards or (self.gradients > 0).any())
 
     def numbers(self, sample: int | None = None) -> dict[str, float | None]:
-        """By the keys of `COLUMNS`: of one sample, or the mean of those that are finite; None where there is none.
+        """By the keys of `COLUMNS`: one sample's number, or the mean of the finite ones; None where there is none.
 
         Seconds are those of all samples together.
         """
-        tensors = {
-            "deletion": self.curves.deletion,
-            "insertion": self.curves.insertion,
-            "difference": self.curves.difference,
-            "completeness_error": self.completeness_error,
-            "variance": self.concentration.variance,
-            "gini": self.concentration.gini,
-            "top_share": self.concentration.top_share,
-            "gradients": self.gradients,
-        }
-        found = {key: _number(values, sample) for key, values in tensors.items()}
-        return found | {"seconds": self.seconds, "forwards": float(self.forwards)}
+        return {key: _number(values, sample) for key, values in self.measurements.items()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Compared:
-    """What `compare` returns: a row for each method, in the order asked for.
+    """What `compare` returns: a row for each method, in the given order.
 
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)).eval()
     >>> compared = compare(net, torch.rand(2, 3, 4, 4), {"ours": "coupled", "theirs": "ig"})
@@ -141,7 +130,7 @@ class Compared:
 
     @property
     def protocol(self) -> Protocol:
-        """That of Deletion and Insertion."""
+        """The protocol of Deletion and Insertion."""
         return self.rows[0].curves.protocol
 
     def __getitem__(self, name: str) -> Row:
@@ -151,7 +140,7 @@ class Compared:
         return f"Compared({', '.join(self.names)} on {len(self.rows[0].gradients)} samples; {self.protocol})"
 
     def best(self, column: Column, sample: int | None = None) -> set[str]:
-        """The methods with the best value of a column, none where all are equal.
+        """The names of the methods with the best value of a column; empty where all are equal.
 
         A map made without the model (`random`) is never among them.
         """
@@ -174,9 +163,9 @@ class Compared:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What each method is given: the model, the samples, the score to explain and the protocol to be judged by."""
+    """What all methods have in common: the model, the samples, the class to explain and the protocol."""
 
-    model: Callable[..., Any]
+    model: Model
     inputs: Inputs
     target: Target
     protocol: Protocol
@@ -184,7 +173,7 @@ class Task:
     settings: ScoringOptions
 
     def measure(self, name: str, method: Method, bar: JointBar | None = None) -> Row:
-        """The method's row, under this name; an error says in a note which method it is of."""
+        """Return the method's row, under this name; an error gets a note that names the method."""
         try:
             return self._measure(name, method, bar or JointBar(1, "method", show=False))
         except Exception as error:
@@ -192,18 +181,19 @@ class Task:
             raise
 
     def _measure(self, name: str, method: Method, bar: JointBar) -> Row:
-        how = vars(self.settings)
+        options = vars(self.settings)
         started = self._now()
         with bar.piece(name, size=EXPLAINING):
-            result = explain(self.model, self.inputs, target=self.target, method=method, groups=self.groups, **how)
+            result = explain(self.model, self.inputs, target=self.target, method=method, groups=self.groups, **options)
         seconds = self._now() - started
         with bar.piece(f"{name}, its curves", size=1 - EXPLAINING):
-            curves = deletion_insertion(self.model, self.inputs, result, self.target, self.protocol, **how)
-        missed = completeness_of(result)["both"].relative if result.residual_by_direction else None
-        return Row(name, result, curves, missed, concentration(result), seconds)
+            curves = deletion_insertion(self.model, self.inputs, result, self.target, self.protocol, **options)
+        error = completeness_of(result)["both"].relative if result.residual_by_direction else None
+        row = Row(name, result, curves, error, concentration(result), seconds)
+        return replace(row, measurements={column.key: column.measure(self, row) for column in COLUMNS})
 
     def _now(self) -> float:
-        """The clock, once the device has done all it was told to."""
+        """The clock's time, once the device has finished its work."""
         first = self.inputs if isinstance(self.inputs, Tensor) else self.inputs[0]
         if first.device.type == "cuda":
             torch.cuda.synchronize(first.device)
@@ -211,7 +201,7 @@ class Task:
 
 
 def make_task(
-    model: Callable[..., Any],
+    model: Model,
     inputs: Inputs,
     target: Target,
     protocol: GivenProtocol,
@@ -219,13 +209,13 @@ def make_task(
     groups: Groups | None = None,
     settings: ScoringOptions,
 ) -> Task:
-    """The task, with the protocol chosen and the class known, before any method starts."""
+    """Return the task, with the protocol and the class resolved before any method starts."""
     model, inputs = as_tensors(model, inputs)
     tensors = inputs if isinstance(inputs, tuple | list) else [inputs]
     shapes = [getattr(tensor, "shape", ()) for tensor in tensors]
     chosen = protocols.get_protocol(protocol, shapes)
     if isinstance(groups, Pixels) and any(map(looks_channels_last, shapes)):
-        chosen = replace(chosen, unit=chosen.unit or groups)  # the caller's word for b c h w holds for the metric too
+        chosen = replace(chosen, unit=chosen.unit or groups)  # groups= says that it is b c h w
     if target is None:
         with open_scorer(model, inputs, None, groups, "logit", settings) as scorer:
             target = scorer.problem.objective.index.squeeze(1)  # type: ignore[union-attr]  # predicted, so an index
@@ -233,7 +223,7 @@ def make_task(
 
 
 def label_methods(methods: Methods) -> dict[str, Method]:
-    """Methods by their labels: a mapping's own, a name, or the repr of an object.
+    """Return the methods by label: a mapping's key, a name, or the repr of an object.
 
     >>> list(label_methods(["ig", resolve_method("random")]))
     ['ig', 'RandomMap()']
@@ -256,9 +246,9 @@ def label_methods(methods: Methods) -> dict[str, Method]:
     return chosen
 
 
-def _number(values: Tensor | None, sample: int | None) -> float | None:
-    if values is None:
-        return None
+def _number(values: Measurement, sample: int | None) -> float | None:
+    if not isinstance(values, Tensor):
+        return values
     chosen = (values if sample is None else values[sample]).cpu().double()
     finite = chosen[chosen.isfinite()]
     return float(finite.mean()) if finite.numel() else None

@@ -29,21 +29,10 @@ class NonFiniteError(ValueError):
         return type(self), (str(self), self.result)  # so that it travels whole from a worker
 
 
-def check_finite(result: Attribution, failures: Tensor) -> Attribution:
-    """The result, or NonFiniteError where a sample's credit is not finite or any of its scores was not.
-
-    `failures` counts each sample's scores that were NaN or Inf (b): a rectified or clipped map may not show them.
-
-    >>> import samp
-    >>> result = samp.explain(torch.nn.Linear(2, 1).eval(), torch.ones(2, 2), method="random")
-    >>> check_finite(result, torch.zeros(2)) is result
-    True
-    """
-    failed = (failures > 0) | ~result.group_values.isfinite().all(1)
-    if not bool(failed.any()):
-        return result
+def non_finite_error(result: Attribution, failed: Tensor) -> NonFiniteError:
+    """Return the error for samples (b) whose score or credit is not finite, with NaN for their credit in its result."""
     numbers = failed.nonzero().squeeze(1).tolist()
-    raise NonFiniteError(
+    return NonFiniteError(
         f"score or credit turned NaN or Inf in samples {numbers} ({result.method}): try float32 or float64 inputs, "
         "another baseline or another method; all other samples are in this error's .result.",
         _mask_failed(result, failed),

@@ -147,8 +147,10 @@ def crop_centre(
     if margin is None:
         return photo.resize((width, height), resample)
     scale = margin * min(photo.width / width, photo.height / height)
-    left, top = (photo.width - scale * width) / 2, (photo.height - scale * height) / 2
-    return photo.resize((width, height), resample, box=(left, top, left + scale * width, top + scale * height))
+    # rounding may put an edge of the box beyond the photo, which Pillow refuses
+    left, top = max((photo.width - scale * width) / 2, 0.0), max((photo.height - scale * height) / 2, 0.0)
+    right, bottom = min(left + scale * width, photo.width), min(top + scale * height, photo.height)
+    return photo.resize((width, height), resample, box=(left, top, right, bottom))
 
 
 def _photos_in(place: Path) -> list[Path]:

@@ -1,6 +1,7 @@
 """Which number is explained: from a model's output to one score per sample.
 
-Scores are taken as the model gives them (logits for the usual classifier, READING point 5): no soft-max is added.
+Scores are taken as the model gives them (logits for the usual classifier): no soft-max is added
+(docs/paper.md#scores).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from samp.dense import check_real
+from samp.checks import check_real
 from samp.isolation import observe
 
 Target = int | Tensor | Sequence[int] | Sequence[tuple[int, ...]] | tuple[int, ...] | Callable[..., Tensor] | None
@@ -121,11 +122,24 @@ def predict_classes(output: Any, samples: int) -> Tensor:
     return scores.argmax(1) if scores.ndim == 2 else scores.new_zeros(samples, dtype=torch.long)
 
 
+def is_plain(tensor: Tensor) -> bool:
+    """Return whether these are real numbers, dense in memory, in a dtype that torch computes in: as nearly always.
+
+    Where they are not, `samp.checks.check_real` raises the error that says what to do.
+
+    >>> is_plain(torch.ones(2)), is_plain(torch.eye(2).to_sparse()), is_plain(torch.ones(1, dtype=torch.complex64))
+    (True, False, False)
+    """
+    odd = tensor.is_nested or tensor.is_quantized or tensor.is_meta or tensor.is_complex()
+    return not odd and tensor.layout == torch.strided and (tensor.element_size() > 1 or not tensor.is_floating_point())
+
+
 def _check_batched(output: Any, samples: int) -> Tensor:
     """The output, if it is a tensor with one entry per sample."""
     if not isinstance(output, Tensor):
         raise TypeError(f"the model returns {type(output).__name__}, not a tensor: pass a target function output -> b.")
-    check_real(output, "the model's output")
+    if not is_plain(output):
+        check_real(output, "the model's output")
     if output.ndim == 0 or len(output) != samples:
         raise ValueError(
             f"the model gave shape {tuple(output.shape)} for {samples} samples: axis 0 must be the batch, "

@@ -91,7 +91,6 @@ def test_what_nobody_expected_is_one_sentence_too(monkeypatch: pytest.MonkeyPatc
     [
         (["explain", "--method", "sampp"], "did you mean 'samp'?"),
         (["explain", "--target", "1000"], "target 1000 is out of range"),
-        (["bench", "overhead", "--net", "resnet5"], "did you mean 'resnet50'?"),
     ],
 )
 def test_bad_input_gets_one_sentence_and_exit_code_2(words: list[str], sentence: str) -> None:
@@ -99,17 +98,6 @@ def test_bad_input_gets_one_sentence_and_exit_code_2(words: list[str], sentence:
     assert result.exit_code == 2
     assert sentence in result.output
     assert "Traceback" not in result.output
-
-
-@demo
-def test_bench_overhead_prints_a_table() -> None:
-    result = run("bench", "overhead", "--repeats", "1")
-    assert result.exit_code == 0, result.output
-    header, _, row, *_ = result.output.splitlines()
-    assert header.startswith("| net | images |")
-    calls, gradients = row.split("|")[4:6]
-    assert int(calls) <= float(gradients)  # rows share calls
-    assert "torch" in result.output
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

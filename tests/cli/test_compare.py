@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 import sys
 from importlib.util import find_spec
@@ -16,13 +15,12 @@ from PIL import Image
 
 from compared_photos import a_photo
 from samp.cli import main
-from samp.cli.compare import METHODS
+from samp.cli.compare import METHODS, repeat_command
 from samp.cli.compare import PROTOCOLS as OFFERED
 from samp.cli.options import ModelOptions
 from samp.compare import label_methods
 from samp.compare_columns import COLUMNS
 from samp.extras import install_command
-from samp.html.compare_facts import MEANINGS, repeat_command
 from samp.metrics import PROTOCOLS
 
 demo = pytest.mark.skipif(
@@ -119,7 +117,7 @@ def test_an_interruption_leaves_nothing_behind(folder: Path, monkeypatch: pytest
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("samp.cli.comparing.page_of", interrupted)
+    monkeypatch.setattr("samp.html.compare_page.comparison_page", interrupted)
     assert run("photo.png", "--methods", "ig", *TINY).exit_code == 130
     assert [path.name for path in folder.iterdir()] == ["photo.png"]
 
@@ -171,13 +169,6 @@ def test_without_matplotlib_the_page_is_written_all_the_same(folder: Path, monke
     assert sorted(path.name for path in folder.iterdir()) == ["comparison.html", "photo.png"]
 
 
-def test_progress_names_the_method_and_the_time_left(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("samp.cli.progress.QUIET", 0.0)  # from the first second on
-    result = run("photo.png", "--methods", "ig,random", "--json", *TINY)
-    assert re.search(r"samp: ig: \d+ model evaluations in .*\d s, about .*\d s left", result.stderr)
-    assert json.loads(result.stdout)
-
-
 def test_methods_are_completed_one_by_one() -> None:
     option = next(p for p in main.get_command(None, "compare").params if p.name == "methods")  # type: ignore[arg-type, union-attr]  # as above
     found = [item.value for item in option.shell_complete(None, "ig,gradc")]  # type: ignore[arg-type]  # unused there
@@ -215,4 +206,4 @@ def test_the_command_to_repeat_it_is_one_the_command_line_takes() -> None:
 def test_offered_names_are_known() -> None:
     assert set(OFFERED) == set(PROTOCOLS)
     assert list(label_methods(METHODS.split(","))) == METHODS.split(",")
-    assert set(MEANINGS) == {column.key for column in COLUMNS}
+    assert all(column.meaning for column in COLUMNS)

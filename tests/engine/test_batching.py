@@ -13,12 +13,11 @@ from torch import Tensor, nn
 
 import samp
 from laws import CLOSE, CountingModel, assert_same, images, net
-from samp.engine.batching import MOST_ROWS, Batches, is_out_of_memory
+from samp.devices import is_out_of_memory
 from samp.engine.credit import CREDITS
-from samp.engine.driver import RunOptions, WalkPlan, run_walks
-from samp.engine.paths import SalientPath, StraightPath
+from samp.engine.driver import MOST_ROWS, Batches, RunOptions, WalkPlan, run_walks
+from samp.engine.paths import MaxL1, SalientPath, StraightPath
 from samp.engine.problem import make_problem
-from samp.engine.step_rules import MaxL1
 
 CPU = torch.device("cpu")
 OUT = [
@@ -52,8 +51,8 @@ def test_running_out_of_memory_changes_nothing(error: BaseException, most: int, 
     x = images(0, 7, 12)
     x[2, :8] = 0
     model = Cramped(most, error, patience)
-    result = samp.explain(model, x, method=samp.SAMP(1), record=True)
-    expected = samp.explain(model.inner, x, method=samp.SAMP(1), record=True)
+    result = samp.explain(model, x, method=samp.SAMP(1), keep_points=True)
+    expected = samp.explain(model.inner, x, method=samp.SAMP(1), keep_points=True)
     assert_same(result, expected, **CLOSE)
     assert model.failures > 0
     assert result.details["batch_size"] <= most
@@ -120,7 +119,7 @@ class Watched:
 
     def __init__(self, path: Any) -> None:
         self.path, self.most_alive, self.past = path, 0, []
-        self.may_pause = path.may_pause
+        self.needs_start, self.is_fixed, self.may_pause = path.needs_start, path.is_fixed, path.may_pause
 
     def propose(self, step: Any, route: Any) -> Tensor:
         self.past = [one for one in self.past if one() is not None]

@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laws import images, net, seeds, travel
-from samp.engine.growth import next_step_share
-from samp.engine.paths import SalientPath
-from samp.engine.step_rules import MaxL1
+from samp.engine.paths import MaxL1, SalientPath, next_step_share
 
 growths = st.floats(0, 1)
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 import samp
 from laws import CLOSE
 from samp import metrics, plots
-from samp.layout import looks_channels_last
+from samp.groups import looks_channels_last
 from samp.metrics import ChannelMeans, Protocol, deletion_insertion
 
 torch.manual_seed(0)

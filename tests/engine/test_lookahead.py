@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 import samp
+from compiled_walks import compile_walks
 from laws import CLOSE, assert_same, images, net
-from samp.engine.driver import NonFiniteError
-from samp.engine.problem import Problem
+from samp.errors import NonFiniteError
 from samp.fast.compiled import CompiledFunction
 from samp.methods.blur_ig import BlurIG
 
@@ -38,8 +38,8 @@ class Counted(nn.Module):
 @pytest.mark.parametrize("batch_size", [2, 5, 100])
 def test_points_at_once_or_one_by_one_are_the_same_walk(method: Any, batch_size: int) -> None:
     x = images(1, 3, 1, 4, 3)
-    one_by_one = samp.explain(net(0), x, method=method, batch_size=1, record=True)
-    together = samp.explain(net(0), x, method=method, batch_size=batch_size, record=True)
+    one_by_one = samp.explain(net(0), x, method=method, batch_size=1, keep_points=True)
+    together = samp.explain(net(0), x, method=method, batch_size=batch_size, keep_points=True)
     assert_same(together, one_by_one, **CLOSE)
     for a, b in zip(together.tapes["to_image"], one_by_one.tapes["to_image"], strict=True):
         torch.testing.assert_close(a.points, b.points, **CLOSE)
@@ -103,14 +103,14 @@ def test_fewer_points_at_once_where_memory_runs_out() -> None:
 @pytest.mark.parametrize(
     ("method", "groups"), [("samp++", None), (samp.SAMP(pixels_per_step=3, credit="shared"), samp.Patches(2))]
 )
-def test_fused_steps_are_the_steps_themselves(method: Any, groups: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_steps_are_the_steps_themselves(method: Any, groups: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Traced whole, without a break, and run as traced; what a compiler makes of that is its own business."""
     model, x = net(0), images(2, 3, 3, 2, 2)
     expected = samp.explain(model, x, method=method, groups=groups)
     traced: dict[Any, Any] = {}
     called: set[str] = set()
 
-    def fuse(function: Any) -> Any:
+    def compiler(function: Any) -> Any:
         compiled = traced.setdefault(function, torch.compile(function, backend="eager", fullgraph=True))
 
         def call(*args: Any) -> Any:
@@ -119,9 +119,9 @@ def test_fused_steps_are_the_steps_themselves(method: Any, groups: Any, monkeypa
 
         return call
 
-    monkeypatch.setattr(Problem, "fuse", property(lambda self: fuse))
+    compile_walks(monkeypatch, compiler)
     assert_same(samp.explain(model, x, method=method, groups=groups), expected)
-    assert called >= {"_step_state", "_advance", "_add_credit"}
+    assert called >= {"step_state", "_advance", "_add_credit"}
 
 
 def test_what_cannot_be_fused_is_done_as_it_is() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -33,6 +33,8 @@ class Impatient:
     """Another path that declares no pauses, whatever it does."""
 
     path: Any
+    needs_start: ClassVar[bool] = True
+    is_fixed: ClassVar[bool] = False
     may_pause: bool = False
 
     def propose(self, step: Step, route: Route) -> Tensor:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import samp
 from laws import images, net, vectors
-from samp.engine.step_rules import MaxL1, Unlimited
+from samp.engine.paths import MaxL1, Unlimited
 from samp.engine.walk import Route
 from samp.groups import Channels
 

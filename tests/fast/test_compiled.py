@@ -11,7 +11,9 @@ import torch
 from torch import nn
 
 import samp
-from samp.engine.problem import Problem
+from compiled_walks import compile_walks
+from samp.engine.problem import Problem, keep_function
+from samp.engine.walk import walk
 from samp.fast import compiled
 
 
@@ -19,17 +21,17 @@ from samp.fast import compiled
 def graphs(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     """Every function of the walk compiled into a single graph, or an error; what is compiled is noted here."""
     made: list[Any] = []
-    known: dict[Callable[..., Any], compiled.Fused] = {}
+    known: dict[Callable[..., Any], compiled.CompiledFunction] = {}
 
     def backend(graph: torch.fx.GraphModule, _: Any) -> Any:
         made.append(graph)
         return graph.forward
 
-    def fuse(function: Any) -> Any:
+    def compiler(function: Any) -> Any:
         compile = partial(torch.compile, backend=backend, fullgraph=True)
-        return known.setdefault(function, compiled.Fused(function, compile))
+        return known.setdefault(function, compiled.CompiledFunction(function, compile))
 
-    monkeypatch.setattr(Problem, "fuse", property(lambda self: fuse))
+    compile_walks(monkeypatch, compiler)
     yield made
     assert all(one.call is not one.function for one in known.values()), "not compiled, but called as it was"
     torch._dynamo.reset()
@@ -74,7 +76,8 @@ def test_credit_of_a_compiled_walk_is_that_of_the_walk(graphs: list[Any], method
     compiled = ask(x)
     assert graphs
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Problem, "fuse", property(lambda self: samp.engine.walk.as_it_is))
+        patch.setattr(Problem, "walk", lambda self, *args: walk(*args))
+        patch.setattr(Problem, "compiler", lambda self, path: keep_function)
         plain = ask(x)
     torch.testing.assert_close(compiled.values, plain.values)
     for direction, order in plain.order.items():
@@ -97,7 +100,7 @@ def test_an_error_of_the_users_does_not_spoil_a_compiled_function() -> None:
     def divided(x: float, by: float) -> float:
         return x / by
 
-    call = compiled.Fused(divided, eager)
+    call = compiled.CompiledFunction(divided, eager)
     with pytest.raises(ZeroDivisionError):
         call(1.0, 0.0)
     assert call(1.0, 2.0) == 0.5

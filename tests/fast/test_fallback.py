@@ -88,7 +88,7 @@ def test_memory_of_captured_calls_is_given_back_before_the_batch_shrinks(equip: 
 
     class Cramped(nn.Sequential):
         def forward(self, x: Tensor) -> Tensor:
-            if len(x) > 2 and any(kept.graphs for kept in cache._KEPT.values()):
+            if len(x) > 2 and any(kept.graphs for kept in cache._CACHE.values()):
                 raise RuntimeError("CUDA out of memory")
             out: Tensor = super().forward(x)
             return out
@@ -97,7 +97,7 @@ def test_memory_of_captured_calls_is_given_back_before_the_batch_shrinks(equip: 
     model = Cramped(*net()).eval()
     ask = partial(samp.explain, model, target=0, method=EVEN)
     ask(images(1), speed="fast")
-    assert [list(kept.graphs) for kept in cache._KEPT.values()] != [[]]
+    assert [list(kept.graphs) for kept in cache._CACHE.values()] != [[]]
     quick = ask(images(3), speed="fast")
     assert quick.details["batch_size"] >= 6
     assert quick.details["speed"] == "fast: channels last; no CUDA graphs: memory ran out"

@@ -140,14 +140,14 @@ def test_a_line_ends_at_its_end_after_as_many_steps_as_it_was_given(steps: int) 
     assert result.steps["to_image"].tolist() == [steps] * 3
 
 
-def test_fused_steps_are_compiled_whole() -> None:
+def test_steps_are_compiled_whole() -> None:
     """Not left as they were because the compiler gave up."""
     from samp.fast import compiled
 
-    compiled._MADE.clear()
+    compiled._COMPILED.clear()
     for method in ("samp++", "coupled"):
         samp.explain(net(), images(4), target=1, method=method, speed="fast")
-    kept = {function.__name__: made.call is made.function for function, made in compiled._MADE.items()}
+    kept = {function.__name__: made.call is made.function for function, made in compiled._COMPILED.items()}
     assert not any(kept.values()), kept
 
 

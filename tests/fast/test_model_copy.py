@@ -141,9 +141,9 @@ def test_a_copy_that_made_a_tensor_of_its_own_is_made_anew() -> None:
             return out
 
     net, device = Lazy().eval(), torch.device("cpu")
-    first = cache.prepared(net, False, device)
+    first = cache.get_or_prepare(net, False, device)
     first.plain(torch.rand(1, 4))
-    assert cache.prepared(net, False, device) is not first
+    assert cache.get_or_prepare(net, False, device) is not first
 
 
 def test_a_hook_that_is_new_is_called() -> None:
@@ -171,10 +171,10 @@ class Noting(nn.Module):
 
 def test_a_net_that_notes_its_last_output_is_copied_once() -> None:
     net, device = Noting().eval(), torch.device("cpu")
-    first = cache.prepared(net, False, device)
+    first = cache.get_or_prepare(net, False, device)
     first.plain(torch.rand(3, 4))
     net.layer.weight.data.fill_(2.0)
-    assert cache.prepared(net, False, device) is first
+    assert cache.get_or_prepare(net, False, device) is first
     assert (first.plain(torch.ones(1, 4)) == 8 + net.layer.bias).all()
 
 

@@ -135,11 +135,13 @@ def _against_truth() -> Cases:
         found[f"localisation {threshold}"] = lambda t=threshold: metrics.localisation(
             maps, photos, ["cat"] * 3, threshold=t
         )
-    found["pointing games joined"] = lambda: metrics.joined_games(
+    found["pointing games joined"] = lambda: metrics.join_games(
         [metrics.pointing_game(maps[i : i + 1], photos[i : i + 1], ["cat"], tolerance=1) for i in range(3)]
     )
     found["is_difficult"] = lambda: [metrics.is_difficult(one, name) for one in photos for name in ("dog", "cat")]
-    found["cropped"] = lambda: [repr(metrics.cropped(one, 8, margin)) for one in photos for margin in (0.5, 1.0, None)]
+    found["cropped"] = lambda: [
+        repr(metrics.crop_boxes(one, 8, margin)) for one in photos for margin in (0.5, 1.0, None)
+    ]
     found["grid"] = lambda: metrics.grid(7, 11, 3)
     return found
 
@@ -153,8 +155,8 @@ def _statistics() -> Cases:
         "summarise": lambda: metrics.summarise(a),
         "summarise with gaps": lambda: metrics.summarise(gaps, few),
         "summarise one": lambda: metrics.summarise([0.5]),
-        "paired ties": lambda: metrics.paired([1, 2, 3, 4.0], [1, 3, 2, 6.0], "lower"),
-        "paired many": lambda: metrics.paired(
+        "paired ties": lambda: metrics.compare_pairs([1, 2, 3, 4.0], [1, 3, 2, 6.0], "lower"),
+        "paired many": lambda: metrics.compare_pairs(
             scatter(90, salt=78).double(), scatter(90, salt=79).double(), "higher", few
         ),
         "holm": lambda: metrics.holm([0.01, 0.04, float("nan"), 0.03]),
@@ -162,8 +164,8 @@ def _statistics() -> Cases:
         "table against": lambda: metrics.table({"a": a, "b": b, "gaps": gaps}, "lower", "b", few),
     }
     for better in ("lower", "higher"):
-        found[f"paired {better}"] = lambda b_=better: metrics.paired(a, b, b_)
-        found[f"paired {better} with gaps"] = lambda b_=better: metrics.paired(gaps, b, b_, few)
+        found[f"paired {better}"] = lambda b_=better: metrics.compare_pairs(a, b, b_)
+        found[f"paired {better} with gaps"] = lambda b_=better: metrics.compare_pairs(gaps, b, b_, few)
     return found
 
 
@@ -292,7 +294,7 @@ def _parts() -> Cases:
 
     def saved() -> Any:
         with tempfile.TemporaryDirectory() as place:
-            path = cases.explain("conv", cases.cheap("samp++"), record=True).save(Path(place) / "one.samp")
+            path = cases.explain("conv", cases.cheap("samp++"), keep_points=True).save(Path(place) / "one.samp")
             return samp.Attribution.load(path)
 
     return {**found, "saved and loaded": saved}

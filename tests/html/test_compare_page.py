@@ -18,11 +18,14 @@ from PIL import Image
 
 from browser import Visit, contrast, launch_browser, scrolls_sideways, visit
 from compared_photos import EVIL, EVIL_FILE, NAMES, classify_test_photo, page_of, tiny
-from samp.cli.comparing import compare_all
+from samp.cli.compare import compare_all
 from samp.compare import Compared, label_methods
 from samp.compare_columns import COLUMNS
 from samp.html import compare_page, svg
-from samp.html.compare_facts import MEANINGS, comparison_record, missing_notes, protocol_words
+from samp.html.compare_facts import comparison_record, missing_notes
+from samp.html.render import read_source
+from samp.metrics.protocol_text import describe_protocol
+from samp.models.colours import zero_colour
 from samp.models.prediction import ClassifiedPhoto
 from samp.plots import sheet
 
@@ -75,7 +78,7 @@ def test_the_curves_are_the_curves(text: str, compared: Compared) -> None:
             assert scores == pytest.approx(
                 getattr(row.curves, f"{kind}_curve")[0].numpy(), abs=0.01
             )  # a tenth of a pixel
-            share = (x - svg.LEFT) / (440 - svg.LEFT - svg.RIGHT)
+            share = (x - svg.CURVES.x_of(0)) / (svg.CURVES.x_of(1) - svg.CURVES.x_of(0))
             assert share == pytest.approx(row.curves.shares.numpy(), abs=0.001)
 
 
@@ -96,14 +99,14 @@ def test_it_says_what_was_asked_and_how_to_repeat_it(text: str, asked: Classifie
     said = html.unescape(text)
     for row in compared.rows:
         assert row.attribution.method in said
-    assert protocol_words(compared.protocol, 16, asked.classifier, "score") in said
+    assert describe_protocol(compared.protocol, 16, zero_colour(asked.classifier), "score") in said
     assert "logit" not in said  # nothing shows that these positive outputs are any
     assert f"{EVIL} (1), score {float(asked.scores[1]):.3f}" in said
     assert "torch.float32, seed 5" in said
     assert torch.__version__ in said
     assert "One photo is no statistics" in said
     for column in COLUMNS:
-        assert MEANINGS[column.key] in said
+        assert column.meaning in said
 
 
 def test_labels_and_names_are_escaped(text: str) -> None:
@@ -121,7 +124,7 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
     left_out, curves = missing_notes(compared, found)
     assert left_out == "lrp is left out: no rule for <Sin>."
     assert "divides by the photo's score, which is not above 0 (-" in curves
-    text = compare_page.page(asked, compared, found)
+    text = compare_page.comparison_page(asked, compared, found)
     assert "no rule for &lt;Sin&gt;." in text
     assert 'class="line" d="M1 5H25"' in text  # the legend's
     assert 'class="curve c' not in text
@@ -132,8 +135,8 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
 
 
 def test_a_map_without_positive_credit_is_dark_and_says_so() -> None:
-    assert compare_page._scale(sheet.brightness(-torch.ones(3, 3))) == "no positive credit: all dark"
-    assert compare_page._scale(sheet.brightness(torch.tensor([[1.0, -1.0]]))) == (
+    assert compare_page.describe_scale(sheet.brightness(-torch.ones(3, 3))) == "no positive credit: all dark"
+    assert compare_page.describe_scale(sheet.brightness(torch.tensor([[1.0, -1.0]]))) == (
         "brightest: top 1%; dark: no credit, or negative (50% of pixels)"
     )
 
@@ -149,9 +152,9 @@ def test_pictures_keep_their_shape(tmp_path: Path, size: tuple[int, int]) -> Non
 
 
 def test_further_methods_repeat_the_colours_in_other_dashes() -> None:
-    looks = [svg.style(number) for number in range(28)]
+    looks = [svg.css_classes(number) for number in range(28)]
     assert len(set(looks)) == 28
-    css = compare_page._source("css")
+    css = read_source("style.css")
     for look in " ".join(looks).split():
         assert look == "d0" or f".{look} {{" in css
 
@@ -312,7 +315,7 @@ def test_both_themes_can_be_read(chromium: Any, path: Path, theme: str) -> None:
 def test_a_narrow_screen_does_not_scroll_sideways(chromium: Any, path: Path, width: int) -> None:
     with visit(chromium, path, width=width, height=740, has_touch=True, is_mobile=width < 500) as visited:
         assert not scrolls_sideways(visited.page)
-        for part in ("h1", ".maps", ".curves", ".scroll", ".words", "#methods"):
+        for part in ("h1", ".maps", ".charts", ".scroll", ".words", "#methods"):
             box = visited.page.locator(part).first.bounding_box()
             assert box["x"] >= 0, part
             assert box["x"] + box["width"] <= width, part

@@ -21,7 +21,7 @@ from cli_runs import run as command
 from samp.batch import load, run
 from samp.batch.columns import NUMBERS, Columns
 from samp.html.report_facts import QUANTITIES, Quantity, class_summaries, ranking_quantity
-from samp.html.report_page import _card, run_page
+from samp.html.report_page import describe_quantity, run_page
 from small_runs import classifier
 
 
@@ -60,7 +60,7 @@ def test_numbers_are_those_of_the_rows(done: Path) -> None:
 
 def shown(words: str) -> dict[str, list[str]]:
     """The ids of the examples under each of their headings."""
-    parts = re.findall(r"<h3>(.*?)</h3><div class='maps n6'>(.*?)</div>", words)
+    parts = re.findall(r'<h3>(.*?)</h3>\s*<div class="maps n6">(.*?)</div>', words, re.DOTALL)
     return {head: re.findall(r"<figcaption><b>(.*?)</b>", figures) for head, figures in parts}
 
 
@@ -120,7 +120,7 @@ def test_an_error_of_no_change_is_infinite_or_none() -> None:
     columns = Columns.from_rows([{"residual": residual, "score_change": change} for residual, change in pairs])
     np.testing.assert_equal(error.per_input(columns), [np.inf, 0.0, np.nan, np.nan, 0.25])
     assert ranking_quantity(Columns.from_rows([])).key == "gini"
-    assert "; 1 without bound" in _card(error, columns)
+    assert "; 1 without bound" in describe_quantity(error, columns)["summary"]
 
 
 def test_a_run_that_is_not_finished_is_summed_up_as_far_as_it_is_there(done: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 import samp
 from samp.isolation import isolate, observe
-from samp.isolation.random_state import shared_generators
+from samp.isolation.isolate import shared_generators
 
 X = torch.rand(3, 3, 4, 4, generator=torch.Generator().manual_seed(0))
 

@@ -14,10 +14,12 @@ import torch
 from torch import Tensor, nn
 
 import samp
+from compiled_walks import compile_walks
 from laws import CLOSE, CountingModel, assert_same, assert_same_sample, differs, images, net
-from samp.engine import concave_credit, joint_walk, walk
-from samp.engine.problem import Problem
-from samp.html import player
+from samp import player
+from samp.engine import concave_credit, walk
+from samp.fast import walk as fast_walk
+from samp.methods import coupled
 from samp.methods.coupled import QUALITIES, SMALL_QUALITIES
 from samp.models import Classifier
 
@@ -155,15 +157,10 @@ def test_the_batch_size_is_told_in_walks_of_which_a_sample_has_two(asked: int, u
 
 def test_what_may_be_compiled_of_a_walk_may_be_of_a_coupled_one(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
-    monkeypatch.setattr(Problem, "fuse", property(lambda _: lambda work: seen.append(work) or work))
+    compile_walks(monkeypatch, lambda work: seen.append(work) or work)
     samp.explain(net(0), images(0, 1, 12), target=0, method="coupled")
-    assert set(seen) == {
-        walk._step_state,
-        walk._move,
-        walk._advance,
-        joint_walk._weight_gradients,
-        concave_credit._step_effects,
-    }
+    own = {coupled._weight_gradients, concave_credit._step_effects}
+    assert set(seen) == {walk.step_state, walk.move, fast_walk._advance, *own}
 
 
 @pytest.mark.parametrize("direction", ["to_baseline", "to_image"])
@@ -176,7 +173,7 @@ def test_a_direction_alone_has_no_weight(direction: str) -> None:
 
 def test_results_are_saved_and_read_and_their_paths_can_be_played(tmp_path: Path) -> None:
     model = nn.Sequential(nn.Flatten(), nn.Linear(192, 3)).eval()
-    result = samp.explain(model, torch.rand(1, 3, 8, 8), target=1, method="coupled", record=True, progress=True)
+    result = samp.explain(model, torch.rand(1, 3, 8, 8), target=1, method="coupled", keep_points=True, progress=True)
     again = samp.Attribution.load(result.save(tmp_path / "a.samp"))
     assert_same(result, again)
     assert sorted(again.tapes) == ["to_baseline", "to_image"]

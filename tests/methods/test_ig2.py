@@ -57,7 +57,7 @@ def test_ig2_by_the_output_and_within_each_images_own_range_equals_its_oracle() 
     """What was the only way before: `layer=` the model itself."""
     reference = OTHERS[:1]
     method = IG2(15, step=0.02, reference=reference, layer="")
-    result = explain(SMOOTH, X, target=0, method=method, record=True)
+    result = explain(SMOOTH, X, target=0, method=method, keep_points=True)
     assert_same(result, explain(SMOOTH, X, target=0, method=IG2(15, 0.02, reference, layer=SMOOTH)))
     x, low, high = X[2:3], X[2].min(), X[2].max()
     expected, wanted = torch.zeros_like(x), SMOOTH(reference).detach()

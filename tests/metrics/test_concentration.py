@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import samp
-from samp.metrics.concentration import concentration, features, gini, top_share, variance
+from samp.metrics.concentration import concentration, gini, top_share, variance
+from samp.metrics.maps import feature_values
 
 FOUR = st.lists(st.floats(-10, 10, allow_subnormal=False), min_size=4, max_size=4)
 MEASURES: list[Callable[[Tensor], Tensor]] = [variance, gini, top_share]
@@ -110,7 +111,7 @@ def test_channels_of_a_pixel_are_one_feature() -> None:
     for measure in MEASURES:
         assert torch.equal(measure(images), measure(images.sum(1)))
         assert torch.equal(measure(images.sum(1)), measure(images.sum(1).flatten(1)))
-    assert features(torch.ones(2, 3, 4, 5)).shape == (2, 20)
+    assert feature_values(torch.ones(2, 3, 4, 5)).shape == (2, 20)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int64])
@@ -150,7 +151,7 @@ def test_an_attribution_is_judged_by_its_own_features() -> None:
     # float32 sums over channels may be taken in another order
     torch.testing.assert_close(gini(pixels), gini(pixels.map), rtol=1e-5, atol=0)
     patches = samp.explain(net, x, target=0, method="ig", groups=samp.Patches(2))
-    assert features(patches).shape == (2, 4)
+    assert feature_values(patches).shape == (2, 4)
     torch.testing.assert_close(variance(patches), variance(patches.group_values))
 
 

@@ -19,8 +19,8 @@ import samp
 from samp import images as photos
 from samp import models
 from samp.annotations.box_files import read_voc, read_yolo
-from samp.annotations.boxes import Annotation, Box, as_mask, cropped
-from samp.metrics.pointing_game import PointingGame, is_difficult, joined_games, pointing_game
+from samp.annotations.boxes import Annotation, Box, as_mask, crop_boxes
+from samp.metrics.pointing_game import PointingGame, is_difficult, join_games, pointing_game
 
 
 def random(seed: int, *shape: int) -> Tensor:
@@ -160,7 +160,7 @@ def test_an_attribution_is_a_map() -> None:
 def test_a_sample_does_not_depend_on_the_others() -> None:
     heat, masks = random(5, 8, 9, 11), random(6, 8, 9, 11) > 0.95
     whole = pointing_game(heat, masks, list("abcabcab"), tolerance=2)
-    alone = joined_games(
+    alone = join_games(
         pointing_game(heat[i : i + 1], masks[i : i + 1], "abcabcab"[i : i + 1].split(), tolerance=2) for i in range(8)
     )
     assert torch.equal(whole.hits, alone.hits)
@@ -171,13 +171,13 @@ def test_a_sample_does_not_depend_on_the_others() -> None:
 def test_games_of_different_photos_are_joined() -> None:
     first = pointing_game(torch.ones(1, 2, 2), torch.ones(1, 2, 2).bool(), ["a"], difficult=[True])
     second = pointing_game(torch.ones(1, 9, 5), ~torch.ones(1, 9, 5).bool(), ["b"], difficult=[False])
-    both = joined_games([first, second])
+    both = join_games([first, second])
     assert (both.labels, both.played.tolist(), both.accuracy) == (("a", "b"), [True, False], 1.0)
     assert both.difficult_subset.labels == ("a",)
     with pytest.raises(ValueError, match=r"games are joined at one tolerance, not \[3, 15.0\]"):
-        joined_games([first, pointing_game(torch.ones(1, 2, 2), torch.ones(1, 2, 2).bool(), tolerance=3)])
+        join_games([first, pointing_game(torch.ones(1, 2, 2), torch.ones(1, 2, 2).bool(), tolerance=3)])
     with pytest.raises(ValueError, match="at one tolerance"):
-        joined_games([])
+        join_games([])
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -265,7 +265,7 @@ def test_what_cannot_be_played_gets_a_sentence(error: type[Exception], sentence:
 # ---- real photos ----
 
 
-def played(data: Path, count: int) -> tuple[Any, Tensor, list[int], list[Annotation], list[str]]:
+def load_samples(data: Path, count: int) -> tuple[Any, Tensor, list[int], list[Annotation], list[str]]:
     """MobileNetV2 and photos whose predicted class is an annotated object of less than half the picture."""
     net = models.mobilenet_v2(data / "models/mobilenet_v2_fp16.safetensors")
     tables = json.loads((data / "coco254/mapping.json").read_text())
@@ -274,7 +274,7 @@ def played(data: Path, count: int) -> tuple[Any, Tensor, list[int], list[Annotat
     found: list[tuple[Tensor, int, Annotation, str]] = []
     for path in sorted((data / "coco254/boxes").glob("*.txt")):
         photo = photos.read(data / "coco254/images" / f"{path.stem}.jpg")
-        seen = cropped(read_yolo(path, (photo.height, photo.width), names), 224)
+        seen = crop_boxes(read_yolo(path, (photo.height, photo.width), names), 224)
         small = [label for label in seen.labels if as_mask(seen.of(label), seen.size).float().mean() < 0.5]
         if len(found) < count and any(label in classes for label in small):
             x = net.prepare(photo)
@@ -293,7 +293,7 @@ def chance(game: PointingGame, truth: list[Annotation]) -> float:
 
 
 def test_grad_cam_points_at_objects_in_photos_far_more_often_than_chance(data: Path) -> None:
-    net, x, targets, truth, labels = played(data, 20)
+    net, x, targets, truth, labels = load_samples(data, 20)
     game = pointing_game(samp.explain(net, x, target=targets, method="gradcam"), truth, labels, tolerance=5)
     assert len(game.hits) == 20
     assert game.overall > chance(game, truth) + 0.25

@@ -16,9 +16,9 @@ from torch import nn
 import samp
 from samp.baselines import Blurred, Constant
 from samp.metrics.deletion_insertion import deletion_insertion
+from samp.metrics.fills import ChannelMeans, RemainingMean, RISEBlur
 from samp.metrics.imputation import NoisyLinear
-from samp.metrics.protocols import PROTOCOLS, ChannelMeans, Protocol, RISEBlur, get_protocol
-from samp.metrics.remaining_mean import RemainingMean
+from samp.metrics.protocols import PROTOCOLS, Protocol, get_protocol
 
 BLACK = Constant(0.0)
 PAPER = {"unit": None, "score": "logit", "normalise": "image", "auc": "mean", "absolute": False, "fill": BLACK}

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from laws import seeds
 from samp.extras import install_command
-from samp.metrics.statistics import Bootstrap, Summary, holm, paired, summarise, table
+from samp.metrics.statistics import Bootstrap, Summary, compare_pairs, holm, summarise, table
 
 stats = pytest.importorskip("scipy.stats")
 QUICK = Bootstrap(resamples=200)
@@ -80,14 +80,14 @@ def signs_of(count: int) -> Any:
 @given(seed=seeds, count=st.integers(1, 9))
 def test_exact_p_equals_brute_force(seed: int, count: int) -> None:
     a, b = np.random.default_rng(seed).normal(size=(2, count))
-    found = paired(a, b, "higher", QUICK)
+    found = compare_pairs(a, b, "higher", QUICK)
     assert found.exact
     assert found.p == pytest.approx(brute_force_p(list(a - b)), abs=1e-12)
 
 
 def test_a_comparison_by_hand() -> None:
     """Differences 2, −1, 0, 3 and one NaN: ranks 2, 1, –, 3."""
-    found = paired([3.0, 1.0, 5.0, 4.0, NAN], [1.0, 2.0, 5.0, 1.0, 1.0], "higher")
+    found = compare_pairs([3.0, 1.0, 5.0, 4.0, NAN], [1.0, 2.0, 5.0, 1.0, 1.0], "higher")
     assert (found.pairs, found.left_out, found.wins, found.losses) == (4, 1, 2, 1)
     assert found.difference == 1.0
     assert found.rank_biserial == pytest.approx((2 + 3 - 1) / 6)
@@ -100,7 +100,7 @@ def test_a_comparison_by_hand() -> None:
 
 def test_lower_is_better_turns_effects_and_wins_but_not_the_difference() -> None:
     a, b = np.random.default_rng(0).normal(size=(2, 20))
-    higher, lower = paired(a, b, "higher", QUICK), paired(a, b, "lower", QUICK)
+    higher, lower = compare_pairs(a, b, "higher", QUICK), compare_pairs(a, b, "lower", QUICK)
     assert (lower.wins, lower.losses) == (higher.losses, higher.wins)
     assert (lower.rank_biserial, lower.dz) == (-higher.rank_biserial, -higher.dz)
     assert (lower.difference, lower.low, lower.p) == (higher.difference, higher.low, higher.p)
@@ -111,7 +111,7 @@ def test_swapping_the_methods_turns_the_signs(seed: int, count: int, steps: int 
     a, b = np.random.default_rng(seed).normal(size=(2, count))
     if steps:  # many ties, and pairs that do not differ
         a, b = np.round(a * steps) / steps, np.round(b * steps) / steps
-    one, other = paired(a, b, "higher", QUICK), paired(b, a, "higher", QUICK)
+    one, other = compare_pairs(a, b, "higher", QUICK), compare_pairs(b, a, "higher", QUICK)
     assert one.p == pytest.approx(other.p, abs=1e-12)
     assert one.rank_biserial == pytest.approx(-other.rank_biserial, abs=1e-12)
     assert one.difference == pytest.approx(-other.difference, abs=1e-12)
@@ -123,14 +123,14 @@ def test_swapping_the_methods_turns_the_signs(seed: int, count: int, steps: int 
 @pytest.mark.parametrize("count", [50, 51, 200])
 def test_p_is_scipys_and_exact_up_to_fifty_pairs(count: int) -> None:
     a, b = np.random.default_rng(count).normal(size=(2, count))
-    found = paired(a + 0.2, b, "higher", QUICK)
+    found = compare_pairs(a + 0.2, b, "higher", QUICK)
     assert found.exact == (count <= 50)
     assert found.p == pytest.approx(stats.wilcoxon(a + 0.2, b).pvalue, rel=1e-9)
 
 
 def test_ties_take_the_normal_approximation_corrected_for_them() -> None:
     """|d| = 1, 1, 2, 2 of which one negative: ranks 1.5, 1.5, 3.5, 3.5; two groups of two ties."""
-    found = paired([1.0, -1.0, 2.0, 2.0], [0.0] * 4, "higher", QUICK)
+    found = compare_pairs([1.0, -1.0, 2.0, 2.0], [0.0] * 4, "higher", QUICK)
     variance = 4 * 5 * 9 / 24 - 2 * (2**3 - 2) / 48
     z = (8.5 - 5) / math.sqrt(variance)
     assert not found.exact
@@ -139,10 +139,10 @@ def test_ties_take_the_normal_approximation_corrected_for_them() -> None:
 
 def test_constructed_best_worst_and_nothing() -> None:
     low, high = np.arange(8.0), np.arange(8.0) + np.linspace(1, 2, 8)
-    best, worst = paired(high, low, "higher", QUICK), paired(low, high, "higher", QUICK)
+    best, worst = compare_pairs(high, low, "higher", QUICK), compare_pairs(low, high, "higher", QUICK)
     assert (best.rank_biserial, worst.rank_biserial) == (1, -1)
     assert best.p == worst.p == 2 / 2**8
-    nothing = paired(low, low, "higher", QUICK)
+    nothing = compare_pairs(low, low, "higher", QUICK)
     assert (nothing.p, nothing.rank_biserial, nothing.difference) == (1, 0, 0)
     assert (nothing.low, nothing.high, nothing.wins, nothing.losses) == (0, 0, 0, 0)
     assert math.isnan(nothing.dz)
@@ -150,7 +150,7 @@ def test_constructed_best_worst_and_nothing() -> None:
 
 @pytest.mark.parametrize("gap", [0.1, -0.3])
 def test_the_same_difference_everywhere_has_no_spread(gap: float) -> None:
-    found = paired(np.full(6, gap), np.zeros(6), "higher", QUICK)
+    found = compare_pairs(np.full(6, gap), np.zeros(6), "higher", QUICK)
     assert math.isnan(found.dz)
     assert found.low == found.high == found.difference == gap
     assert found.rank_biserial == math.copysign(1, gap)
@@ -160,31 +160,31 @@ def test_the_same_difference_everywhere_has_no_spread(gap: float) -> None:
 def test_differences_of_rounding_are_none(scale: float) -> None:
     a = scale * np.array([0.1 + 0.2, 0.3, 1.0, 2.0])
     b = scale * np.array([0.3, 0.1 + 0.2, 1.0, 2.0 * (1 + 9e-13)])
-    found = paired(a, b, "higher", QUICK)
+    found = compare_pairs(a, b, "higher", QUICK)
     assert (found.wins, found.losses, found.p, found.rank_biserial, found.difference) == (0, 0, 1, 0, 0)
-    more = paired(a, scale * np.array([0.3, 0.3, 1.0, 2.0 * (1 + 4e-12)]), "higher", QUICK)
+    more = compare_pairs(a, scale * np.array([0.3, 0.3, 1.0, 2.0 * (1 + 4e-12)]), "higher", QUICK)
     assert (more.wins, more.losses) == (0, 1)
 
 
 def test_what_is_small_beside_the_other_scores_alone_is_still_a_difference() -> None:
-    assert paired([1e-17, 0.5], [0.0, 0.5], "higher", QUICK).wins == 0  # the last digit of the largest
-    assert paired([1e-17, 0.0], [0.0, 0.0], "higher", QUICK).wins == 1  # all there is of these scores
-    assert paired([2e-9, 1e6], [1e-9, 1e6], "higher", QUICK).wins == 1
+    assert compare_pairs([1e-17, 0.5], [0.0, 0.5], "higher", QUICK).wins == 0  # the last digit of the largest
+    assert compare_pairs([1e-17, 0.0], [0.0, 0.0], "higher", QUICK).wins == 1  # all there is of these scores
+    assert compare_pairs([2e-9, 1e6], [1e-9, 1e6], "higher", QUICK).wins == 1
 
 
 @pytest.mark.parametrize("better", ["higher", "lower"])
 def test_no_effect_has_no_sign(better: Literal["higher", "lower"]) -> None:
-    equal = paired([1.0, 2.0], [1.0, 2.0], better, QUICK)
-    balanced = paired([1.0, -1.0], [0.0, 0.0], better, QUICK)
+    equal = compare_pairs([1.0, 2.0], [1.0, 2.0], better, QUICK)
+    balanced = compare_pairs([1.0, -1.0], [0.0, 0.0], better, QUICK)
     for effect in (equal.rank_biserial, balanced.rank_biserial, balanced.dz):
         assert (effect, math.copysign(1, effect)) == (0, 1)
 
 
 def test_no_pair_and_one_pair_have_defined_answers() -> None:
-    none = paired([1.0, NAN], [NAN, 1.0], "higher")
+    none = compare_pairs([1.0, NAN], [NAN, 1.0], "higher")
     assert (none.pairs, none.left_out, none.wins) == (0, 2, 0)
     assert all(math.isnan(v) for v in (none.p, none.difference, none.low, none.high, none.rank_biserial, none.dz))
-    one = paired([2.0], [1.0], "higher")
+    one = compare_pairs([2.0], [1.0], "higher")
     assert (one.pairs, one.p, one.difference, one.rank_biserial) == (1, 1.0, 1.0, 1.0)
     assert math.isnan(one.low)
     assert math.isnan(one.dz)
@@ -196,7 +196,7 @@ def test_pairing_finds_what_two_intervals_hide() -> None:
     b = random.normal(0, 5, 30)
     a = b + random.uniform(0.1, 0.5, 30)
     assert summarise(a, QUICK).low < summarise(b, QUICK).high
-    assert paired(a, b, "higher", QUICK).p < 1e-6
+    assert compare_pairs(a, b, "higher", QUICK).p < 1e-6
 
 
 # ---- many methods ----
@@ -230,7 +230,7 @@ def test_table_says_what_the_functions_say() -> None:
     assert lines[0] == ("| method | n | mean ± sd ↓ | 95 % interval | less base | rank-biserial | p (Wilcoxon, Holm) |")
     assert lines[1] == "|---|---|---|---|---|---|---|"
     assert lines[2].endswith("| – | – | – |")
-    near, far = (paired(scores[name], base, "lower") for name in ("near", "far|ther"))
+    near, far = (compare_pairs(scores[name], base, "lower") for name in ("near", "far|ther"))
     assert lines[3].startswith(f"| near | 29 (1 left out) | {summarise(scores['near']).mean:.3f} ± ")
     assert lines[3].endswith(f"| {near.rank_biserial:+.2f} | {holm([near.p, far.p])[0]:.2g} |")
     assert lines[4].startswith("| far\\|ther | 30 |")
@@ -242,14 +242,14 @@ def test_table_without_a_reference_needs_no_scipy(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "scipy.stats", None)
     assert len(table({"a": [1.0, 2.0], "b": [NAN]}, "higher", bootstrap=QUICK).splitlines()) == 4
     with pytest.raises(ImportError, match=re.escape(install_command("metrics"))):
-        paired([1.0, 2.0], [2.0, 4.0], "higher", QUICK)
+        compare_pairs([1.0, 2.0], [2.0, 4.0], "higher", QUICK)
 
 
 @pytest.mark.parametrize(
     ("do", "words"),
     [
-        (lambda: paired([1.0], [1.0, 2.0], "higher"), "a has 1 scores but b 2"),
-        (lambda: paired([1.0], [2.0], "best"), "better is 'higher' or 'lower', not 'best'"),  # type: ignore[arg-type]  # wrong on purpose
+        (lambda: compare_pairs([1.0], [1.0, 2.0], "higher"), "a has 1 scores but b 2"),
+        (lambda: compare_pairs([1.0], [2.0], "best"), "better is 'higher' or 'lower', not 'best'"),  # type: ignore[arg-type]  # wrong on purpose
         (lambda: summarise([[1.0, 2.0]]), r"one number per sample, not of shape \(1, 2\)"),
         (lambda: summarise([1.0, math.inf]), "hold Inf"),
         (lambda: table({"a": [1.0]}, "higher", against="b"), "against is 'b', but the methods are a"),

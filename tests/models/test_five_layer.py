@@ -19,7 +19,6 @@ from samp import models
 from samp.models.efficientnet_lite import load_lite
 from samp.models.five_layer import CIFAR10, CIFAR10_SLIM, MNIST, MNIST_SLIM, FiveLayer, FiveLayerCNN, initialise_net
 from samp.models.mobilenet import MobileNetV2
-from samp_lab.training import RECIPES, read
 
 KERNELS = (5, 2, 4, 2, 3)
 SHIPPED = Path(models.__file__).parents[1] / "data" / "mnist_slim.safetensors"
@@ -97,12 +96,8 @@ def test_impossible_widths_get_a_sentence(spec: tuple[int, tuple[int, ...]]) -> 
         FiveLayer(*spec)  # type: ignore[arg-type]  # on purpose
 
 
-def test_the_shipped_weights_are_small_and_say_how_they_were_made() -> None:
-    made = read(SHIPPED, RECIPES["mnist-slim"])  # checks the recipe and the weights' hash
+def test_the_shipped_weights_are_small() -> None:
     assert SHIPPED.stat().st_size < 1_000_000
-    assert made.test_images == 10_000
-    assert made.test_accuracy >= 0.98
-    assert made.classes == models.mnist_slim().classes
 
 
 def test_the_slim_digit_net_is_loaded_by_name_and_explained() -> None:

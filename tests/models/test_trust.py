@@ -100,23 +100,6 @@ def test_a_run_in_python_refuses_in_the_same_words(tmp_path: Path) -> None:
     assert not (tmp_path / "trace").exists()
 
 
-def test_the_bench_refuses_a_checkpoint_that_is_code_and_takes_trust(
-    tmp_path: Path,
-) -> None:
-    from samp_lab.nets import load
-    from samp_lab.workspace import ExperimentOptions
-
-    path = EVIL["evil.pth"](tmp_path / "evil.pth", tmp_path / "trace")
-    with pytest.raises(ValueError, match="is code") as raised:
-        load("squeezenet1_1", ExperimentOptions(weights=path))
-    assert str(raised.value) == refusal(path, HOLDS["evil.pth"])
-    assert not (tmp_path / "trace").exists()
-    with pytest.raises(ValueError, match="does not hold weights by name"):
-        load("squeezenet1_1", ExperimentOptions(weights=path, trust=True))
-    assert (tmp_path / "trace").exists()
-    assert "--trust" in CliRunner().invoke(main, ["bench", "table1", "--help"]).stdout
-
-
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("kind", ["script", "program", "pickle"])
 def test_with_trust_honest_files_load_from_the_command_line(

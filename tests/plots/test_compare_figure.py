@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from compared_photos import NAMES, classify_test_photo, tiny
-from samp.cli.comparing import compare_all
+from samp.cli.compare import compare_all
 from samp.compare import label_methods
-from samp.html import compare_page
 from samp.html.compare_facts import comparison_record
+from samp.html.render import render_page
 
 pytest.importorskip("matplotlib", reason="needs the extra viz")
 
@@ -27,7 +27,7 @@ def test_the_figure_shows_the_same_in_the_same_colours(tmp_path: Path) -> None:
     figure = draw(asked, compared, found)
     *maps, deletion, insertion, table = figure.axes
     assert [axes.get_title() for axes in maps] == ["photo", *NAMES]
-    light = compare_page._source("css").partition('[data-theme="dark"]')[0]
+    light = render_page("base.html", {"title": "", "lead": ""}).partition('[data-theme="dark"]')[0]
     for row, number, down, up in zip(compared.rows, range(8), deletion.lines, insertion.lines, strict=True):
         assert list(down.get_ydata()) == pytest.approx(row.curves.deletion_curve[0].tolist())
         assert list(up.get_ydata()) == pytest.approx(row.curves.insertion_curve[0].tolist())

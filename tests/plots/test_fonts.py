@@ -35,9 +35,9 @@ def only_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(fonts, "_font_folders", lambda: iter([folder]))
     monkeypatch.chdir(folder.parent)
     folder.mkdir()
-    fonts._machines.cache_clear()
+    fonts._system_fonts.cache_clear()
     yield folder
-    fonts._machines.cache_clear()
+    fonts._system_fonts.cache_clear()
 
 
 def a_font(folder: Path, characters: str, name: str = "tiny") -> Path:
@@ -69,7 +69,7 @@ def a_font(folder: Path, characters: str, name: str = "tiny") -> Path:
 def drawn(text: str) -> np.ndarray:
     chain = fonts_for(text)
     image = Image.new("RGB", (400, 40), "white")
-    draw_text(ImageDraw.Draw(image), (4, 4), make_legible(text, chain), (0, 0, 0), chain, 20)
+    draw_text(ImageDraw.Draw(image), (4, 4), make_legible(text, chain), "black", chain, 20)
     return np.asarray(image)
 
 
@@ -114,7 +114,7 @@ def test_a_font_of_the_machine_is_found_and_used(alone: Path) -> None:
     before = drawn(f"a {OURS}")
     file = a_font(alone, OURS)
     (alone / "broken.ttf").write_text("no font")
-    fonts._machines.cache_clear()
+    fonts._system_fonts.cache_clear()
     chain = fonts_for(f"a {OURS}")
     assert chain == (str(file), BUILT_IN)
     assert make_legible(f"a {OURS}", chain) == f"a {OURS}"
@@ -139,7 +139,7 @@ def test_fonts_are_looked_for_where_linux_keeps_them(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_DIRS", "/one:/two")
-    assert list(fonts._folders()) == [tmp_path / "fonts", Path("/one/fonts"), Path("/two/fonts")]
+    assert list(fonts._font_folders()) == [tmp_path / "fonts", Path("/one/fonts"), Path("/two/fonts")]
 
 
 def test_the_figure_of_a_comparison_has_no_boxes_either(beside_matplotlibs: Path) -> None:

@@ -39,9 +39,8 @@ def test_score_curves_are_the_scores_of_both_walks(result: samp.Attribution) -> 
     for direction, scores in result.scores.items():
         steps = int(result.steps[direction][1])
         assert any(np.array_equal(line.get_ydata(), scores[1, : steps + 1].double()) for line in axes.lines)
-    assert [text.get_text().split(",")[0] for text in axes.get_legend().get_texts()] == [
-        words for _, words in sheet.CURVES.values()
-    ]
+    labels = [text.get_text().split(",")[0] for text in axes.get_legend().get_texts()]
+    assert labels == list(sheet.WALK_LABELS.values())
 
 
 def test_methods_that_do_not_walk_have_no_curves(result: samp.Attribution) -> None:
@@ -81,7 +80,7 @@ def test_credit_so_far_is_that_of_the_pixels_that_arrived(result: samp.Attributi
 
 def test_credit_so_far_is_in_proportion_for_pixels_on_their_way() -> None:
     net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 2)).eval()
-    straight = samp.explain(net, torch.rand(1, 3, 2, 2), method=samp.IG(steps=4), record=True)
+    straight = samp.explain(net, torch.rand(1, 3, 2, 2), method=samp.IG(steps=4), keep_points=True)
     quarters = [axes.images[0].get_array() for axes in plots.film_strip(straight).axes[1:-1:2]]
     for quarter, credit in enumerate(quarters):
         assert np.allclose(credit, quarter / 4 * straight.map[0], atol=1e-6)
@@ -105,22 +104,22 @@ def test_a_film_says_which_walk_it_shows_and_what_was_done(result: samp.Attribut
 def test_films_that_cannot_be_shown_are_refused(result: samp.Attribution) -> None:
     net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 2)).eval()
     x = torch.rand(1, 3, 2, 2)
-    with pytest.raises(ValueError, match="explain again with record=True"):
+    with pytest.raises(ValueError, match="explain again with keep_points=True"):
         plots.film_strip(samp.explain(net, x))
-    one_way = samp.explain(net, x, method="ig", record=True)
+    one_way = samp.explain(net, x, method="ig", keep_points=True)
     with pytest.raises(ValueError, match="unknown direction of this result 'to_baseline'"):
         plots.film_strip(one_way, direction="to_baseline")
     with pytest.raises(ValueError, match="at least 2 frames"):
         plots.film_strip(result, frames=1)
     with pytest.raises(ValueError, match="of one b c h w image input"):
-        plots.film_strip(samp.explain(torch.nn.Linear(4, 2).eval(), torch.rand(1, 4), record=True))
+        plots.film_strip(samp.explain(torch.nn.Linear(4, 2).eval(), torch.rand(1, 4), keep_points=True))
     with pytest.raises(IndexError, match="there is no sample 2"):
         plots.film_strip(result, sample=2)
 
 
 def test_a_walk_that_never_had_to_move_is_still_drawn() -> None:
     net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 2)).eval()
-    still = samp.explain(net, torch.zeros(1, 3, 2, 2), method=samp.SAMP(baseline=0.0), record=True)
+    still = samp.explain(net, torch.zeros(1, 3, 2, 2), method=samp.SAMP(baseline=0.0), keep_points=True)
     assert pixels(plots.film_strip(still)).std() > 0
     assert pixels(plots.score_curves(still)).std() > 0
 
@@ -288,5 +287,6 @@ def test_without_matplotlib_one_sentence_says_what_to_install(monkeypatch: pytes
     for name in [name for name in sys.modules if name.startswith("samp.plots")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
+    plots = importlib.import_module("samp.plots")  # what Pillow draws alone needs no matplotlib
     with pytest.raises(ImportError, match=r"pip install .*\[viz\]"):
-        importlib.import_module("samp.plots")
+        plots.grey_map  # noqa: B018  # looked up when first used

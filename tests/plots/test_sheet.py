@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 
 import samp
-from samp.plots import sheet
+from samp.plots import palette, sheet
 
 
 def blob() -> torch.Tensor:
@@ -48,8 +48,8 @@ def test_curves_draw_each_direction_in_its_colour() -> None:
     picture = np.asarray(
         sheet.curves({"to_image": torch.tensor([0.0, 1.0, 3.0]), "to_baseline": torch.tensor([3.0, 1.0, -1.0])})
     ).reshape(-1, 3)
-    for colour, _ in sheet.CURVES.values():
-        assert (np.abs(picture.astype(int) - colour).sum(1) < 20).sum() > 100
+    for colour in palette.WALKS.values():
+        assert (np.abs(picture.astype(int) - palette.rgb(colour)).sum(1) < 20).sum() > 100
 
 
 @pytest.mark.parametrize("line", [[1.0], [2.0, 2.0], [0.0, float("nan")]])

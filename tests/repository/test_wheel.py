@@ -12,10 +12,10 @@ import pytest
 ROOT = Path(__file__).parents[2]
 EXPLAIN = """
 import torch, samp
-from samp import models, images as photos
+from samp import images, models
 net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 16, 4)).eval()
 classifier = models.Classifier(net, "flat", 4, 0.5, 0.5, models.imagenet_classes())
-photo = classifier.prepare(photos.read(photos.example_photo()))
+photo = classifier.prepare(images.read(images.example_photo()))
 print(samp.__file__, tuple(samp.explain(net, photo).map.shape))
 """
 
@@ -43,15 +43,30 @@ def test_the_wheel_explains_by_itself(installed: Path, tmp_path: Path) -> None:
     assert shape.strip() == "(1, 4, 4)"
 
 
-def test_the_wheel_carries_photos_types_and_licences(installed: Path) -> None:
-    data = ["py.typed", "data/coffee.jpg", "data/chelsea.jpg", "data/CREDITS.md", "data/imagenet_classes.txt"]
-    data += ["data/mnist_slim.safetensors", "data/digits/t10k-images-idx3-ubyte.gz", "datasets/imagenet_wnids.txt"]
-    data += [f"experiments/report/page.{kind}" for kind in ("html", "css", "js")]
-    data += [f"player/{name}" for name in ("player.html", "player.css", "player.js", "film.js")]
-    data += [f"cli/compare_page.{kind}" for kind in ("html", "css", "js")]
-    for name in data:
+def test_the_wheel_carries_all_files_of_the_library_and_no_others(installed: Path) -> None:
+    """Photos, weights, pages and types as well as code."""
+    assert files_below(installed / "samp") == files_below(ROOT / "src" / "samp")
+    for name in ("py.typed", "data/coffee.jpg", "data/mnist_slim.safetensors", "data/imagenet_classes.txt"):
         assert (installed / "samp" / name).is_file(), name
+
+
+def test_the_laboratory_is_not_in_the_wheel(installed: Path) -> None:
+    """Experiments, data sets, training and benchmarks are samp-lab's."""
+    packages = {path.name for path in (installed / "samp").iterdir()}
+    assert not packages & {"experiments", "datasets", "training", "bench", "optimum"}
+    assert sorted(path.name for path in installed.iterdir() if path.suffix != ".dist-info") == ["bin", "samp"]
+    (info,) = installed.glob("samp-*.dist-info")
+    entries = (info / "entry_points.txt").read_text(encoding="utf-8")
+    assert "samp.commands" not in entries
+    assert "samp = samp.cli:main" in entries
+
+
+def test_the_wheel_carries_its_licence(installed: Path) -> None:
     (info,) = installed.glob("samp-*.dist-info")
     assert "Apache License" in (info / "licenses" / "LICENSE").read_text(encoding="utf-8")
     assert "License-Expression: Apache-2.0" in (info / "METADATA").read_text(encoding="utf-8")
-    assert not list(installed.glob("tests"))
+
+
+def files_below(folder: Path) -> set[str]:
+    names = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return {name for name in names if "__pycache__" not in name}

@@ -1,4 +1,4 @@
-"""`samp bench`: measurements that can be run again."""
+"""`samp bench`: the benchmarks of samp, and the group to which experiments add their commands."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from samp.cli.terminal import say_block
-from samp_lab.paper_commands import ExperimentGroup
+from samp_lab.experiment_commands import ExperimentGroup
 
 
 @click.group(cls=ExperimentGroup)

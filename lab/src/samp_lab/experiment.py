@@ -1,4 +1,4 @@
-"""What an experiment is, and the sheet its figures are drawn on."""
+"""The interface of an experiment, and the context in which its figures are drawn."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 class Experiment(Protocol):
-    """A table or figure: which cells it needs, and what it says of them.
+    """A table or figure: the measurements it needs, its figures, and its section of the report.
 
-    `beds` are the names of the test beds it runs on unless told otherwise. `draw` writes its figures, those that the
-    cells at hand allow, right after a run; `section` reads results alone, and shows the figures that are there.
+    `setups` are the names of its default setups. `draw` runs right after measuring and writes the figures that the
+    measurements at hand allow; `section` reads stored results alone and shows the figures that exist.
     """
 
     @property
@@ -39,13 +39,13 @@ class Experiment(Protocol):
     @property
     def setups(self) -> tuple[str, ...]: ...
     def measurements(self, setups: Sequence[Setup]) -> list[Measurement]: ...
-    def draw(self, sheet: FigureContext) -> None: ...
+    def draw(self, context: FigureContext) -> None: ...
     def section(self, results: Results, setups: Sequence[Setup], figures: Path) -> Section: ...
 
 
 @dataclass(frozen=True, eq=False)
 class FigureContext:
-    """What figures are drawn from: the cells of a run, its images, and the folder that pictures go to."""
+    """What figures are drawn from (the measurements of a run and its images), and the folder they are written to."""
 
     outcome: Outcome
     store: Store
@@ -53,26 +53,26 @@ class FigureContext:
     setups: Sequence[Setup]
     figures: Path
     show: bool = False
-    """Show pictures of every data set, also those whose terms forbid to publish them."""
+    """Show pictures of every data set, including those whose terms forbid publication."""
 
     @property
     def results(self) -> Results:
         return self.outcome.results
 
-    def has(self, cell: Measurement) -> bool:
-        """Whether this run has the cell's arrays."""
-        return name_of(cell) in self.outcome.done
+    def has(self, measurement: Measurement) -> bool:
+        """Return whether this run has the arrays of a measurement."""
+        return name_of(measurement) in self.outcome.done
 
-    def arrays(self, cell: Measurement) -> dict[str, Tensor]:
-        """The arrays of a cell of this run, one row per image."""
-        done = self.outcome.done[name_of(cell)]
+    def arrays(self, measurement: Measurement) -> dict[str, Tensor]:
+        """Return the arrays of a measurement of this run, one row per image."""
+        done = self.outcome.done[name_of(measurement)]
         return self.store.arrays(done.key, done.parts)
 
-    def pictures(self, bed: Setup, most: int | None) -> list[np.ndarray[Any, Any]] | None:
-        """What the net saw of each image, h w c of bytes; None where they may not be shown."""
-        if not (self.show or self.workspace.images(bed.data, most).free):
+    def pictures(self, setup: Setup, most: int | None) -> list[np.ndarray[Any, Any]] | None:
+        """Return the crop of each image that the net is given, h w c in bytes; None if they must not be published."""
+        if not (self.show or self.workspace.images(setup.data, most).free):
             return None
-        crop, entries = self.workspace.net(bed.net).crop, self.workspace.prepare_images(bed, most).entries
+        crop, entries = self.workspace.net(setup.net).crop, self.workspace.prepare_images(setup, most).entries
         return [np.atleast_3d(np.asarray(crop(entry.picture()))) for entry in entries]
 
     def save(self, figure: Figure, name: str) -> Path:

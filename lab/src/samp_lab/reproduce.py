@@ -1,4 +1,4 @@
-"""From experiments to a report: measure, draw, write."""
+"""Run whole experiments: measure, draw the figures, write the report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from samp_lab.workspace import ExperimentOptions, Workspace
 def run_and_report(
     experiments: Sequence[Experiment],
     datasets: Sequence[str],
-    choice: ExperimentOptions,
+    options: ExperimentOptions,
     out: Path,
     *,
     jobs: int = 1,
@@ -25,17 +25,20 @@ def run_and_report(
     command: str = "",
     say: Say = print,
 ) -> list[FailedMeasurement]:
-    """Run these experiments on these data sets (each one's own if none are given); return what failed."""
+    """Run experiments on these data sets (by default, on each one's own) and write the report; return what failed.
+
+    Raises ValueError if none of the experiments runs on any of the data sets.
+    """
     plans = [(experiment, setups) for experiment in experiments if (setups := select_setups(experiment, datasets))]
     if not plans:
         has = ", ".join(dict.fromkeys(name for experiment in experiments for name in experiment.setups))
         raise ValueError(f"{experiments[0].name} does not run on {' or '.join(datasets)}: it has {has}.")
-    return run_plans(plans, choice, Store(out), jobs=jobs, show=show, command=command, say=say)
+    return run_plans(plans, options, Store(out), jobs=jobs, show=show, command=command, say=say)
 
 
 def run_plans(
     plans: Sequence[tuple[Experiment, Sequence[Setup]]],
-    choice: ExperimentOptions,
+    options: ExperimentOptions,
     store: Store,
     *,
     jobs: int = 1,
@@ -43,20 +46,20 @@ def run_plans(
     command: str = "",
     say: Say = print,
 ) -> list[FailedMeasurement]:
-    """Measure the cells of all experiments, draw their figures, and write the report of all that the store holds.
+    """Run experiments on these setups, draw their figures, and write the report of the whole store; return what failed.
 
-    Cells whose numbers are seconds come last and one after the other, whatever `jobs` says.
+    Measurements of time come last and one after the other, whatever `jobs` is.
     """
-    cells = [cell for experiment, setups in plans for cell in experiment.measurements(setups)]
-    together = [cell for cell in cells if not getattr(cell, "alone", False)]
-    alone = [cell for cell in cells if getattr(cell, "alone", False)]
-    outcome = run_measurements(together, choice, store, command, jobs=jobs, say=say)
-    outcome = outcome.merge(run_measurements(alone, choice, store, command, say=say)) if alone else outcome
-    lab, failed = Workspace(choice), list(outcome.failed)
+    measurements = [measurement for experiment, setups in plans for measurement in experiment.measurements(setups)]
+    together = [measurement for measurement in measurements if not getattr(measurement, "alone", False)]
+    alone = [measurement for measurement in measurements if getattr(measurement, "alone", False)]
+    outcome = run_measurements(together, options, store, command, jobs=jobs, say=say)
+    outcome = outcome.merge(run_measurements(alone, options, store, command, say=say)) if alone else outcome
+    workspace, failed = Workspace(options), list(outcome.failed)
     for experiment, setups in plans:
         try:
-            experiment.draw(FigureContext(outcome, store, lab, setups, store.folder / "figures", show))
-        except Exception as error:  # numbers are worth having without pictures
+            experiment.draw(FigureContext(outcome, store, workspace, setups, store.folder / "figures", show))
+        except Exception as error:  # numbers are worth having without figures
             failed.append(
                 FailedMeasurement(
                     f"figure {experiment.name}", f"the figure of {experiment.name}", _drawing_error(error)
@@ -73,10 +76,10 @@ def _drawing_error(error: Exception) -> str:
 
 
 def substitute_setups(experiment: Experiment, instead: Mapping[str, str]) -> list[Setup]:
-    """The experiment's beds with others in the place of some data sets, each once; none if a data set has no other.
+    """Return stand-ins for the experiment's setups, by data set, each once; a data set without one is left out.
 
-    >>> from samp_lab.registry import EXPERIMENTS
-    >>> [parse_setup.name for parse_setup in substitute_setups(EXPERIMENTS["table2"], {"imagenet": "mnist/mnist-slim"})]
+    >>> from samp_lab.tables.table2 import TABLE2
+    >>> [setup.name for setup in substitute_setups(TABLE2, {"imagenet": "mnist/mnist-slim"})]
     ['mnist/mnist-slim']
     """
     return list(
@@ -87,17 +90,17 @@ def substitute_setups(experiment: Experiment, instead: Mapping[str, str]) -> lis
 
 
 def select_setups(experiment: Experiment, datasets: Sequence[str]) -> list[Setup]:
-    """The beds asked for: a data set stands for the experiment's own beds of it, DATA/NET for that one.
+    """Return the setups for these names: DATA selects the experiment's own ones of that data set, DATA/NET is itself.
 
-    >>> from samp_lab.registry import EXPERIMENTS
-    >>> [parse_setup.name for parse_setup in select_setups(EXPERIMENTS["table1"], ["mnist", "imagenet/resnet50"])]
+    >>> from samp_lab.tables.table1 import TABLE1
+    >>> [setup.name for setup in select_setups(TABLE1, ["mnist", "imagenet/resnet50"])]
     ['mnist', 'imagenet/resnet50']
     """
     own = [parse_setup(name) for name in experiment.setups]
     if not datasets:
         return own
-    found: list[Setup] = []
+    selected: list[Setup] = []
     for name in datasets:
-        asked = parse_setup(name)
-        found += [asked] if "/" in name else [one for one in own if one.data == asked.data]
-    return found
+        named = parse_setup(name)
+        selected += [named] if "/" in name else [one for one in own if one.data == named.data]
+    return selected

@@ -1,4 +1,4 @@
-"""Running experiments: every cell measured once, part by part, whatever happens to the others."""
+"""Run measurements part by part: what is stored is reused, and one that fails does not stop the others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, eq=False)
 class CompletedMeasurement:
-    """A cell that was measured: its entry in results.json, its timing, and the images it is about."""
+    """A measurement that is done: its entry in results.json, its timing, and the ids of its images."""
 
     name: str
     title: str
@@ -33,12 +33,12 @@ class CompletedMeasurement:
     key: str
     parts: int
     fresh: bool
-    """Whether any part had to be measured now."""
+    """Whether any part was measured now, not read from the store."""
 
 
 @dataclass(frozen=True)
 class FailedMeasurement:
-    """A cell that could not be measured, and why."""
+    """A measurement that failed, and why."""
 
     name: str
     title: str
@@ -47,36 +47,36 @@ class FailedMeasurement:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a run came to: the results it can be reported from, where arrays lie, and what failed."""
+    """The outcome of a run: all results of its store, what was done now, and what failed."""
 
     results: Results
     done: dict[str, CompletedMeasurement] = field(default_factory=dict)
     failed: tuple[FailedMeasurement, ...] = ()
 
     def merge(self, later: Outcome) -> Outcome:
-        """This and a later run on the same store."""
+        """Return the outcome of this run and a later one on the same store."""
         return Outcome(later.results, {**self.done, **later.done}, (*self.failed, *later.failed))
 
 
 def run_measurements(
-    cells: Iterable[Measurement],
-    choice: ExperimentOptions,
+    measurements: Iterable[Measurement],
+    options: ExperimentOptions,
     store: Store,
     command: str,
     *,
     jobs: int = 1,
     say: Say = print,
 ) -> Outcome:
-    """Measure what is not there yet, in the order given; after every cell results.json holds all so far.
+    """Measure what the store does not hold, in this order, updating results.json after each measurement.
 
-    A cell that fails is named in the outcome and does not stop the others.
+    A measurement that fails is reported in the outcome and does not stop the others.
     """
-    unique = list({name_of(cell): cell for cell in cells}.values())
+    unique = list({name_of(measurement): measurement for measurement in measurements}.values())
     store.open()
     done: dict[str, CompletedMeasurement] = {}
     failed: list[FailedMeasurement] = []
     started = time.monotonic()
-    for number, outcome in enumerate(_measure_each(unique, choice, store, jobs), 1):
+    for number, outcome in enumerate(_measure_each(unique, options, store, jobs), 1):
         seconds = time.monotonic() - started
         if isinstance(outcome, FailedMeasurement):
             failed.append(outcome)
@@ -85,35 +85,42 @@ def run_measurements(
         done[outcome.name] = outcome
         say(f"[{number}/{len(unique)}] {outcome.title}: {_progress_text(outcome)} ({seconds:.0f} s so far)")
         if outcome.fresh:
-            _record(store, choice, command, [outcome])
-    _record(store, choice, command, list(done.values()), failed)
-    _record_nets(store, choice, {cell.bed.net for cell in unique if name_of(cell) in done})
+            _record(store, options, command, [outcome])
+    _record(store, options, command, list(done.values()), failed)
+    _record_nets(store, options, {measurement.setup.net for measurement in unique if name_of(measurement) in done})
     return Outcome(store.read(), done, tuple(failed))
 
 
-def measure(cell: Measurement, workspace: Workspace, store: Store) -> CompletedMeasurement:
-    """All parts of a cell, those that are kept taken from there."""
-    facts = workspace.facts(cell.bed, cell.most, getattr(cell, "judge", None))
-    key, fresh, parts = key_of(cell, facts), False, []
-    for number, make in workspace.parts(cell.bed, cell.most):
+def measure(measurement: Measurement, workspace: Workspace, store: Store) -> CompletedMeasurement:
+    """Measure all parts that the store does not hold, and return the whole."""
+    facts = workspace.facts(measurement.setup, measurement.most, getattr(measurement, "judge", None))
+    key, fresh, parts = key_of(measurement, facts), False, []
+    for number, make in workspace.parts(measurement.setup, measurement.most):
         kept = store.part(key, number)
         if kept is None:
             fresh = True
             with deterministic_convolutions():
-                kept = cell.measure(make())
+                kept = measurement.measure(make())
             store.put(key, number, kept)
         parts.append(PartResult(kept.numbers, kept.timing))
-    ready, measured = workspace.prepare_images(cell.bed, cell.most), join_parts(parts)
+    ready, measured = workspace.prepare_images(measurement.setup, measurement.most), join_parts(parts)
     skipped = [asdict(one) for one in ready.skipped]
-    timing = {**measured.timing, "machine": describe_machine(workspace.choice.device)}
+    timing = {**measured.timing, "machine": describe_machine(workspace.options.device)}
     ids = [one.id for one in ready.entries]
     return CompletedMeasurement(
-        name_of(cell), title_of(cell), make_entry(cell, facts, measured, skipped), timing, ids, key, len(parts), fresh
+        name_of(measurement),
+        title_of(measurement),
+        make_entry(measurement, facts, measured, skipped),
+        timing,
+        ids,
+        key,
+        len(parts),
+        fresh,
     )
 
 
 class deterministic_convolutions:
-    """Convolutions by one fixed algorithm, so that a run made again gives the same numbers; else as torch has it."""
+    """Within this context cuDNN uses deterministic algorithms, so that a second run gives the same numbers."""
 
     def __enter__(self) -> None:
         cudnn = torch.backends.cudnn
@@ -125,54 +132,59 @@ class deterministic_convolutions:
 
 
 def _measure_each(
-    cells: Sequence[Measurement], choice: ExperimentOptions, store: Store, jobs: int
+    measurements: Sequence[Measurement], options: ExperimentOptions, store: Store, jobs: int
 ) -> Iterator[CompletedMeasurement | FailedMeasurement]:
     if jobs <= 1:
-        lab = Workspace(choice)
-        yield from (_attempt(cell, lab, store) for cell in cells)
+        workspace = Workspace(options)
+        yield from (_attempt(measurement, workspace, store) for measurement in measurements)
         return
-    for net in dict.fromkeys(cell.bed.net for cell in cells):
-        with suppress(Exception):  # each cell of that net will say what is wrong
-            nets.train(net, choice)  # once, and not by every worker
+    for net in dict.fromkeys(measurement.setup.net for measurement in measurements):
+        with suppress(Exception):  # each measurement of that net will report the error
+            nets.train(net, options)  # once, not in every worker
     context = multiprocessing.get_context("spawn")  # CUDA and threads do not survive a fork
     threads = max(torch.get_num_threads() // jobs, 1)
-    with ProcessPoolExecutor(jobs, context, initializer=_open_workspace, initargs=(choice, threads)) as pool:
-        waiting = {pool.submit(_measure_in_worker, cell, store): cell for cell in cells}
+    with ProcessPoolExecutor(jobs, context, initializer=_open_workspace, initargs=(options, threads)) as pool:
+        waiting = {pool.submit(_measure_in_worker, measurement, store): measurement for measurement in measurements}
         for future in as_completed(waiting):
-            cell, error = waiting[future], future.exception()
-            yield FailedMeasurement(name_of(cell), title_of(cell), error_line(error)) if error else future.result()
+            measurement, error = waiting[future], future.exception()
+            yield _failure(measurement, error) if error else future.result()
 
 
-def _attempt(cell: Measurement, workspace: Workspace, store: Store) -> CompletedMeasurement | FailedMeasurement:
+def _attempt(measurement: Measurement, workspace: Workspace, store: Store) -> CompletedMeasurement | FailedMeasurement:
     try:
-        return measure(cell, workspace, store)
-    except Exception as error:  # whatever one method does, the others' numbers are wanted
-        return FailedMeasurement(name_of(cell), title_of(cell), error_line(error))
+        return measure(measurement, workspace, store)
+    except Exception as error:  # one failing method must not cost the others' numbers
+        return _failure(measurement, error)
+
+
+def _failure(measurement: Measurement, error: BaseException) -> FailedMeasurement:
+    return FailedMeasurement(name_of(measurement), title_of(measurement), error_line(error))
 
 
 _workspace: Workspace | None = None  # of this worker process, with its nets and images
 
 
-def _open_workspace(choice: ExperimentOptions, threads: int) -> None:
+def _open_workspace(options: ExperimentOptions, threads: int) -> None:
     global _workspace
     torch.set_num_threads(threads)
-    _workspace = Workspace(choice)
+    _workspace = Workspace(options)
 
 
-def _measure_in_worker(cell: Measurement, store: Store) -> CompletedMeasurement | FailedMeasurement:
+def _measure_in_worker(measurement: Measurement, store: Store) -> CompletedMeasurement | FailedMeasurement:
     if _workspace is None:
-        raise RuntimeError("a worker was asked before it was set up.")
-    return _attempt(cell, _workspace, store)
+        raise RuntimeError("a worker was called before its workspace was opened.")
+    return _attempt(measurement, _workspace, store)
 
 
 def error_line(error: BaseException) -> str:
-    """An error in one line: its own words where they are meant for people.
+    """Return an error in one line, with its type unless its message is written for users.
 
     >>> error_line(ValueError("eta is above 0.")), error_line(KeyError("a"))
     ('eta is above 0.', "KeyError: 'a'")
     """
-    said = " ".join(str(error).split())
-    return said if isinstance(error, ValueError | OSError | ImportError) and said else f"{type(error).__name__}: {said}"
+    message = " ".join(str(error).split())
+    for_users = isinstance(error, ValueError | OSError | ImportError) and message
+    return message if for_users else f"{type(error).__name__}: {message}"
 
 
 def _progress_text(done: CompletedMeasurement) -> str:
@@ -187,11 +199,11 @@ def _progress_text(done: CompletedMeasurement) -> str:
     return ", ".join([how, *means, *left_out])
 
 
-def _record_nets(store: Store, choice: ExperimentOptions, names: Iterable[str]) -> None:
-    """Write into results.json how good the nets are that were trained here, and by which recipe."""
+def _record_nets(store: Store, options: ExperimentOptions, names: Iterable[str]) -> None:
+    """Write the accuracy and recipe of the nets that were trained here into results.json."""
     results = store.results()
     for name in sorted(names):
-        made = nets.train(name, choice)
+        made = nets.train(name, options)
         if made is not None:
             accuracy = {"test": made.test_accuracy if made.test_images else None, "training": made.train_accuracy}
             facts = {"weights": made.sha256, "recipe": made.recipe.json(), "test_images": made.test_images}
@@ -201,14 +213,14 @@ def _record_nets(store: Store, choice: ExperimentOptions, names: Iterable[str]) 
 
 def _record(
     store: Store,
-    choice: ExperimentOptions,
+    options: ExperimentOptions,
     command: str,
     done: Sequence[CompletedMeasurement],
     failed: Sequence[FailedMeasurement] = (),
 ) -> None:
-    """Write these cells into results.json and timing.json, beside what is there."""
+    """Add these measurements to results.json and timing.json."""
     results, timing = store.results(), store.timing()
-    results["about"] = {"device": describe_machine(choice.device), "seed": choice.seed}
+    results["about"] = {"device": describe_machine(options.device), "seed": options.seed}
     if command not in results["commands"]:
         results["commands"].append(command)
     for one in done:

@@ -1,4 +1,4 @@
-"""What an experiment says in a report: a section of tables, verdicts, pictures and words, in no format yet."""
+"""The section of an experiment in a report: tables, verdicts, pictures and text, independent of the output format."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 State = Literal["holds", "open", "fails", "missing"]
-SIGNIFICANCE = 0.05
-"""A test whose p is not below this decides nothing."""
 
 
 @dataclass(frozen=True)
@@ -19,10 +17,10 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table; a cell in ** ** is the best of its column, and what follows in [ ] says how sure it is.
+    """A table. A cell in ** ** is the best of its column; its interval follows in [ ].
 
-    The first cell of a row is its name. `groups` stand above the heads: each a name, which may be empty, and over how
-    many columns it stands.
+    The first cell of a row is its name. `groups` is a line above the heads: names, which may be empty, and the number
+    of columns that each spans.
 
     >>> rows = (("IG", "**0.1** [0.0, 0.2]", "0.2"),)
     >>> Grid(("method", "ours", "the paper's"), rows, groups=(("", 1), ("deletion ↓", 2))).full_heads
@@ -36,17 +34,17 @@ class Grid:
 
     @property
     def full_heads(self) -> tuple[str, ...]:
-        """The heads with their groups' names, for where there is one line of heads only."""
+        """The heads with the names of their groups, for formats with a single line of heads."""
         above = [name for name, columns in self.groups for _ in range(columns)] or [""] * len(self.heads)
         return tuple(f"{group}, {head}" if group else head for group, head in zip(above, self.heads, strict=True))
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim of the paper beside what was measured.
+    """A claim of the paper, or our own, beside what was measured.
 
-    "holds": the same sign, its interval excludes zero and its p is below 0.05; "fails": the other sign, likewise;
-    "open": neither; "missing": not measured.
+    `state` is "holds", "open" or "fails" by the rule of `samp_lab.statistics.claim_state`, and "missing" for a claim
+    that was not measured.
 
     >>> Verdict("a beats b", "+0.1", "+0.2 [0.1, 0.3]", "holds").state
     'holds'
@@ -69,7 +67,7 @@ class Verdicts:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure: a file in the figures folder, and what it shows."""
+    """A figure: a file in the figures folder, and its caption."""
 
     file: str
     caption: str
@@ -80,7 +78,7 @@ Block = Paragraph | Grid | Verdicts | Picture
 
 @dataclass(frozen=True)
 class Section:
-    """All that a report says of one experiment.
+    """The part of a report on one experiment.
 
     >>> section = Section("table1", "Table 1", (Verdicts((Verdict("a", "b", "c", "open"),)),))
     >>> [verdict.state for verdict in section.verdicts]

@@ -1,4 +1,4 @@
-"""Test beds: a data set, a net and the protocol they are judged by."""
+"""Setups, which reports call test beds: a data set, a net, and the protocol of Deletion and Insertion."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class Setup:
 
     @property
     def name(self) -> str:
-        """How commands and reports call it: the data set alone where one net belongs to it."""
+        """The name in commands and results: the data set alone where it has a net of its own."""
         return self.data if self.net == self.data.partition(":")[0] else f"{self.data}/{self.net}"
 
     @property
     def title(self) -> str:
-        """How reports head it."""
+        """The heading in reports."""
         return f"{self.data_title}, {NET_TITLES.get(self.net, self.net)}"
 
     @property
     def data_title(self) -> str:
-        """How reports call the data set.
+        """The data set's name in reports.
 
         >>> parse_setup("imagenet:even").data_title
         'ImageNet photos (even half)'
@@ -78,11 +78,13 @@ NET_TITLES = {
 IMAGENET_NETS = ("mobilenet_v2", "efficientnet_lite0", "squeezenet1_1")  # the first stands for the paper's ResNet-50
 DEFAULT_NETS = {name: name for name in ("mnist", "cifar10", "cub", "counting", "mosaic")}
 DEFAULT_NETS |= {"counting-mixed": "counting", "digits": "mnist-slim", "digit-mosaic": "mnist-slim-56"}
-PROTOCOL_OF = {"mnist": "mnist", "digits": "mnist", "cifar10": "cifar10"}  # all other data is judged as ImageNet's
+PROTOCOL_OF = {"mnist": "mnist", "digits": "mnist", "cifar10": "cifar10"}  # all other data: ImageNet's protocol
 
 
 def parse_setup(name: str) -> Setup:
-    """The bed of a name: `mnist`, `imagenet/efficientnet_lite0`, `photos/resnet50`, `mnist:even`, every second image.
+    """Return the setup of a name: `mnist`, `imagenet/efficientnet_lite0`, or `mnist:even` for every second image.
+
+    Raises ValueError for an unknown data set.
 
     >>> parse_setup("imagenet/squeezenet1_1").net, parse_setup("mnist/mnist-slim").protocol
     ('squeezenet1_1', 'mnist')

@@ -1,25 +1,76 @@
-"""Numbers of many images that are no mean over images, such as a correlation, with bootstrap intervals over images."""
+"""The rule by which a claim holds, stays open or fails, and the numbers with intervals that it is applied to."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from importlib import import_module
+from typing import Any, Protocol
 
 import numpy as np
 
+from samp.extras import install_command
 from samp.metrics.intervals import Bootstrap, Floats
-from samp.metrics.statistics import summarise
+from samp.metrics.statistics import compare_pairs, summarise
+from samp_lab.report.format import p_value
 from samp_lab.sections import State
 
+SIGNIFICANCE = 0.05
+"""A test whose p is not below this decides nothing."""
 Statistic = Callable[[Floats], Floats]
 """From weights (r n: how often each image counts, in each of r resamples) to one number per row."""
 
 
+class Interval(Protocol):
+    """A number with a lower and an upper end: `Estimate`, `Difference`, or `samp.metrics.Summary`."""
+
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+
+
+def claim_state(found: Interval, least: float = -math.inf, most: float = math.inf, p: float = 0.0) -> State:
+    """Return the state of the claim that a number lies between `least` and `most`.
+
+    It "holds" where the whole interval lies between them, "fails" where the whole interval lies beyond one of them,
+    and is "open" otherwise: where the interval includes a bound, where there is no interval (NaN), and where the test
+    that goes with the number has a `p` that is not below 0.05.
+
+    >>> [claim_state(Estimate(0.3, low, high), least=0.25) for low, high in ((0.26, 0.4), (0.2, 0.4), (0.1, 0.2))]
+    ['holds', 'open', 'fails']
+    """
+    if not p < SIGNIFICANCE:  # also where p is NaN
+        return "open"
+    if least < found.low and found.high < most:
+        return "holds"
+    return "fails" if found.high < least or found.low > most else "open"
+
+
+def sign_state(found: Interval, sign: int, p: float = 0.0) -> State:
+    """Return the state of the claim that a number is positive (`sign` above 0) or negative.
+
+    >>> sign_state(Estimate(0.2, 0.1, 0.3), +1), sign_state(Estimate(0.2, 0.1, 0.3), -1)
+    ('holds', 'fails')
+    """
+    return claim_state(found, least=0.0, p=p) if sign > 0 else claim_state(found, most=0.0, p=p)
+
+
+def state_of_all(states: Sequence[State]) -> State:
+    """Return the state of the claim that several claims all hold: it fails if one of them does.
+
+    >>> state_of_all(["holds", "open"]), state_of_all(["holds", "open", "fails"]), state_of_all(["holds"])
+    ('open', 'fails', 'holds')
+    """
+    if "fails" in states:
+        return "fails"
+    return "open" if "open" in states else "holds"
+
+
 @dataclass(frozen=True)
 class Estimate:
-    """A number and the interval it lies in.
+    """A number and its interval.
 
     >>> print(Estimate(-0.5, -0.75, -0.25)), Estimate(0.1, -0.1, 0.3).state(sign=1)
     −0.500 [−0.750, −0.250]
@@ -31,13 +82,11 @@ class Estimate:
     high: float
 
     def state(self, sign: int) -> State:
-        """Whether the number has this sign, where its interval excludes 0."""
-        if not self.low * self.high > 0:  # also where there is no interval
-            return "open"
-        return "holds" if (self.value > 0) == (sign > 0) else "fails"
+        """Return the state of the claim that the number has this sign."""
+        return sign_state(self, sign)
 
     def format(self, form: str = ".3f") -> str:
-        """The number and, where there is one, its interval in this format, with true minus signs."""
+        """Return the number and, where there is one, its interval in this format, with true minus signs."""
         if math.isnan(self.value):
             return "–"
         interval = "" if math.isnan(self.low) else f" [{self.low:{form}}, {self.high:{form}}]"
@@ -47,8 +96,59 @@ class Estimate:
         return self.format()
 
 
+@dataclass(frozen=True)
+class Difference(Estimate):
+    """A mean difference a − b with its bootstrap interval, and the two-sided p of a rank test.
+
+    >>> print(Difference(0.2, 0.1, 0.3, p=0.01)), Difference(0.2, 0.1, 0.3, p=0.2).state(+1)
+    +0.200 [+0.100, +0.300], p = 0.01
+    (None, 'open')
+    """
+
+    p: float
+
+    def state(self, sign: int) -> State:
+        """Return the state of the claim that the difference has this sign, for which the test counts as well."""
+        return sign_state(self, sign, self.p)
+
+    def __str__(self) -> str:
+        return "too few images" if math.isnan(self.low) else f"{self.format('+.3f')}, {p_value(self.p)}"
+
+
+def compare_paired(a: Sequence[float], b: Sequence[float]) -> Difference:
+    """Return the difference of two numbers of each image, with the p of Wilcoxon's test.
+
+    >>> compare_paired([3.0, 5.0, 4.0], [1.0, 2.0, 0.0]).state(+1)  # three images are too few to be sure
+    'open'
+    """
+    found = compare_pairs(a, b, "higher")
+    return Difference(found.difference, found.low, found.high, found.p)
+
+
+def compare_groups(a: Sequence[float], b: Sequence[float], bootstrap: Bootstrap | None = None) -> Difference:
+    """Return the difference of two groups of different images, with the p of Mann and Whitney's test.
+
+    For the interval each group is resampled by itself.
+
+    >>> compare_groups([3.0, 4.0, 5.0], [1.0, 1.0, 1.0]).value
+    3.0
+    """
+    bootstrap = bootstrap or Bootstrap()
+    first, second = (np.asarray([value for value in group if not math.isnan(value)]) for group in (a, b))
+    if min(len(first), len(second)) < 2:
+        return Difference(math.nan, math.nan, math.nan, math.nan)
+    draw = np.random.default_rng(bootstrap.seed)
+    means = [
+        group[draw.integers(0, len(group), (bootstrap.resamples, len(group)))].mean(1) for group in (first, second)
+    ]
+    tail = (1 - bootstrap.confidence) / 2
+    low, high = np.quantile(means[0] - means[1], [tail, 1 - tail])
+    p = _scipy_stats().mannwhitneyu(first, second).pvalue
+    return Difference(float(first.mean() - second.mean()), float(low), float(high), float(p))
+
+
 def bootstrap_estimate(statistic: Statistic, images: int, bootstrap: Bootstrap | None = None) -> Estimate:
-    """The statistic of all images, and its interval between percentiles of resamples of images.
+    """Return the statistic of all images, with its interval between percentiles of resamples of images.
 
     >>> x = np.arange(50.0)
     >>> mean = bootstrap_estimate(lambda weights: weights @ x / weights.sum(1), images=50)
@@ -60,8 +160,9 @@ def bootstrap_estimate(statistic: Statistic, images: int, bootstrap: Bootstrap |
     if images < 2:
         return Estimate(value, math.nan, math.nan)
     random = np.random.default_rng(bootstrap.seed)
-    found = statistic(random.multinomial(images, np.full(images, 1 / images), bootstrap.resamples).astype(np.float64))
-    known = found[~np.isnan(found)]  # a resample may hold one image only
+    weights = random.multinomial(images, np.full(images, 1 / images), bootstrap.resamples).astype(np.float64)
+    resampled = statistic(weights)
+    known = resampled[~np.isnan(resampled)]  # a resample may hold one image only
     if math.isnan(value) or not len(known):
         return Estimate(value, math.nan, math.nan)
     tail = (1 - bootstrap.confidence) / 2
@@ -70,7 +171,7 @@ def bootstrap_estimate(statistic: Statistic, images: int, bootstrap: Bootstrap |
 
 
 def correlation(x: Sequence[float], y: Sequence[float]) -> Statistic:
-    """Pearson's correlation over images; NaN where either does not vary.
+    """Return the statistic "Pearson's correlation over images"; NaN where either number does not vary.
 
     >>> correlation([1.0, 2.0, 3.0], [3.0, 2.0, 1.0])(np.ones((1, 3))).tolist()
     [-1.0]
@@ -90,62 +191,36 @@ def correlation(x: Sequence[float], y: Sequence[float]) -> Statistic:
 
 
 def ratio(a: Sequence[float], b: Sequence[float]) -> Estimate:
-    """The geometric mean over images of a / b.
+    """Return the geometric mean over images of a / b.
 
     >>> ratio([2.0, 2.0, 2.0], [1.0, 1.0, 1.0]).value
     2.0
     """
-    found = summarise([math.log(one / other) for one, other in zip(a, b, strict=True)])
-    return Estimate(*(math.exp(value) for value in (found.mean, found.low, found.high)))
+    logs = summarise([math.log(one / other) for one, other in zip(a, b, strict=True)])
+    return Estimate(*(math.exp(value) for value in (logs.mean, logs.low, logs.high)))
 
 
-Game = Sequence[Sequence[Any] | None]
-"""What a `Pointing` measurement keeps: for each photo, a list of [class, hit, difficult], or None."""
+def kendall_tau(paper: Sequence[float], ours: Sequence[float]) -> float:
+    """Return Kendall's τ-b between two orders of the same rows: 1 the same, −1 the reverse.
 
-
-@dataclass(frozen=True, eq=False)
-class GameTally:
-    """Hits and games played of each photo and class (n c).
-
-    >>> tally = tally_games([[["cat", True, False], ["dog", False, True]], [["dog", True, False]], None])
-    >>> tally.classes, tally.accuracy(np.ones((1, 3))).tolist(), tally.played.sum(0).tolist()
-    (('cat', 'dog'), [75.0], [1.0, 2.0])
+    >>> kendall_tau([1, 2, 3], [10, 20, 30]), kendall_tau([1, 2, 3], [3, 2, 1])
+    (1.0, -1.0)
     """
-
-    classes: tuple[str, ...]
-    hits: Floats
-    played: Floats
-
-    def accuracy(self, weights: Floats) -> Floats:
-        """Per cent of hits, averaged over the classes that were played, as tables give it."""
-        hits, played = weights @ self.hits, weights @ self.played  # r c
-        known = played > 0
-        shares = np.divide(hits, played, out=np.zeros_like(hits), where=known)
-        classes = known.sum(1)
-        return np.where(classes > 0, 100 * shares.sum(1) / np.maximum(classes, 1), np.nan)
+    pairs = [(i, j) for i in range(len(paper)) for j in range(i)]
+    products = [_sign(paper[i] - paper[j]) * _sign(ours[i] - ours[j]) for i, j in pairs]
+    untied = [sum(_sign(values[i] - values[j]) != 0 for i, j in pairs) for values in (paper, ours)]
+    scale = math.sqrt(untied[0] * untied[1])
+    return sum(products) / scale if scale else math.nan
 
 
-def tally_games(games: Game, difficult: bool = False) -> GameTally:
-    """The games counted up; with `difficult`, those of the difficult subset alone."""
-    played = [[one for one in game or () if one[2] or not difficult] for game in games]
-    classes = tuple(sorted({str(one[0]) for game in played for one in game}))
-    hits, count = np.zeros((2, len(games), len(classes)))
-    for photo, game in enumerate(played):
-        for label, hit, _ in game:
-            place = classes.index(label)
-            hits[photo, place] += bool(hit)
-            count[photo, place] += 1
-    return GameTally(classes, hits, count)
+def _sign(value: float) -> int:
+    return (value > 0) - (value < 0)
 
 
-def mcnemar(one: GameTally, other: GameTally) -> float:
-    """The two-sided p of McNemar's exact test: of the maps that only one of two methods hits, are half the one's?
-
-    >>> hit, miss = [[["cat", True, False]]] * 6, [[["cat", False, False]]] * 6
-    >>> mcnemar(tally_games(hit), tally_games(miss)), mcnemar(tally_games(hit), tally_games(hit))
-    (0.03125, 1.0)
-    """
-    gained = int(((one.hits > other.hits) & (one.played > 0)).sum())
-    lost = int(((one.hits < other.hits) & (one.played > 0)).sum())
-    tail = sum(math.comb(gained + lost, k) for k in range(min(gained, lost) + 1))
-    return min(1.0, 2 * tail / (1 << gained + lost))
+def _scipy_stats() -> Any:
+    try:
+        return import_module("scipy.stats")
+    except ImportError as error:
+        raise ImportError(
+            f"Mann and Whitney's test needs scipy, which is not installed: {install_command('metrics')}."
+        ) from error

@@ -1,8 +1,8 @@
-"""Where results are kept: every part of every cell under the hash of all it depends on, and what a report reads.
+"""The files of a run: every part of every measurement under the hash of all it depends on, and what a report reads.
 
-OUT/cells/KEY/000.json, 000.safetensors, 000.time.json     parts, each written whole or not at all
-OUT/results.json                                           numbers of all cells, the same whenever made again
-OUT/timing.json                                            seconds, which never are
+OUT/cells/KEY/000.json, 000.safetensors, 000.time.json     parts, each written atomically
+OUT/results.json                                           numbers of all measurements; a second run writes the same
+OUT/timing.json                                            seconds, which differ from run to run
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ RESULT_SECTIONS: dict[str, type] = {
     "failed": dict,
     "nets": dict,
 }
-"""Of results.json."""
+"""The top-level keys of results.json, and their types."""
 ResultEntry = dict[str, Any]
-"""A cell's entry in results.json: `spec_of`, `facts`, `images`, `numbers`, `skipped`."""
+"""A measurement's entry in results.json: `asked` (its `spec_of`), `facts`, `numbers`, and `skipped` if any."""
 
 
 @dataclass(frozen=True)
@@ -54,17 +54,17 @@ class Store:
         return self.folder / "timing.json"
 
     def open(self) -> None:
-        """Make the folder, and look into its files now rather than after minutes of measuring."""
+        """Make the folder, and raise ValueError now, not after minutes of measuring, if its files cannot be used."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ValueError(
-                f"{self.folder} cannot be a folder of results ({error.strerror}): give another by --out."
+                f"{self.folder} cannot be a folder of results ({error.strerror}): give another as `out`."
             ) from error
         self.read()
 
     def put(self, key: str, number: int, result: PartResult) -> None:
-        """Keep a part; its numbers come last, so that where they are, all is."""
+        """Write a part; its numbers come last, so that a part whose numbers exist is whole."""
         base = self._base(key, number)
         base.parent.mkdir(parents=True, exist_ok=True)
         if result.arrays:
@@ -76,7 +76,7 @@ class Store:
         write_json(base.with_suffix(".json"), {**result.numbers})
 
     def part(self, key: str, number: int) -> PartResult | None:
-        """A part that is there and whole, or None; a damaged one is measured again."""
+        """Return a stored part, or None if it is missing or damaged."""
         base = self._base(key, number)
         try:
             numbers, timing = (json.loads(base.with_suffix(end).read_text()) for end in (".json", ".time.json"))
@@ -85,7 +85,7 @@ class Store:
         return PartResult(numbers, timing)
 
     def arrays(self, key: str, count: int) -> dict[str, Tensor]:
-        """The arrays of a cell's first parts, joined."""
+        """Return the arrays of a measurement's first `count` parts, joined."""
         import torch
         from safetensors.torch import load_file
 
@@ -93,26 +93,26 @@ class Store:
         return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
 
     def results(self) -> dict[str, Any]:
-        """What results.json holds, or an empty one."""
+        """Return the content of results.json, empty if there is none; raise ValueError if it is another file."""
         if not self.results_file.exists():
             return {name: kind() for name, kind in RESULT_SECTIONS.items()}
         found = {"images": {}, "nets": {}, **_read(self.results_file)}
         wrong = [name for name, kind in RESULT_SECTIONS.items() if not isinstance(found.get(name), kind)]
-        wrong = wrong or [name for name, cell in found["cells"].items() if not _is_entry(cell)]
+        wrong = wrong or [name for name, entry in found["cells"].items() if not _is_entry(entry)]
         if wrong:
             raise ValueError(
                 f"{self.results_file} is not of samp bench: it lacks {', '.join(wrong)}. Remove it, or give another "
-                "folder by --out."
+                "folder as `out`."
             )
         return found
 
     def timing(self) -> dict[str, Any]:
-        """What timing.json holds: by the cell's name, seconds of each image and the machine they were taken on."""
+        """Return the content of timing.json: by measurement, the seconds of each image and the machine."""
         found = _read(self.timing_file) if self.timing_file.exists() else {}
         return {name: timing for name, timing in found.items() if isinstance(timing, dict)}
 
     def read(self) -> Results:
-        """All results, for a report."""
+        """Return all results."""
         results = self.results()
         return Results(results["cells"], self.timing(), results["failed"])
 
@@ -122,13 +122,13 @@ class Store:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """What a report reads: the entries of results.json and timing.json by the cell that asked.
+    """The results that a report reads: entries of results.json and timing.json, by measurement.
 
     >>> from samp_lab.setups import parse_setup
-    >>> from samp_lab.measurements.base import MethodCurves
-    >>> cell = MethodCurves(parse_setup("mnist"), "ig")
-    >>> results = Results({name_of(cell): {"numbers": {"deletion": [0.25, None]}}}, {})
-    >>> results.numbers(cell, "deletion"), results.has(MethodCurves(parse_setup("mnist"), "samp"))
+    >>> from samp_lab.measurements.method_maps import MethodCurves
+    >>> measurement = MethodCurves(parse_setup("mnist"), "ig")
+    >>> results = Results({name_of(measurement): {"numbers": {"deletion": [0.25, None]}}}, {})
+    >>> results.numbers(measurement, "deletion"), results.has(MethodCurves(parse_setup("mnist"), "samp"))
     ([0.25, nan], False)
     """
 
@@ -136,32 +136,32 @@ class Results:
     timings: Mapping[str, Any]
     failures: Mapping[str, str] = field(default_factory=dict)
 
-    def has(self, cell: Measurement) -> bool:
-        """Whether the cell was measured."""
-        return name_of(cell) in self.entries
+    def has(self, measurement: Measurement) -> bool:
+        """Return whether there is a result."""
+        return name_of(measurement) in self.entries
 
-    def entry(self, cell: Measurement) -> ResultEntry:
-        """All that is kept of a cell."""
-        if not self.has(cell):
-            raise KeyError(f"{name_of(cell)} was not measured.")
-        return self.entries[name_of(cell)]
+    def entry(self, measurement: Measurement) -> ResultEntry:
+        """Return the entry of a measurement; raise KeyError if there is none."""
+        if not self.has(measurement):
+            raise KeyError(f"{name_of(measurement)} was not measured.")
+        return self.entries[name_of(measurement)]
 
-    def failure(self, cell: Measurement) -> str | None:
-        """Why the cell could not be measured, if it could not."""
-        return self.failures.get(name_of(cell))
+    def failure(self, measurement: Measurement) -> str | None:
+        """Return why a measurement failed, or None."""
+        return self.failures.get(name_of(measurement))
 
-    def numbers(self, cell: Measurement, column: str) -> list[float]:
-        """One number per image; NaN where there is none."""
-        return [float("nan") if value is None else value for value in self.entry(cell)["numbers"][column]]
+    def numbers(self, measurement: Measurement, column: str) -> list[float]:
+        """Return one number per image; NaN where there is none."""
+        return [float("nan") if value is None else value for value in self.entry(measurement)["numbers"][column]]
 
-    def seconds(self, cell: Measurement) -> list[float]:
-        """Seconds of each image; empty where they are not known."""
-        timing = self.timings.get(name_of(cell), {})
+    def seconds(self, measurement: Measurement) -> list[float]:
+        """Return the seconds of each image; empty if they are not known."""
+        timing = self.timings.get(name_of(measurement), {})
         return [float(value) for value in timing.get("seconds", [])]
 
 
 def join_parts(parts: Iterable[PartResult]) -> PartResult:
-    """Several parts as one; arrays stay in their files.
+    """Return the numbers and timing of several parts as one; arrays stay in their files.
 
     >>> dict(join_parts([PartResult({"a": [1]}), PartResult({"a": [2]})]).numbers)
     {'a': [1, 2]}
@@ -176,15 +176,15 @@ def join_parts(parts: Iterable[PartResult]) -> PartResult:
 
 
 def make_entry(
-    cell: Measurement, facts: Mapping[str, Any], result: PartResult, skipped: list[dict[str, str]]
+    measurement: Measurement, facts: Mapping[str, Any], result: PartResult, skipped: list[dict[str, str]]
 ) -> ResultEntry:
-    """A cell as results.json keeps it."""
-    found: ResultEntry = {"asked": spec_of(cell), "facts": dict(facts), "numbers": dict(result.numbers)}
+    """Return the entry of a measurement in results.json."""
+    found: ResultEntry = {"asked": spec_of(measurement), "facts": dict(facts), "numbers": dict(result.numbers)}
     return {**found, "skipped": skipped} if skipped else found
 
 
 def write_json(path: Path, content: Any) -> None:
-    """JSON, written whole or not at all; lists of plain numbers stand on one line.
+    """Write JSON atomically, with lists of plain numbers on one line.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -206,10 +206,12 @@ def _lines(content: Any, depth: int) -> str:
     return "{\n" + ",\n".join(rows) + "\n" + " " * depth + "}"
 
 
-def _is_entry(cell: Any) -> bool:
-    """Whether this is a cell as `entry` makes it."""
-    asks = isinstance(cell, dict) and isinstance(cell.get("asked"), dict) and isinstance(cell["asked"].get("bed"), str)
-    return asks and isinstance(cell.get("numbers"), dict)
+def _is_entry(entry: Any) -> bool:
+    """Return whether this is an entry as `make_entry` makes it."""
+    if not isinstance(entry, dict):
+        return False
+    spec = entry.get("asked")
+    return isinstance(spec, dict) and isinstance(spec.get("bed"), str) and isinstance(entry.get("numbers"), dict)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -218,5 +220,5 @@ def _read(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise ValueError(f"{path} is damaged ({error}): remove it and run the same command again.") from error
     if not isinstance(content, dict):
-        raise ValueError(f"{path} holds no results: remove it, or give another folder by --out.")
+        raise ValueError(f"{path} holds no results: remove it, or give another folder as `out`.")
     return content

@@ -1,4 +1,4 @@
-"""The lab: nets and images, read once and kept on the device for all cells that ask for them."""
+"""The nets and images of a run, each loaded once and shared by all measurements."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ DEFAULT_COUNT = 100  # images per data set, as in the paper
 
 @dataclass(frozen=True)
 class ExperimentOptions:
-    """What a run is told: where data lies, which device, how many images, and the seed that picks them.
+    """The settings of a run: where the data is, the device, how many images, and the seed that picks them.
 
-    `part` is how many images are measured together; a run that is killed goes on with the part it was at.
+    `part` is how many images are measured together; a run that is killed resumes with the part it was at.
 
     >>> ExperimentOptions(limit=3).count(None), ExperimentOptions().count(8)
     (3, 8)
@@ -36,13 +36,13 @@ class ExperimentOptions:
 
     data: Path | None = None
     weights: Path | None = None
-    """A checkpoint for the nets that come without weights; else they are looked for in the data folder."""
+    """A checkpoint for a net that comes without weights; by default it is looked for in the data folder."""
     device: str = "cpu"
     limit: int | None = None
     seed: int = 0
     part: int = 20
     models: Path | None = None
-    """Where trained nets are kept; the results' own folder if left out."""
+    """The folder for nets that are trained here."""
     trust: bool = False
     """Open checkpoints that hold more than tensors, and so may run code."""
 
@@ -53,14 +53,14 @@ class ExperimentOptions:
                 raise ValueError(f"{name} is a number of images of at least 1, not {value}.")
 
     def count(self, most: int | None) -> int:
-        """How many images a cell gets: as many as it wants, no more than the limit."""
+        """Return how many images a measurement gets: `most`, or 100 for None, within the limit."""
         wanted = DEFAULT_COUNT if most is None else most
         return wanted if self.limit is None else min(wanted, self.limit)
 
 
 @dataclass(frozen=True, eq=False)
 class ImagePart:
-    """Some images of a bed as a cell gets them: on the device, with the class the net predicts for each."""
+    """Some images of a setup, as a measurement gets them: on the device, with the class the net predicts for each."""
 
     net: nn.Module
     classifier: Classifier
@@ -69,10 +69,10 @@ class ImagePart:
     entries: tuple[Entry, ...]
     seed: int
     other_net: Callable[[str], tuple[nn.Module, Tensor]]
-    """Another net of the lab, and the same images as it takes them."""
+    """From the name of another net to that net and the same images, prepared for it."""
 
     def now(self) -> float:
-        """The clock, once the device has done all it was told to."""
+        """Return the time in seconds, after waiting for the device to finish."""
         if self.x.device.type == "cuda":
             torch.cuda.synchronize(self.x.device)
         return time.perf_counter()
@@ -88,7 +88,7 @@ class SkippedImage:
 
 @dataclass(frozen=True, eq=False)
 class PreparedImages:
-    """The images of a bed that could be read, prepared for its net."""
+    """The images of a setup that could be read, prepared for its net."""
 
     entries: tuple[Entry, ...]
     x: Tensor  # n c h w, on the CPU
@@ -96,82 +96,82 @@ class PreparedImages:
 
     @cached_property
     def pixels_hash(self) -> str:
-        """Of what the net is shown, so that other pictures of the same names are told apart."""
+        """A hash of the net's inputs, which tells apart different pictures of the same name."""
         return hashlib.sha256(self.x.contiguous().numpy().data).hexdigest()[:32]
 
 
 @dataclass(eq=False)
 class Workspace:
-    """Nets and images for the cells of one run."""
+    """The nets and images of one run."""
 
-    choice: ExperimentOptions
+    options: ExperimentOptions
     _nets: dict[str, Classifier] = field(default_factory=dict)
     _images: dict[tuple[str, int], Images] = field(default_factory=dict)
     _ready: dict[tuple[Setup, int], PreparedImages] = field(default_factory=dict)
     _hashes: dict[str, str] = field(default_factory=dict)
 
     def net(self, name: str) -> Classifier:
-        """The net of this name on the run's device, trained first where it has to be."""
+        """Return the net of this name on the run's device, trained first if necessary."""
         if name not in self._nets:
-            self._nets[name] = nets.load(name, self.choice)
+            self._nets[name] = nets.load(name, self.options)
         return self._nets[name]
 
     def images(self, data: str, most: int | None) -> Images:
-        """The images chosen from a data set, the same for every net and method of a run."""
-        count = self.choice.count(most)
+        """Return the images sampled from a data set, the same for every net and method of a run."""
+        count = self.options.count(most)
         if (data, count) not in self._images:
             found = self._open_images(data)
-            self._images[data, count] = found.sample(min(count, len(found)), self.choice.seed)
+            self._images[data, count] = found.sample(min(count, len(found)), self.options.seed)
         return self._images[data, count]
 
-    def facts(self, bed: Setup, most: int | None, judge: str | None = None) -> dict[str, Any]:
-        """What the numbers of a bed depend on beside what the cell asks: images, weights, device, versions, seed.
+    def facts(self, setup: Setup, most: int | None, judge: str | None = None) -> dict[str, Any]:
+        """Return what numbers depend on beside the measurement itself: images, weights, device, versions and seed.
 
-        Images that cannot be read shift the others from part to part, and a net that judges has weights of its own.
+        Unreadable images count because they shift the others from part to part; `judge` is a second net.
         """
-        ready = self.prepare_images(bed, most)
+        ready = self.prepare_images(setup, most)
         unread = [one.id for one in ready.skipped]
         more = {"judge": self._weights_hash(judge)} if judge else {}
         return {
-            "images": self.images(bed.data, most).fingerprint(),
-            "count": len(self.images(bed.data, most)),
+            "images": self.images(setup.data, most).fingerprint(),
+            "count": len(self.images(setup.data, most)),
             "pixels": ready.pixels_hash,
-            "weights": self._weights_hash(bed.net),
-            "device": torch.device(self.choice.device).type,
-            "seed": self.choice.seed,
-            "part": self.choice.part,
+            "weights": self._weights_hash(setup.net),
+            "device": torch.device(self.options.device).type,
+            "seed": self.options.seed,
+            "part": self.options.part,
             "samp": samp.__version__,
             "torch": torch.__version__,
             **({"unread": unread} if unread else {}),
             **more,
         }
 
-    def prepare_images(self, bed: Setup, most: int | None) -> PreparedImages:
-        """The images of a bed, read and prepared; one that cannot be read is left out and named."""
-        key = (bed, self.choice.count(most))
+    def prepare_images(self, setup: Setup, most: int | None) -> PreparedImages:
+        """Return the images of a setup, read and prepared; those that cannot be read are in `skipped`."""
+        key = (setup, self.options.count(most))
         if key not in self._ready:
-            self._ready[key] = _prepare_all(self.images(bed.data, most), self.net(bed.net))
+            self._ready[key] = _prepare_all(self.images(setup.data, most), self.net(setup.net))
         return self._ready[key]
 
-    def parts(self, bed: Setup, most: int | None) -> Iterator[tuple[int, Any]]:
-        """Number and maker of each part: the part is made only if it is asked for."""
-        count = len(self.prepare_images(bed, most).entries)
-        for number, first in enumerate(range(0, count, self.choice.part)):
-            yield number, lambda first=first: self._part(bed, most, first)
+    def parts(self, setup: Setup, most: int | None) -> Iterator[tuple[int, Callable[[], ImagePart]]]:
+        """Yield the number of each part and a function that makes it, so that cached parts are never made."""
+        count = len(self.prepare_images(setup, most).entries)
+        for number, first in enumerate(range(0, count, self.options.part)):
+            yield number, partial(self._part, setup, most, first)
 
-    def _part(self, bed: Setup, most: int | None, first: int) -> ImagePart:
-        ready, classifier = self.prepare_images(bed, most), self.net(bed.net)
-        last = first + self.choice.part
-        x = ready.x[first:last].to(self.choice.device)
+    def _part(self, setup: Setup, most: int | None, first: int) -> ImagePart:
+        ready, classifier = self.prepare_images(setup, most), self.net(setup.net)
+        last = first + self.options.part
+        x = ready.x[first:last].to(self.options.device)
         with torch.no_grad():
             target = classifier.net(x).argmax(1)
-        entries, seed = ready.entries[first:last], self.choice.seed + first
+        entries, seed = ready.entries[first:last], self.options.seed + first
         return ImagePart(classifier.net, classifier, x, target, entries, seed, partial(self._other_net, entries))
 
     def _other_net(self, entries: Sequence[Entry], name: str) -> tuple[nn.Module, Tensor]:
         classifier = self.net(name)
         x = torch.cat([classifier.prepare(entry.picture()) for entry in entries])
-        return classifier.net, x.to(self.choice.device)
+        return classifier.net, x.to(self.options.device)
 
     def _open_images(self, data: str) -> Images:
         name, _, half = data.partition(":")
@@ -181,7 +181,9 @@ class Workspace:
         if data in DERIVED_IMAGES:
             source, make = DERIVED_IMAGES[data]
             return make(self._open_images(source))
-        return BUILT_IN_IMAGES[data]() if data in BUILT_IN_IMAGES else open_dataset(data, nets.data_folder(self.choice))
+        return (
+            BUILT_IN_IMAGES[data]() if data in BUILT_IN_IMAGES else open_dataset(data, nets.data_folder(self.options))
+        )
 
     def _weights_hash(self, name: str) -> str:
         if name not in self._hashes:

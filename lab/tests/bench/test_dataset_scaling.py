@@ -87,15 +87,15 @@ def test_this_process_holds_memory_and_a_process_that_is_gone_holds_none() -> No
 def test_a_whole_run_is_held_against_its_method_alone() -> None:
     torch.manual_seed(0)
     net = nn.Sequential(nn.AvgPool2d(8), nn.Flatten(), nn.Linear(48, 3))
-    found = pipeline.measure(net, pipeline.Settings(images=9, shard=3, method="ig", repeats=1), side=32)
+    found = pipeline.measure(net, pipeline.PipelineSettings(images=9, shard=3, method="ig", repeats=1), side=32)
     assert (len(found.alone), len(found.whole)) == (1, 1)
     assert found.ratios[0] > 0
     around = [(100.0, 300.0), (300.0, 100.0), (200.0, 200.0)]
-    told = pipeline.Whole(found.settings, alone=around, whole=[190.0, 180.0, 220.0])
+    told = pipeline.PipelineResult(found.settings, alone=around, whole=[190.0, 180.0, 220.0])
     row = pipeline.table(told).splitlines()[2]
     assert row == "| ig | exact | 9 | 3 | 200.00 | 190.00 | **0.950** (0.900–1.100) |"
 
 
 def test_a_run_of_two_shards_has_no_rate() -> None:
     with pytest.raises(ValueError, match="8 images are no three shards of 3"):
-        pipeline.Settings(images=8, shard=3)
+        pipeline.PipelineSettings(images=8, shard=3)

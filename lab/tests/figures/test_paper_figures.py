@@ -24,7 +24,7 @@ from samp_lab.figures.eta import ETA
 from samp_lab.figures.fine_grained import FINE_GRAINED
 from samp_lab.figures.gallery import GALLERY
 from samp_lab.figures.map_grid import draw_grid, map_grid
-from samp_lab.figures.momentum import MOMENTUM_FIGURE
+from samp_lab.figures.momentum import MOMENTUM
 from samp_lab.figures.mosaics import MOSAICS
 from samp_lab.figures.pages import Tile, curve_page, layout_panels, mean_band
 from samp_lab.figures.png import small_png
@@ -32,7 +32,8 @@ from samp_lab.figures.setup_figure import figure_stem
 from samp_lab.figures.shapley import SHAPLEY
 from samp_lab.figures.verification import VERIFICATION
 from samp_lab.figures.walk_page import WalkPictures
-from samp_lab.measurements.base import MethodCurves, MethodMaps, name_of
+from samp_lab.measurements.base import name_of
+from samp_lab.measurements.method_maps import MethodCurves, MethodMaps
 from samp_lab.measurements.paper_figures import Confidence, CountingCredit
 from samp_lab.runner import Outcome, run_measurements
 from samp_lab.sections import Grid, Picture
@@ -52,7 +53,7 @@ FIGURES: tuple[Experiment, ...] = (
     SHAPLEY,
     MOSAICS,
     FINE_GRAINED,
-    MOMENTUM_FIGURE,
+    MOMENTUM,
 )
 DIGITS = "digits/mnist-slim"
 TWO_MAPS = map_grid("maps", "Maps", {"IG": "ig", "SAMP": "samp"}, (DIGITS,), "two methods.")
@@ -63,26 +64,26 @@ Make = Callable[[Experiment, str], FigureContext]
 
 @pytest.fixture(scope="module")
 def sheet_of(tmp_path_factory: pytest.TempPathFactory) -> Make:
-    """A figure's cells measured on two images of a bed, once for all tests."""
+    """A figure's cells measured on two images of a setup, once for all tests."""
     made: dict[tuple[str, str], FigureContext] = {}
 
     def make(figure: Experiment, on: str) -> FigureContext:
         if (figure.name, on) not in made:
-            choice, folder = ExperimentOptions(limit=2), tmp_path_factory.mktemp(figure.name)
+            options, folder = ExperimentOptions(limit=2), tmp_path_factory.mktemp(figure.name)
             outcome = run_measurements(
-                figure.measurements([parse_setup(on)]), choice, Store(folder), "samp bench test", say=lambda _: None
+                figure.measurements([parse_setup(on)]), options, Store(folder), "samp bench test", say=lambda _: None
             )
             assert not outcome.failed
             made[figure.name, on] = FigureContext(
-                outcome, Store(folder), Workspace(choice), [parse_setup(on)], folder / "figures"
+                outcome, Store(folder), Workspace(options), [parse_setup(on)], folder / "figures"
             )
         return made[figure.name, on]
 
     return make
 
 
-def shown(figure: Experiment, sheet: FigureContext) -> list[str]:
-    section = figure.section(sheet.results, sheet.setups, sheet.figures)
+def shown(figure: Experiment, context: FigureContext) -> list[str]:
+    section = figure.section(context.results, context.setups, context.figures)
     return [block.file for block in section.blocks if isinstance(block, Picture)]
 
 
@@ -102,10 +103,10 @@ def shown(figure: Experiment, sheet: FigureContext) -> list[str]:
 def test_every_figure_is_drawn_small_enough_and_named_in_its_section(
     figure: Experiment, on: str, sheet_of: Make
 ) -> None:
-    sheet = sheet_of(figure, on)
-    figure.draw(sheet)
-    assert shown(figure, sheet) == [f"{figure_stem(figure.name, parse_setup(on))}.png"]
-    file = sheet.figures / shown(figure, sheet)[0]
+    context = sheet_of(figure, on)
+    figure.draw(context)
+    assert shown(figure, context) == [f"{figure_stem(figure.name, parse_setup(on))}.png"]
+    file = context.figures / shown(figure, context)[0]
     with Image.open(file) as image:
         assert image.width <= 1600
         assert len(image.convert("L").getcolors() or []) > 10  # not an empty page
@@ -133,59 +134,59 @@ def test_the_curves_are_of_the_cells_of_table_1() -> None:
 
 
 def test_pictures_that_must_not_be_published_are_left_out(sheet_of: Make) -> None:
-    sheet = replace(sheet_of(TWO_MAPS, DIGITS), lab=Workspace(ExperimentOptions(limit=2)))
-    TWO_MAPS.draw(sheet)
-    file = sheet.figures / shown(TWO_MAPS, sheet)[0]
+    context = replace(sheet_of(TWO_MAPS, DIGITS), workspace=Workspace(ExperimentOptions(limit=2)))
+    TWO_MAPS.draw(context)
+    file = context.figures / shown(TWO_MAPS, context)[0]
     with Image.open(file) as image:
         free = image.width
-    count = len(sheet.workspace.images("digits", 4))
-    sheet.workspace._images["digits", count] = replace(sheet.workspace.images("digits", 4), free=False)
-    TWO_MAPS.draw(sheet)
+    count = len(context.workspace.images("digits", 4))
+    context.workspace._images["digits", count] = replace(context.workspace.images("digits", 4), free=False)
+    TWO_MAPS.draw(context)
     with Image.open(file) as image:
         assert image.width < free
-    TWO_MAPS.draw(replace(sheet, show=True))
+    TWO_MAPS.draw(replace(context, show=True))
     with Image.open(file) as image:
         assert image.width == free
 
 
 def test_an_unreadable_image_does_not_shift_the_pictures_of_the_others(sheet_of: Make) -> None:
-    sheet = replace(sheet_of(TWO_MAPS, DIGITS), lab=Workspace(ExperimentOptions(limit=3)))
-    images = sheet.workspace.images("digits", 3)
+    context = replace(sheet_of(TWO_MAPS, DIGITS), workspace=Workspace(ExperimentOptions(limit=3)))
+    images = context.workspace.images("digits", 3)
     broken = replace(images[1], read=lambda: images[1].picture().crop((0, 0, 0, 0)).resize((-1, 1)))
-    sheet.workspace._images["digits", 3] = replace(images, entries=(images[0], broken, images[2]))
+    context.workspace._images["digits", 3] = replace(images, entries=(images[0], broken, images[2]))
     maps = {"ones": np.ones((2, 28, 28))}
-    draw_grid(sheet, parse_setup(DIGITS), "two-of-three", maps, 3)
-    assert [entry.id for entry in sheet.workspace.prepare_images(parse_setup(DIGITS), 3).entries] == [
+    draw_grid(context, parse_setup(DIGITS), "two-of-three", maps, 3)
+    assert [entry.id for entry in context.workspace.prepare_images(parse_setup(DIGITS), 3).entries] == [
         images[0].id,
         images[2].id,
     ]
-    assert (sheet.figures / "two-of-three.png").is_file()
+    assert (context.figures / "two-of-three.png").is_file()
 
 
 def test_a_method_that_failed_is_left_out_of_the_figure(sheet_of: Make) -> None:
-    sheet = sheet_of(TWO_MAPS, DIGITS)
+    context = sheet_of(TWO_MAPS, DIGITS)
     lost = name_of(MethodMaps(parse_setup(DIGITS), "ig", 4))
-    left = {name: done for name, done in sheet.outcome.done.items() if name != lost}
-    TWO_MAPS.draw(replace(sheet, outcome=Outcome(sheet.results, left)))
-    assert shown(TWO_MAPS, sheet)
-    assert not replace(sheet, outcome=Outcome(sheet.results, left)).has(MethodMaps(parse_setup(DIGITS), "ig", 4))
+    left = {name: done for name, done in context.outcome.done.items() if name != lost}
+    TWO_MAPS.draw(replace(context, outcome=Outcome(context.results, left)))
+    assert shown(TWO_MAPS, context)
+    assert not replace(context, outcome=Outcome(context.results, left)).has(MethodMaps(parse_setup(DIGITS), "ig", 4))
 
 
 def test_counting_holds_from_black_and_fails_from_the_blurred_image(sheet_of: Make) -> None:
-    sheet = sheet_of(COUNTING, "counting")
-    states = {v.claim: v.state for v in COUNTING.section(sheet.results, sheet.setups, sheet.figures).verdicts}
+    context = sheet_of(COUNTING, "counting")
+    states = {v.claim: v.state for v in COUNTING.section(context.results, context.setups, context.figures).verdicts}
     assert states["SAMP, B+B: consistent credit"] == states["SAMP++, B+B: consistent credit"] == "holds"
     assert states["SAMP, B+G: consistent credit"] == "fails"  # inside a blue area the blurred image is blue already
-    inside = sheet.results.numbers(CountingCredit(parse_setup("counting"), COLUMNS["SAMP, B+G"]), "spread")
+    inside = context.results.numbers(CountingCredit(parse_setup("counting"), COLUMNS["SAMP, B+G"]), "spread")
     assert min(inside) > 0.05
 
 
 def test_curves_in_the_store_have_the_areas_that_were_measured(sheet_of: Make) -> None:
-    sheet = sheet_of(CURVES, DIGITS)
+    context = sheet_of(CURVES, DIGITS)
     cell = MethodCurves(parse_setup(DIGITS), "ig")
     for column in ("deletion", "insertion"):
-        areas = sheet.arrays(cell)[column].mean(1).tolist()
-        assert areas == pytest.approx(sheet.results.numbers(cell, column), rel=1e-5)
+        areas = context.arrays(cell)[column].mean(1).tolist()
+        assert areas == pytest.approx(context.results.numbers(cell, column), rel=1e-5)
 
 
 def test_bands_hold_the_mean_and_leave_out_what_could_not_be_normalised() -> None:
@@ -243,9 +244,7 @@ def test_noisy_figures_shrink_until_they_are_small_enough() -> None:
 def momentum_results(best: float, noise: float) -> Results:
     """Ten images on which Insertion falls off around the best λ, where images differ by this noise."""
     cells = {}
-    for value, cell in zip(
-        MOMENTUM_FIGURE.values, MOMENTUM_FIGURE.measurements([parse_setup("imagenet")]), strict=True
-    ):
+    for value, cell in zip(MOMENTUM.values, MOMENTUM.measurements([parse_setup("imagenet")]), strict=True):
         insertion = 1 - abs(value - best) + noise * (value == best) * np.linspace(-1, 1, 10)
         numbers = {"deletion": [0.1] * 10, "insertion": insertion.tolist(), "gradients": [9] * 10, "forwards": [0] * 10}
         cells[name_of(cell)] = {"numbers": numbers}
@@ -256,21 +255,21 @@ def momentum_results(best: float, noise: float) -> Results:
 def test_the_best_momentum_is_the_papers_near_it_and_fails_where_another_is_surely_better(
     best: float, noise: float, state: str, tmp_path: Path
 ) -> None:
-    section = MOMENTUM_FIGURE.section(momentum_results(best, noise), [parse_setup("imagenet")], tmp_path)
+    section = MOMENTUM.section(momentum_results(best, noise), [parse_setup("imagenet")], tmp_path)
     assert section.verdicts[-1].state == state
 
 
 def test_the_momentum_figure_is_drawn_from_numbers_alone(tmp_path: Path) -> None:
     results = momentum_results(0.3, 0.1)
-    sheet = FigureContext(
+    context = FigureContext(
         Outcome(results),
         Store(tmp_path),
         Workspace(ExperimentOptions()),
         [parse_setup("imagenet")],
         tmp_path / "figures",
     )
-    MOMENTUM_FIGURE.draw(sheet)
-    assert shown(MOMENTUM_FIGURE, sheet) == ["momentum.png"]
+    MOMENTUM.draw(context)
+    assert shown(MOMENTUM, context) == ["momentum.png"]
 
 
 def test_confidence_groups_are_the_most_and_the_least_certain_quarter(tmp_path: Path) -> None:
@@ -286,11 +285,11 @@ def test_confidence_groups_are_the_most_and_the_least_certain_quarter(tmp_path: 
 
 
 def test_mosaics_of_real_digits_put_credit_on_the_digit(data: Path, tmp_path: Path) -> None:
-    choice, store, chosen = (
+    options, store, chosen = (
         ExperimentOptions(data=data, limit=4),
         Store(tmp_path),
         [parse_setup("mosaic/mnist-slim-56")],
     )
-    outcome = run_measurements(MOSAICS.measurements(chosen), choice, store, "samp bench test", say=lambda _: None)
+    outcome = run_measurements(MOSAICS.measurements(chosen), options, store, "samp bench test", say=lambda _: None)
     inside, ink = (outcome.results.numbers(MOSAICS.measurements(chosen)[0], column) for column in ("inside", "ink"))
     assert np.mean(inside) > np.mean(ink) + 0.1

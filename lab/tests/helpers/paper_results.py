@@ -1,4 +1,4 @@
-"""Results as a run leaves them, made up: methods on beds with numbers per image, one image skipped, one cell failed."""
+"""Results as a run leaves them, made up: methods on setups with numbers per image, one skipped, one failed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import Any
 from PIL import Image
 
 from samp_lab.experiment import Experiment, FigureContext
-from samp_lab.measurements.base import Measurement, MethodCurves, name_of, spec_of
+from samp_lab.measurements.base import Measurement, name_of, spec_of
+from samp_lab.measurements.method_maps import MethodCurves
 from samp_lab.report.contents import Report, gather_report
 from samp_lab.sections import Block, Grid, Paragraph, Picture, Section, State, Verdict, Verdicts
 from samp_lab.setups import Setup, parse_setup
@@ -25,7 +26,7 @@ MACHINE = "4 CPU threads, x86_64, Python 3.11.7, torch 2.13.0, samp 0.9"
 
 
 def cells_of(experiments: Iterable[Experiment], setups: Iterable[str]) -> list[Measurement]:
-    """Every cell of these experiments on those of the beds whose data set they are for."""
+    """Every cell of these experiments on those of the setups whose data set they are for."""
     found: dict[str, Measurement] = {}
     for experiment in experiments:
         data = {parse_setup(name).data for name in experiment.setups}
@@ -75,7 +76,7 @@ class FixedExperiment:
     def measurements(self, setups: Sequence[Setup]) -> list[Measurement]:
         return [MethodCurves(one, "ig") for one in setups]
 
-    def draw(self, sheet: FigureContext) -> None:
+    def draw(self, context: FigureContext) -> None:
         pass
 
     def section(self, results: Results, setups: Sequence[Setup], figures: Path) -> Section:

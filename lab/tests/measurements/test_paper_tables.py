@@ -17,14 +17,8 @@ from samp.metrics import Annotation, Box
 from samp.models import Classifier
 from samp_lab.datasets import Entry
 from samp_lab.datasets.detection import VOC_CLASSES
-from samp_lab.measurements.paper_tables import (
-    CreditSums,
-    Fidelity,
-    MethodSeconds,
-    Pointing,
-    imagenet_classes_by_label,
-    shrinkage,
-)
+from samp_lab.measurements.paper_tables import CreditSums, Fidelity, MethodSeconds
+from samp_lab.measurements.pointing import Pointing, imagenet_classes_by_label, shrinkage
 from samp_lab.setups import Setup, parse_setup
 from samp_lab.workspace import ExperimentOptions, ImagePart, Workspace
 
@@ -133,7 +127,7 @@ def test_photos_without_boxes_and_nets_of_other_classes_get_a_sentence() -> None
     with pytest.raises(ValueError, match="7 comes without boxes"):
         Pointing(BED, "ig").measure(part)
     small = nn.Sequential(nn.Flatten(), nn.Linear(48, 10))
-    with pytest.raises(ValueError, match=r"1,000 classes, but this one's output is \(1, 10\)"):
+    with pytest.raises(ValueError, match=r"1,000 classes, but the output of this one is \(1, 10\)"):
         Pointing(BED, "ig").measure(a_part(small, torch.ones(1, 3, 4, 4), [a_photo([])]))
 
 

@@ -12,6 +12,8 @@ import pytest
 
 from browser import Visit, contrast, launch_browser, scrolls_sideways, visit, wait_until
 from paper_results import EVIL, cells_of, hostile_report, write_results
+from samp.html.render import read_source
+from samp.plots.palette import PAGE
 from samp_lab.report.contents import gather_report
 from samp_lab.report.html_page import render_html
 from samp_lab.report.texts import LEAD, TITLE
@@ -35,7 +37,7 @@ def evil(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def usual(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Table 1 on two beds, and two more tables to scroll to."""
+    """Table 1 on two setups, and two more tables to scroll to."""
     folder = tmp_path_factory.mktemp("usual")
     more = [MetricTable(name, f"{name}: more", {"IG": "ig"}, ("mnist",), {}) for name in ("two", "three")]
     store = write_results(folder, cells_of([TABLE1], ["mnist", "imagenet/mobilenet_v2"]))
@@ -184,6 +186,11 @@ def test_all_is_there_without_a_script(chromium: Any, usual: Path) -> None:
 
 
 # ---- colours
+
+
+def test_every_colour_of_the_style_sheet_is_in_the_palette() -> None:
+    used = re.findall(r"var\(--([a-z0-9-]+)", read_source("paper.css", "samp_lab.report"))
+    assert set(used) - {"gap"} <= set(PAGE)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

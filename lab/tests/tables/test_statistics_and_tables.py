@@ -19,12 +19,14 @@ from samp.metrics.sensitivity_n import BETAS, completeness_check
 from samp_lab.experiment import FigureContext
 from samp_lab.figures.sensitivity import LINES, SENSITIVITY, measurements_of
 from samp_lab.measurements.base import Measurement, name_of
-from samp_lab.measurements.paper_tables import CreditSums, Fidelity, MethodSeconds, Pointing
+from samp_lab.measurements.paper_tables import CreditSums, Fidelity, MethodSeconds
+from samp_lab.measurements.pointing import Pointing
 from samp_lab.runner import run_measurements
 from samp_lab.sections import Grid, Paragraph, Picture, Section
 from samp_lab.setups import parse_setup
-from samp_lab.statistics import Estimate, bootstrap_estimate, correlation, mcnemar, ratio, tally_games
+from samp_lab.statistics import bootstrap_estimate, correlation, ratio
 from samp_lab.store import Results, Store
+from samp_lab.tables.pointing_games import mcnemar, tally_games
 from samp_lab.tables.table7 import PHOTOS, POINTING, POINTING_VALUES, TABLE7
 from samp_lab.tables.table8 import TABLE8
 from samp_lab.workspace import ExperimentOptions, Workspace
@@ -105,13 +107,6 @@ def test_one_image_has_no_interval_and_decides_nothing() -> None:
     found = bootstrap_estimate(lambda weights: weights[:, 0], 1)
     assert found.format(".1f") == "1.0"
     assert found.state(1) == "open"
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "sign", "state"), [(1, 3, 1, "holds"), (1, 3, -1, "fails"), (-1, 3, 1, "open")]
-)
-def test_a_sign_counts_where_the_interval_excludes_zero(low: float, high: float, sign: int, state: str) -> None:
-    assert Estimate(2.0 if low > 0 else 1.0, low, high).state(sign) == state
 
 
 def test_a_ratio_turned_over_is_one_over_it() -> None:
@@ -272,12 +267,12 @@ def test_a_correlation_that_rises_with_beta_is_found_to(noise: Callable[[int], f
 
 def test_measured_and_drawn_end_to_end_it_is_the_completeness_check(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    experiment = replace(SENSITIVITY, cells_of=partial(measurements_of, betas=(1, 10)))
+    experiment = replace(SENSITIVITY, measurements_of=partial(measurements_of, betas=(1, 10)))
     digits = parse_setup("digits/mnist-slim")
-    choice, store = ExperimentOptions(limit=3, part=2), Store(tmp_path)
-    outcome = run_measurements(experiment.measurements([digits]), choice, store, "test", say=lambda line: None)
+    options, store = ExperimentOptions(limit=3, part=2), Store(tmp_path)
+    outcome = run_measurements(experiment.measurements([digits]), options, store, "test", say=lambda line: None)
     assert not outcome.failed
-    lab = Workspace(choice)
+    lab = Workspace(options)
     experiment.draw(FigureContext(outcome, store, lab, [digits], tmp_path / "figures"))
     section = experiment.section(store.read(), [digits], tmp_path / "figures")
     (picture,) = [block for block in section.blocks if isinstance(block, Picture)]

@@ -20,7 +20,8 @@ from samp.methods import SAMP, Coupled, SAMPPlusPlus
 from samp.metrics import deletion_insertion
 from samp_lab.experiment import Experiment, FigureContext
 from samp_lab.figures.budget import BUDGET, BUDGETS
-from samp_lab.measurements.base import Measurement, MethodCurves, key_of, name_of
+from samp_lab.measurements.base import Measurement, key_of, name_of
+from samp_lab.measurements.method_maps import MethodCurves
 from samp_lab.measurements.path_orders import (
     PAIR,
     WAYS,
@@ -301,7 +302,7 @@ def test_judged_by_its_own_net_a_map_is_what_it_was(part: ImagePart) -> None:
 def test_another_net_judges_the_class_that_the_map_explains(part: ImagePart) -> None:
     torch.manual_seed(1)
     other = nn.Sequential(nn.Flatten(), nn.Linear(784, 10)).eval()
-    judged = replace(part, seen_by=lambda name: (other, part.x / 2))
+    judged = replace(part, other_net=lambda name: (other, part.x / 2))
     found = TransferCurves(DIGITS, "ig", "other").measure(judged).numbers["difference"]
     maps = samp.explain(part.net, part.x, target=part.target, method="ig").map
     expected = deletion_insertion(other, part.x / 2, maps, part.target, "mnist").difference.tolist()
@@ -309,7 +310,7 @@ def test_another_net_judges_the_class_that_the_map_explains(part: ImagePart) -> 
 
 
 def test_a_judge_of_another_size_is_refused(part: ImagePart) -> None:
-    with pytest.raises(ValueError, match="same size"):
+    with pytest.raises(ValueError, match="same input size"):
         TransferCurves(DIGITS, "ig", "mnist-slim-56").measure(part)
 
 
@@ -327,7 +328,7 @@ def test_the_margin_is_asked_of_the_whole_interval(shift: float, state: str) -> 
 
 
 def test_every_net_is_judged_by_every_other() -> None:
-    pairs = {(cell.bed.net, cell.judge) for cell in TRANSFER.measurements([parse_setup(b) for b in TRANSFER.setups])}  # type: ignore[attr-defined]  # all cells here have a judge
+    pairs = {(cell.setup.net, cell.judge) for cell in TRANSFER.measurements([parse_setup(b) for b in TRANSFER.setups])}  # type: ignore[attr-defined]  # all cells here have a judge
     assert len(pairs) == 6
     assert all(net != judge for net, judge in pairs)
 
@@ -382,10 +383,10 @@ SMALL: tuple[Experiment, ...] = (
 @pytest.mark.parametrize("experiment", SMALL, ids=lambda e: e.name)
 def test_measured_and_drawn_without_any_data(experiment: Experiment, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    choice, store = ExperimentOptions(limit=3, part=2), Store(tmp_path)
-    outcome = run_measurements(experiment.measurements([DIGITS]), choice, store, "test", say=lambda line: None)
+    options, store = ExperimentOptions(limit=3, part=2), Store(tmp_path)
+    outcome = run_measurements(experiment.measurements([DIGITS]), options, store, "test", say=lambda line: None)
     assert not outcome.failed
-    experiment.draw(FigureContext(outcome, store, Workspace(choice), [DIGITS], tmp_path / "figures"))
+    experiment.draw(FigureContext(outcome, store, Workspace(options), [DIGITS], tmp_path / "figures"))
     section = experiment.section(store.read(), [DIGITS], tmp_path / "figures")
     assert grids(section)
     assert section.verdicts
@@ -401,10 +402,10 @@ def test_without_results_there_is_nothing_to_say(experiment: Experiment) -> None
 
 
 def test_two_nets_of_photos_see_the_same_pixels(data: Path, tmp_path: Path) -> None:
-    choice = ExperimentOptions(data=data, limit=1, models=tmp_path)
+    options = ExperimentOptions(data=data, limit=1, models=tmp_path)
     photos = parse_setup("imagenet:even/squeezenet1_1")
     outcome = run_measurements(
-        [TransferCurves(photos, "gradcam", "mobilenet_v2")], choice, Store(tmp_path), "test", say=lambda line: None
+        [TransferCurves(photos, "gradcam", "mobilenet_v2")], options, Store(tmp_path), "test", say=lambda line: None
     )
     assert not outcome.failed
     (found,) = outcome.results.entries.values()

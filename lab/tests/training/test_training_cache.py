@@ -42,11 +42,11 @@ QUICK = Recipe(FiveLayer(1, (2, 4, 4, 4, 8)), "mnist", 20, epochs=2, batch=10, r
 BIRDS = Recipe(Head("mnist_slim", 3), "cub", 6, epochs=60, batch=6, rate=1e-2)
 KILLED = """
 import sys, numpy as np
-from samp_lab.training import Arrays, Recipe, kept, train
+from samp_lab.training import Arrays, Recipe, load_or_make, train
 recipe, images = Recipe.from_json(sys.argv[1]), np.zeros((20, 28, 28), np.uint8)
 labels = np.arange(20) % 10
 say = lambda done, *_: print(done, flush=True)
-kept(recipe, sys.argv[2], lambda: train(recipe, Arrays(images, labels, images, labels), progress=say))
+load_or_make(recipe, sys.argv[2], lambda: train(recipe, Arrays(images, labels, images, labels), progress=say))
 """
 
 

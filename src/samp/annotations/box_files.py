@@ -1,7 +1,8 @@
-"""Boxes out of the files they come in: VOC's XML, YOLO's text, COCO's JSON.
+"""Readers of box files: VOC's XML, YOLO's text, COCO's JSON.
 
-A box that reaches over the edge of its photo is clipped to it. One without any area inside the photo is left out, with
-a warning that names the first of its file. Whatever else cannot be a box is an error that says where it stands.
+A box that reaches over the edge of its photo is clipped to it. Boxes without any area inside the photo are left out,
+with one warning per file that names the first. Anything else that cannot be a box raises a ValueError with its place
+in the file.
 """
 
 from __future__ import annotations
@@ -12,17 +13,28 @@ import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from samp.annotations.boxes import Annotation, Box, Edges, Size, check_size, clip_edges
 
 ROUNDING = 1e-3  # YOLO files are written with few digits, so that a share may come out a little beyond 0 or 1
-LabelledBox = tuple[str, str, Edges, bool]  # where it stands, label, edges, difficult
+PathLike = str | os.PathLike[str]
+PhotoId = int | str  # as COCO's files have it
+ClassNames = Mapping[int, str] | Sequence[str] | None
 
 
-def read_voc(path: str | os.PathLike[str]) -> Annotation:
-    """The annotation of one photo in PASCAL VOC's XML.
+class ParsedBox(NamedTuple):
+    """A box of a file, before it is clipped to the photo."""
+
+    where: str  # the place in the file, for messages
+    label: str
+    edges: Edges
+    difficult: bool
+
+
+def read_voc(path: PathLike) -> Annotation:
+    """Return the annotation of one photo in PASCAL VOC's XML.
 
     VOC counts pixels from 1 and includes the last one: `xmin` 1 and `xmax` 500 span a photo of width 500. A file with
     a DOCTYPE is refused: the format has none, and entities declared there can blow up a reader.
@@ -41,17 +53,15 @@ def read_voc(path: str | os.PathLike[str]) -> Annotation:
     size = (int(_value(root, "size/height", path)), int(_value(root, "size/width", path)))
     if min(size) < 1:
         raise ValueError(f"{path} gives the photo {size[1]} × {size[0]} pixels: write its true width and height there.")
-    found = [_voc_object(node, f"object {number}", path) for number, node in enumerate(root.findall("object"), 1)]
-    return Annotation(_clip_boxes(found, size, path), size)
+    boxes = [_voc_object(node, f"object {number}", path) for number, node in enumerate(root.findall("object"), 1)]
+    return Annotation(_clip_boxes(boxes, size, path), size)
 
 
-def read_yolo(
-    path: str | os.PathLike[str], size: Size, names: Mapping[int, str] | Sequence[str] | None = None
-) -> Annotation:
-    """The annotation of one photo of this size (height, width) in YOLO's text: `class cx cy w h` a line, in shares.
+def read_yolo(path: PathLike, size: Size, names: ClassNames = None) -> Annotation:
+    """Return the annotation of one photo in YOLO's text: `class cx cy w h` a line, in shares of `size` (height, width).
 
     `names` gives the name of a class number; without it the number is the label. An empty file is a photo without
-    objects. Size (1, 1) leaves the shares as they are.
+    objects. Size (1, 1) gives the boxes in shares.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -62,12 +72,12 @@ def read_yolo(
     """
     size = check_size(size)
     lines = enumerate(_read_text(path).splitlines(), 1)
-    found = [_yolo_line(line, size, names, f"{path}, line {number}") for number, line in lines if line.strip()]
-    return Annotation(_clip_boxes(found, size, path), size)
+    boxes = [_yolo_line(line, size, names, f"{path}, line {number}") for number, line in lines if line.strip()]
+    return Annotation(_clip_boxes(boxes, size, path), size)
 
 
-def read_coco(path: str | os.PathLike[str]) -> dict[str, Annotation]:
-    """The annotations of all photos of a COCO instances file, by the photo's file name; crowds are "difficult".
+def read_coco(path: PathLike) -> dict[str, Annotation]:
+    """Return the annotations of all photos of a COCO instances file by file name; crowds are "difficult".
 
     >>> from tempfile import TemporaryDirectory
     >>> photo = {"id": 7, "file_name": "a.jpg", "height": 8, "width": 9}
@@ -85,33 +95,33 @@ def read_coco(path: str | os.PathLike[str]) -> dict[str, Annotation]:
     names = {number: str(one["name"]) for number, one in classes.items()}
     photos = _rows_by_id(table, "images", ("id", "file_name", "height", "width"), path)
     _check_unique((one["file_name"] for one in photos.values()), f"{path}: file_name of 'images'")
-    found: dict[Any, list[LabelledBox]] = {photo: [] for photo in photos}
+    parsed: dict[PhotoId, list[ParsedBox]] = {photo: [] for photo in photos}
     for row in _rows(table, "annotations", ("image_id", "category_id", "bbox"), path):
-        if row["image_id"] not in found or row["category_id"] not in names:
+        if row["image_id"] not in parsed or row["category_id"] not in names:
             raise ValueError(
                 f"{path}, {_name(row)}: there is no image {row['image_id']!r} or no category {row['category_id']!r} "
                 "in the file."
             )
-        found[row["image_id"]].append(_coco_row(row, names[row["category_id"]], path))
+        parsed[row["image_id"]].append(_coco_row(row, names[row["category_id"]], path))
     sizes = {photo: _coco_size(one, path) for photo, one in photos.items()}
-    kept = _clip_all_boxes(found, sizes, path)
-    return {str(photos[photo]["file_name"]): Annotation(boxes, sizes[photo]) for photo, boxes in kept.items()}
+    inside = _clip_all_boxes(parsed, sizes, path)
+    return {str(photos[photo]["file_name"]): Annotation(boxes, sizes[photo]) for photo, boxes in inside.items()}
 
 
 # ---- one box ----
 
 
-def _voc_object(node: ElementTree.Element, which: str, path: str | os.PathLike[str]) -> LabelledBox:
+def _voc_object(node: ElementTree.Element, which: str, path: PathLike) -> ParsedBox:
     label = (node.findtext("name") or "").strip()
     where = f"{path}, {which}" + (f" ({label})" if label else "")
     if not label:
         raise ValueError(f"{where} has no <name>: say what it is.")
     left, top, right, bottom = (_value(node, f"bndbox/{tag}", where) for tag in ("xmin", "ymin", "xmax", "ymax"))
     edges = _check_edges((left - 1, top - 1, right, bottom), where)
-    return where, label, edges, (node.findtext("difficult") or "0").strip() not in ("", "0")
+    return ParsedBox(where, label, edges, (node.findtext("difficult") or "0").strip() not in ("", "0"))
 
 
-def _yolo_line(line: str, size: Size, names: Mapping[int, str] | Sequence[str] | None, where: str) -> LabelledBox:
+def _yolo_line(line: str, size: Size, names: ClassNames, where: str) -> ParsedBox:
     words = line.split()
     if len(words) != 5:
         raise ValueError(f"{where} holds {len(words)} numbers: a box is 5, `class cx cy w h`.")
@@ -120,10 +130,10 @@ def _yolo_line(line: str, size: Size, names: Mapping[int, str] | Sequence[str] |
         raise ValueError(f"{where}: {' '.join(words[1:])} are not all shares from 0 to 1: divide pixels by the size.")
     height, width = size
     edges = ((x - wide / 2) * width, (y - tall / 2) * height, (x + wide / 2) * width, (y + tall / 2) * height)
-    return where, _class_name(words[0], names, where), edges, False
+    return ParsedBox(where, _class_name(words[0], names, where), edges, difficult=False)
 
 
-def _class_name(word: str, names: Mapping[int, str] | Sequence[str] | None, where: str) -> str:
+def _class_name(word: str, names: ClassNames, where: str) -> str:
     if not word.isdecimal():
         raise ValueError(f"{where}: the class is a whole number from 0, not {word!r}.")
     if names is None:
@@ -136,16 +146,17 @@ def _class_name(word: str, names: Mapping[int, str] | Sequence[str] | None, wher
         ) from None
 
 
-def _coco_row(row: Mapping[str, Any], label: str, path: str | os.PathLike[str]) -> LabelledBox:
+def _coco_row(row: Mapping[str, Any], label: str, path: PathLike) -> ParsedBox:
     where = f"{path}, {_name(row)}"
     box = row["bbox"]
     if not isinstance(box, list) or len(box) != 4:
         raise ValueError(f"{where} has the bbox {box!r}: a box is 4 numbers, [x, y, width, height].")
     left, top, wide, tall = (_number(value, where) for value in box)
-    return where, label, _check_edges((left, top, left + wide, top + tall), where), bool(row.get("iscrowd", 0))
+    edges = _check_edges((left, top, left + wide, top + tall), where)
+    return ParsedBox(where, label, edges, difficult=bool(row.get("iscrowd", 0)))
 
 
-def _coco_size(photo: Mapping[str, Any], path: str | os.PathLike[str]) -> Size:
+def _coco_size(photo: Mapping[str, Any], path: PathLike) -> Size:
     where = f"{path}, image {photo['id']}"
     height, width = (int(_number(photo[side], where)) for side in ("height", "width"))
     if min(height, width) < 1:
@@ -160,37 +171,33 @@ def _check_edges(edges: Edges, where: str) -> Edges:
     return edges
 
 
-def _clip_boxes(found: Iterable[LabelledBox], size: Size, path: str | os.PathLike[str]) -> tuple[Box, ...]:
-    return _clip_all_boxes({0: found}, {0: size}, path)[0]
+def _clip_boxes(parsed: Iterable[ParsedBox], size: Size, path: PathLike) -> tuple[Box, ...]:
+    return _clip_all_boxes({0: parsed}, {0: size}, path)[0]
 
 
 def _clip_all_boxes(
-    found: Mapping[Any, Iterable[LabelledBox]], sizes: Mapping[Any, Size], path: str | os.PathLike[str]
-) -> dict[Any, tuple[Box, ...]]:
-    """What lies in each photo, with one warning for all that does not."""
-    kept: dict[Any, tuple[Box, ...]] = {}
-    lost: list[str] = []
-    for photo, labelled in found.items():
-        boxes = []
-        for where, label, edges, difficult in labelled:
-            inside = clip_edges(edges, sizes[photo])
-            if inside:
-                boxes.append(Box(label, *inside, difficult))
-            else:
-                lost.append(where)
-        kept[photo] = tuple(boxes)
-    if lost:
+    parsed: Mapping[PhotoId, Iterable[ParsedBox]], sizes: Mapping[PhotoId, Size], path: PathLike
+) -> dict[PhotoId, tuple[Box, ...]]:
+    """Return the part of each photo's boxes that lies inside it; warn once about all that do not."""
+    inside: dict[PhotoId, tuple[Box, ...]] = {}
+    outside: list[str] = []
+    for photo, boxes in parsed.items():
+        clipped = [(box, clip_edges(box.edges, sizes[photo])) for box in boxes]
+        inside[photo] = tuple(Box(box.label, *edges, box.difficult) for box, edges in clipped if edges)
+        outside += [box.where for box, edges in clipped if not edges]
+    if outside:
         warnings.warn(
-            f"{path}: left out, for no area inside the photo: {len(lost)} of its boxes, the first being {lost[0]}.",
+            f"{path}: left out, for no area inside the photo: {len(outside)} of its boxes, the first being "
+            f"{outside[0]}.",
             stacklevel=4,
         )
-    return kept
+    return inside
 
 
 # ---- the files ----
 
 
-def _read_text(path: str | os.PathLike[str]) -> str:
+def _read_text(path: PathLike) -> str:
     if not Path(path).is_file():
         raise FileNotFoundError(f"{path} is not a file.")
     try:
@@ -204,7 +211,7 @@ class _NoDoctype(ElementTree.TreeBuilder):
         raise ElementTree.ParseError("it declares a DOCTYPE, which VOC files do not")
 
 
-def _read_xml(path: str | os.PathLike[str]) -> ElementTree.Element:
+def _read_xml(path: PathLike) -> ElementTree.Element:
     if not Path(path).is_file():
         raise FileNotFoundError(f"{path} is not a file.")
     try:
@@ -213,7 +220,7 @@ def _read_xml(path: str | os.PathLike[str]) -> ElementTree.Element:
         raise ValueError(f"{path} is not a VOC annotation: {error}.") from error
 
 
-def _read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
+def _read_json(path: PathLike) -> dict[str, Any]:
     try:
         table = json.loads(_read_text(path))
     except (json.JSONDecodeError, RecursionError) as error:
@@ -226,15 +233,15 @@ def _read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _rows_by_id(
-    table: Mapping[str, Any], part: str, keys: Sequence[str], path: str | os.PathLike[str]
-) -> dict[Any, Mapping[str, Any]]:
-    """The rows of a part of the file by their id, which no two share."""
+    table: Mapping[str, Any], part: str, keys: Sequence[str], path: PathLike
+) -> dict[PhotoId, Mapping[str, Any]]:
+    """Return the rows of a part of the file by their id; raise ValueError if two share one."""
     rows = list(_rows(table, part, keys, path))
     _check_unique((row["id"] for row in rows), f"{path}: id of {part!r}")
     return {row["id"]: row for row in rows}
 
 
-def _check_unique(values: Iterable[Any], what: str) -> None:
+def _check_unique(values: Iterable[object], what: str) -> None:
     seen = set()
     for value in map(str, values):
         if value in seen:
@@ -242,9 +249,7 @@ def _check_unique(values: Iterable[Any], what: str) -> None:
         seen.add(value)
 
 
-def _rows(
-    table: Mapping[str, Any], part: str, keys: Sequence[str], path: str | os.PathLike[str]
-) -> Iterable[Mapping[str, Any]]:
+def _rows(table: Mapping[str, Any], part: str, keys: Sequence[str], path: PathLike) -> Iterable[Mapping[str, Any]]:
     rows = table.get(part)
     if not isinstance(rows, list):
         raise ValueError(f"{path} has no list {part!r}: a COCO file holds images, annotations and categories.")

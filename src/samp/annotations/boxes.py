@@ -1,8 +1,8 @@
-"""Boxes around objects, and how they follow a photo through the cut that a model is shown.
+"""Boxes around objects, and their place in the crop of the photo that is the model's input.
 
 One convention for all: edges in pixels from the photo's upper left corner, lying *between* pixels. Column j spans j to
-j + 1, a photo of width w spans 0 to w, and a box is `right − left` pixels wide. Files have conventions of their own,
-which `samp.annotations.box_files` turns into this one: VOC counts pixels from 1 and includes the last.
+j + 1, a photo of width w spans 0 to w, and a box is `right − left` pixels wide. `samp.annotations.box_files` converts
+the conventions of files to this one: VOC counts pixels from 1 and includes the last.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from samp.metrics.checks import check_count, is_number
+from samp.checks import check_whole, is_number
 
 Size = tuple[int, int]  # height, width
 Edges = tuple[float, float, float, float]  # left, top, right, bottom
@@ -85,13 +84,13 @@ class Annotation:
         return tuple(box for box in self.boxes if box.label == label)
 
 
-def cropped(annotation: Annotation, size: int | Size, margin: float | None = 0.875) -> Annotation:
-    """The boxes in what `samp.images.crop_centre(photo, size, margin)` shows of the photo, in pixels of that picture.
+def crop_boxes(annotation: Annotation, size: int | Size, margin: float | None = 0.875) -> Annotation:
+    """Return the boxes as they lie in `samp.images.crop_centre(photo, size, margin)`, in pixels of that picture.
 
-    A box that reaches over the edge is clipped to it; one of which nothing is left is dropped.
+    A box that reaches over the edge is clipped to it; one that lies wholly outside is dropped.
 
     >>> street = Annotation((Box("car", 0, 40, 100, 80), Box("dog", 0, 0, 10, 10)), size=(100, 200))
-    >>> cropped(street, 50, margin=1.0).boxes
+    >>> crop_boxes(street, 50, margin=1.0).boxes
     (Box(label='car', left=0.0, top=20.0, right=25.0, bottom=40.0, difficult=False),)
     """
     height, width = check_size((size, size) if isinstance(size, Integral) else size)
@@ -104,16 +103,16 @@ def cropped(annotation: Annotation, size: int | Size, margin: float | None = 0.8
     if margin is not None:
         across = down = margin * min(across, down)
     x, y = (wide - across * width) / 2, (tall - down * height) / 2
-    kept = []
+    boxes = []
     for box in annotation.boxes:
         moved = (box.left - x) / across, (box.top - y) / down, (box.right - x) / across, (box.bottom - y) / down
         if edges := clip_edges(moved, (height, width)):
-            kept.append(Box(box.label, *edges, box.difficult))
-    return Annotation(tuple(kept), (height, width))
+            boxes.append(Box(box.label, *edges, box.difficult))
+    return Annotation(tuple(boxes), (height, width))
 
 
-def check_size(size: Any) -> Size:
-    """Height and width of a picture as two whole numbers, or a sentence.
+def check_size(size: object) -> Size:
+    """Return height and width of a picture as two ints; raise ValueError for anything else.
 
     >>> check_size([224, 320])
     (224, 320)
@@ -121,11 +120,11 @@ def check_size(size: Any) -> Size:
     if not isinstance(size, list | tuple) or len(size) != 2:
         raise ValueError(f"the size of a picture is (height, width) in pixels, not {size!r}.")
     height, width = size
-    return check_count("the height of a picture", height, 1), check_count("the width of a picture", width, 1)
+    return check_whole("the height of a picture", height, 1), check_whole("the width of a picture", width, 1)
 
 
 def clip_edges(edges: Edges, size: Size) -> Edges | None:
-    """The part of a rectangle (left, top, right, bottom) that lies in a picture, or None if nothing of it does.
+    """Return the part of a rectangle (left, top, right, bottom) inside a picture, or None if all of it lies outside.
 
     >>> clip_edges((-5, 2, 5, 4), size=(10, 10)), clip_edges((-5, 2, 0, 4), size=(10, 10))
     ((0.0, 2.0, 5.0, 4.0), None)
@@ -137,7 +136,7 @@ def clip_edges(edges: Edges, size: Size) -> Edges | None:
 
 
 def as_mask(boxes: Iterable[Box], size: Size) -> Tensor:
-    """h w: the pixels of a picture whose centres lie in some box; a box too thin for any has the one at its middle.
+    """Return the pixels (h w) whose centres lie in some box; a box too thin for any gets the pixel at its middle.
 
     >>> as_mask([Box("dog", 1, 0, 3, 1), Box("cat", 0.1, 1.1, 0.4, 1.4)], size=(2, 4)).int().tolist()
     [[0, 1, 1, 0], [1, 0, 0, 0]]
@@ -150,7 +149,7 @@ def as_mask(boxes: Iterable[Box], size: Size) -> Tensor:
 
 
 def overlap(one: Box, other: Box) -> float:
-    """Intersection over union of two boxes.
+    """Return the intersection over union of two boxes.
 
     >>> overlap(Box("dog", 0, 0, 4, 2), Box("dog", 2, 0, 6, 2))
     0.3333333333333333
@@ -162,7 +161,7 @@ def overlap(one: Box, other: Box) -> float:
 
 
 def tight_box(mask: Tensor, label: str = "object") -> Box | None:
-    """The smallest box around the pixels of a mask (h w), or None if it is empty.
+    """Return the smallest box around the pixels of a mask (h w), or None if it is empty.
 
     >>> tight_box(torch.eye(3).bool()[1:])
     Box(label='object', left=1, top=0, right=3, bottom=2, difficult=False)
@@ -172,6 +171,7 @@ def tight_box(mask: Tensor, label: str = "object") -> Box | None:
 
 
 def _pixels(first: float, last: float, count: int) -> slice:
+    """The pixels, of `count`, whose centres lie between two edges; at least one where the edges differ."""
     first, last = max(first, 0.0), min(last, float(count))
     begin, end = math.ceil(first - 0.5), math.ceil(last - 0.5)
     if first < last and begin == end:

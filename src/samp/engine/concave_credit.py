@@ -15,12 +15,14 @@ s places, as many as groups may move in one step.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from samp.attribution import total
-from samp.engine.walk import Fuse, Route, Step, identity
+from samp.engine.problem import Compiler, keep_function
+from samp.engine.record import sum_rows
+from samp.engine.walk import Route, Step
 from samp.groups import Grouping
 
 
@@ -38,10 +40,14 @@ class Move:
 class ConcaveAccount:
     """The account of concave credit, which is known only at the end: until then it keeps what each step did."""
 
-    def __init__(self, route: Route, own: Grouping, weight: Tensor, places: int, fuse: Fuse = identity) -> None:
+    needs_gradients: ClassVar[bool] = True
+
+    def __init__(
+        self, route: Route, own: Grouping, weight: Tensor, places: int, compiler: Compiler = keep_function
+    ) -> None:
         """`own` groups the elements of one direction; `weight` (d) is that of each score in what the walk climbs."""
         self.route, self.own, self.weight, self.places = route, own, weight, min(places, own.count)
-        self.step_effects = fuse(_step_effects)
+        self.step_effects = compiler(_step_effects)
         self.distance = self._sum_directions((route.end - route.start).abs_())  # R n
         self.group_distance = own.pool(self.distance)  # R g
         self.effect = torch.zeros_like(self.distance)  # R n
@@ -92,7 +98,7 @@ class ConcaveAccount:
 
     def _curve(self) -> tuple[Tensor, Tensor]:
         """Rises (R k d) and lengths (R k) of all steps, on the CPU; 0 after a row's last step."""
-        sums = total(self.distance[:1]).new_zeros(len(self.distance), len(self.moves), 1 + len(self.weight))
+        sums = sum_rows(self.distance[:1]).new_zeros(len(self.distance), len(self.moves), 1 + len(self.weight))
         for number, move in enumerate(self.moves):
             sums[move.rows, number] = torch.cat([move.length[:, None], move.rise], 1).to(sums)
         sums = sums.cpu().double()

@@ -1,33 +1,35 @@
-"""Following paths: every walk of every sample in batches that fit, put together into one `Attribution`."""
+"""The driver: every walk of every sample, in batches that fit, put together into one `Attribution`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from samp.attribution import Attribution, Direction, Tape, total
-from samp.checks import check_seed
-from samp.engine.batching import Batches, BatchSize, check_batch_size
-from samp.engine.credit import Credit, uses_guide_only
+from samp.attribution import DIRECTIONS, Attribution, Direction
+from samp.baselines import BaselineSetting, Blurred, black, evaluate_baseline, label_baseline, resolve_baseline
+from samp.checks import check_seed, is_whole
+from samp.devices import ELEMENTS_AT_ONCE, ELEMENTS_ON_ACCELERATOR, is_out_of_memory, release_memory
+from samp.engine.credit import Credit
 from samp.engine.lookahead import scorer_for
-from samp.engine.paths import SalientPath
 from samp.engine.problem import Problem
-from samp.engine.record import RowTape, SumAccount, WalkRecord, record_walk
-from samp.engine.step_rules import MaxL1, Unlimited
-from samp.engine.walk import Path, Route, StepRule, identity, walk
-from samp.errors import NonFiniteError
+from samp.engine.record import SumAccount, WalkRecord, assemble, record_walk
+from samp.engine.walk import Path, Route, StepRule
+from samp.lookup import look_up
 from samp.progress import Meter
 
+BatchSize = int | Literal["auto"]
 StepCallback = Callable[[int, int], None]
+"""Called after each step with the gradients spent on it and the rows that ended in it."""
+Result = TypeVar("Result")
+MOST_ROWS = 1024
 
 
-class PlanLike(Protocol):
+class Plan(Protocol):
     """A method made ready for one problem; a row of its walks takes `directions_per_row` directions of a sample."""
 
     @property
@@ -53,27 +55,18 @@ class WalkPlan:
     label: str
 
     def run(self, problem: Problem, rows: range, points: int, on_step: StepCallback | None) -> WalkRecord:
-        """What the walks of these rows leave behind."""
+        """Return the record of the walks of these rows."""
         route = _route(problem, self, rows)
-        ground, path = scorer_for(problem, self.path, self.rule, route)
-        # other paths count steps: each would compile anew
-        fuse = problem.fuse if isinstance(path, SalientPath) else identity
-        quick = replace(path, unordered_ties=True) if isinstance(path, SalientPath) and fuse is not identity else path
-        # ours, that is: what a user's path or rule asks for is not known
-        ours = type(path) is SalientPath and type(self.rule) in (Unlimited, MaxL1)
-        keep_start = not (ours and isinstance(path, SalientPath) and not path.full_distance)
-        keep_gradients = not ours or not uses_guide_only(self.credit)
-        steps = walk(
-            ground, route, quick, self.rule, self.momentum,
-            fuse=fuse, keep_start=keep_start, keep_gradients=keep_gradients,
-        )  # fmt: skip
-        route = route if keep_start else route.without_start()  # or it would be kept here
-        return record_walk(steps, route, SumAccount(self.credit, route, fuse), points, on_step)
+        scorer, path = scorer_for(problem, self.path, self.rule, route)
+        steps = problem.walk(scorer, route, path, self.rule, self.momentum)
+        route = route.trim(path, self.rule)  # or its start would be kept alive here
+        account = SumAccount(self.credit, route, problem.compiler(path))
+        return record_walk(steps, route, account, points, on_step)
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How to go about it; nothing in here but the seed may change the result."""
+    """How to compute a result; of these only the seed may change it."""
 
     batch_size: BatchSize = "auto"
     tape_bytes: int = 0
@@ -82,10 +75,11 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         check_batch_size(self.batch_size)
-        object.__setattr__(self, "seed", check_seed(self.seed))
+        if type(self.seed) is not int or not -(2**63) <= self.seed < 2**63:
+            object.__setattr__(self, "seed", check_seed(self.seed))
 
 
-def run_walks(problem: Problem, plan: PlanLike, run: RunOptions) -> Attribution:
+def run_walks(problem: Problem, plan: Plan, run: RunOptions) -> Attribution:
     """Walk every sample in every direction of the plan and sum up the credit.
 
     The walks of all samples and directions are rows of one list, cut into batches; a sample's rows stand side by side.
@@ -95,20 +89,21 @@ def run_walks(problem: Problem, plan: PlanLike, run: RunOptions) -> Attribution:
     batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device, plan.directions_per_row)
     problem = problem.with_target(batches)
     points = _points_per_row(run.tape_bytes, len(directions) * problem.batch, problem.x)
-    meter = Meter(problem.batch, walks_per_sample, run.progress)
+    meter = Meter(problem.batch, walks_per_sample, show=True) if run.progress else None
 
     def work(first: int, last: int) -> WalkRecord:
-        meter.rewind_to(first)
-        return plan.run(problem, range(first, last), points, meter.record_step if run.progress else None)
+        if meter:
+            meter.rewind_to(first)
+        return plan.run(problem, range(first, last), points, meter.record_step if meter else None)
 
     try:
-        with problem.fusing_context():
-            traces = list(batches.map_slices(walks_per_sample * problem.batch, work))
+        with problem.compiling():
+            records = list(batches.map_slices(walks_per_sample * problem.batch, work))
     finally:
-        meter.close()
-    result = _assemble(problem, plan, traces, {"seed": run.seed, "batch_size": batches.size * plan.directions_per_row})
-    _raise_if_failed(result, directions, torch.cat([t.failed for t in traces]))
-    return result
+        if meter:
+            meter.close()
+    details = {"seed": run.seed, "batch_size": batches.size * plan.directions_per_row}
+    return assemble(problem, directions, records, plan.label, details)
 
 
 def _route(problem: Problem, plan: WalkPlan, rows: range) -> Route:
@@ -139,70 +134,125 @@ def _points_per_row(tape_bytes: int, rows: int, x: Tensor) -> int:
     return max(tape_bytes // (rows * x.shape[1] * x.element_size()), 3) if tape_bytes else 0
 
 
-def _assemble(problem: Problem, plan: PlanLike, traces: list[WalkRecord], details: dict[str, object]) -> Attribution:
-    """One `Attribution` from the traces of all rows."""
-    directions = list(plan.baselines)
-    values = _concatenate([t.values for t in traces])  # rows n
-    scores = _pad_scores([t.scores for t in traces])
-    steps = torch.cat([t.steps for t in traces])
-    first, last = scores[:, 0], scores.gather(1, steps[:, None]).squeeze(1)
-    per_row = {
-        "scores": scores,
-        "order": _concatenate([t.order for t in traces]),
-        "steps": steps,
-        "credit": total(values),
-        "rise": last - first,
-        "blind": torch.cat([t.blind for t in traces]),
-    }
-    by = {name: {d: t[i :: len(directions)] for i, d in enumerate(directions)} for name, t in per_row.items()}
-    change = {d: rise if d == "to_image" else -rise for d, rise in by["rise"].items()}
-    values = values.view(problem.batch, len(directions), -1).sum(1)  # b n
-    parts = problem.unflatten(values)
-    return Attribution(
-        values=parts[0] if problem.one_input else parts,
-        group_values=problem.features.pool(values).clone(),  # elements pool to `values` itself
-        scores={d: s[:, : int(by["steps"][d].max()) + 1] for d, s in by["scores"].items()},
-        order=by["order"],
-        steps=by["steps"],
-        score_change=change,
-        residual_by_direction={d: (change[d] - by["credit"][d]).to(values.dtype) for d in directions},
-        blind=by["blind"],
-        gradients=torch.stack([by["steps"][d] + 1 for d in directions]).sum(0),
-        method=plan.label,
-        details={**problem.describe(), **details},
-        tapes=_tapes(problem, directions, [tape for t in traces for tape in t.tapes]),
-    )
+def make_baselines(
+    baseline: BaselineSetting, direction: str, problem: Problem, seed: int
+) -> tuple[dict[Direction, Tensor], Any]:
+    """Return where the baseline of each direction lies (b n), and the baselines as results name them.
+
+    `direction` is "to_image", "to_baseline" or "both".
+    """
+    pair = baseline_pair(baseline, problem)
+    chosen = directions(direction)
+    if any(isinstance(resolve_baseline(one), Blurred) for d in chosen for one in _as_list(pair[d])):
+        problem.check_layout()  # a blur goes along axes 2 and 3
+    labels = tuple(label_baseline(pair[d]) for d in chosen)
+    made = {d: problem.flatten(evaluate_baseline(pair[d], problem.inputs, seed)) for d in chosen}
+    return made, labels if len(labels) > 1 else labels[0]
 
 
-def _concatenate(parts: list[Tensor]) -> Tensor:
-    """One after the other; a single one as it is, since to copy it would take memory."""
-    return parts[0] if len(parts) == 1 else torch.cat(parts)
+def repr_with(method: object, **shown: object) -> str:
+    """Return the repr of a dataclass with these fields in the place of its own.
+
+    >>> repr_with(RunOptions(), seed=3)
+    "RunOptions(batch_size='auto', tape_bytes=0, progress=False, seed=3)"
+    """
+    own = {field.name: getattr(method, field.name) for field in fields(method) if field.repr}  # type: ignore[arg-type]  # every method is a dataclass
+    return f"{type(method).__qualname__}({', '.join(f'{name}={value!r}' for name, value in {**own, **shown}.items())})"
 
 
-def _pad_scores(scores: list[Tensor]) -> Tensor:
-    """Curves of several batches in one tensor, NaN-padded to the longest."""
-    longest = max(s.shape[1] for s in scores)
-    return torch.cat([F.pad(s, (0, longest - s.shape[1]), value=math.nan) for s in scores])
+def directions(direction: str) -> tuple[Direction, ...]:
+    """Return the directions to walk.
+
+    >>> directions("both")
+    ('to_baseline', 'to_image')
+    """
+    if direction == "both":
+        return DIRECTIONS
+    return look_up(direction, {"both": DIRECTIONS, **{d: (d,) for d in DIRECTIONS}}, "direction")
 
 
-def _tapes(problem: Problem, directions: list[Direction], rows: list[RowTape]) -> dict[Direction, list[Tape]]:
-    def tape(row: RowTape) -> Tape:
-        points = problem.unflatten(row.points)
-        return Tape(row.steps, points[0] if problem.one_input else points)
+def baseline_pair(baseline: BaselineSetting, problem: Problem) -> dict[Direction, Any]:
+    """The baseline of each direction: as given (one for both, or a tuple of two), else the paper's where it applies."""
+    pair: tuple[Any, ...]
+    if baseline is None:
+        image = problem.inputs[0]
+        pair = (black, Blurred.for_image(*image.shape[2:])) if problem.paper_settings else (black, black)
+    else:
+        pair = baseline if isinstance(baseline, tuple) else (baseline, baseline)
+    if len(pair) != 2:
+        raise ValueError(
+            f"baseline has {len(pair)} entries: a tuple is (deletion, insertion); one per input goes in a list."
+        )
+    return dict(zip(DIRECTIONS, pair, strict=True))
 
-    return {d: [tape(row) for row in rows[i :: len(directions)]] for i, d in enumerate(directions)} if rows else {}
+
+def _as_list(baseline: Any) -> list[Any]:
+    """The baselines of all inputs."""
+    return list(baseline) if isinstance(baseline, list) else [baseline]
 
 
-def _raise_if_failed(result: Attribution, directions: list[Direction], failed: Tensor) -> None:
-    where = (failed >= 0).nonzero().squeeze(1).tolist()
-    if not where:
-        return
-    sample, direction = where[0] // len(directions), directions[where[0] % len(directions)]
-    samples = sorted({row // len(directions) for row in where})
-    more = f" ({len(samples)} samples failed: {samples})" if len(samples) > 1 else ""
-    raise NonFiniteError(
-        f"score or gradient turned NaN or Inf in sample {sample} at step {int(failed[where[0]])} "
-        f"of its walk {direction}{more}: "
-        "try float32 or float64 inputs, or another baseline; all other samples are in this error's .result.",
-        result,
-    )
+class Batches:
+    """Work in slices of at most `size` rows; under "auto", the size halves for good when memory runs out.
+
+    A row of several walks counts as so many (`walks_per_row`), but a slice has at least one row.
+    """
+
+    def __init__(self, batch_size: BatchSize, elements: int, device: torch.device, walks_per_row: int = 1) -> None:
+        check_batch_size(batch_size)
+        self.auto = isinstance(batch_size, str)
+        walks = _first_guess(elements, device) if isinstance(batch_size, str) else int(batch_size)
+        self.size = max(walks // walks_per_row, 1)
+
+    def map_slices(self, count: int, work: Callable[[int, int], Result]) -> Iterator[Result]:
+        """`work(first, last)` for slices covering `count` rows, in order; what does not fit is done again in halves.
+
+        >>> list(Batches(2, 1, torch.device("cpu")).map_slices(5, lambda first, last: last - first))
+        [2, 2, 1]
+        >>> list(Batches(100, 1, torch.device("cpu")).map_slices(128, lambda first, last: last - first))
+        [64, 64]
+        """
+        first = 0
+        while first < count:
+            last = first + _even_size(count - first, self.size)
+            done = self._attempt(work, first, last)
+            if done:
+                yield done[0]
+                first = last
+            else:
+                self.size = (last - first) // 2
+                release_memory()
+
+    def _attempt(self, work: Callable[[int, int], Result], first: int, last: int) -> tuple[Result] | None:
+        """The result, or None where memory ran out: the handler is left first, since its traceback holds memory."""
+        try:
+            return (work(first, last),)
+        except (RuntimeError, MemoryError) as error:
+            if not self.auto or not is_out_of_memory(error):
+                raise
+            if last - first == 1:
+                raise MemoryError(
+                    "memory ran out with a single sample: use smaller inputs, a smaller model or another device."
+                ) from error
+            return None
+
+
+def check_batch_size(batch_size: Any) -> None:
+    """Raise ValueError unless this is "auto" or a whole number of at least 1.
+
+    >>> check_batch_size(True)
+    Traceback (most recent call last):
+    ValueError: batch_size is 'auto' or a whole number of at least 1, not True.
+    """
+    auto = isinstance(batch_size, str) and batch_size == "auto"
+    if not auto and not (is_whole(batch_size) and batch_size >= 1):
+        raise ValueError(f"batch_size is 'auto' or a whole number of at least 1, not {batch_size!r}.")
+
+
+def _even_size(left: int, most: int) -> int:
+    """Of so many rows, as many as make slices of one size: a small last one would be slow, and captured by itself."""
+    return math.ceil(left / math.ceil(left / most))
+
+
+def _first_guess(elements: int, device: torch.device) -> int:
+    budget = ELEMENTS_AT_ONCE.get(device.type, ELEMENTS_ON_ACCELERATOR)
+    return min(max(budget // elements, 1), MOST_ROWS)

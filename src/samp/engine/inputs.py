@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor, nn
 
-from samp.dense import check_dense
+from samp.checks import check_dense
 
 Inputs = Tensor | tuple[Tensor, ...] | NDArray[Any]
 TOKENS = (

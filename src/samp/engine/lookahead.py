@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor
 
-from samp.engine.batching import is_out_of_memory
-from samp.engine.paths import CurvePath, StraightPath
+from samp.devices import is_out_of_memory
+from samp.engine.paths import FixedPath
 from samp.engine.problem import Problem
-from samp.engine.step_rules import Unlimited
 from samp.engine.walk import Path, Route, Scorer, Step, StepRule
 
 
@@ -30,7 +30,7 @@ class Lookahead:
     rest is walked point by point.
     """
 
-    def __init__(self, problem: Problem, path: StraightPath | CurvePath, route: Route, at_once: int) -> None:
+    def __init__(self, problem: Problem, path: FixedPath, route: Route, at_once: int) -> None:
         self.problem, self.path, self.route, self.at_once = problem, path, route, at_once
         self.number = 0
         self.scored_points: dict[int, ScoredPoint] = {}
@@ -72,6 +72,14 @@ class Lookahead:
         self.scored_points = {number: ScoredPoint(*answer) for number, answer in zip(numbers, answers, strict=True)}
 
     @property
+    def needs_start(self) -> bool:
+        return self.path.needs_start
+
+    @property
+    def is_fixed(self) -> bool:
+        return True
+
+    @property
     def may_pause(self) -> bool:
         return self.path.may_pause
 
@@ -85,7 +93,7 @@ class Lookahead:
 def scorer_for(problem: Problem, path: Path, rule: StepRule, route: Route) -> tuple[Scorer, Path]:
     """What to walk on, and along: many points a call where the path is fixed and the batch leaves room for them."""
     at_once = problem.batches.size // len(route.start) if problem.batches else 1
-    if at_once > 1 and isinstance(path, StraightPath | CurvePath) and isinstance(rule, Unlimited):
-        ahead = Lookahead(problem, path, route, at_once)
+    if at_once > 1 and path.is_fixed and not rule.shortens:
+        ahead = Lookahead(problem, cast(FixedPath, path), route, at_once)
         return ahead, ahead
     return problem, path

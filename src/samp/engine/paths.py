@@ -1,4 +1,4 @@
-"""Paths: which point to go to next.
+"""Paths and step rules: which point to go to next (Eq. 8), and how far towards it (Eq. 9).
 
 A path proposes from wherever a row stands, so any path works under any step rule.
 """
@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Protocol, overload
 
 import torch
 from torch import Tensor
 
-from samp.engine.growth import next_step_share
-from samp.engine.walk import Route, Step
+from samp.engine.walk import Path, Route, Step
 
 
 @dataclass(frozen=True)
@@ -34,12 +33,21 @@ class SalientPath:
     `unordered_ties` leaves it to the device who goes first among equal gains, which is faster there.
     """
 
+    is_fixed: ClassVar[bool] = False
     may_pause: ClassVar[bool] = False
     size: int | None = None
     steps: int = 14
     full_distance: bool = False
     growth: float = 0.0
     unordered_ties: bool = False
+
+    @property
+    def needs_start(self) -> bool:
+        return self.full_distance
+
+    def compiled_form(self) -> SalientPath:
+        """Return this path for compiled walks, where ties go as the device likes."""
+        return replace(self, unordered_ties=True)
 
     def propose(self, step: Step, route: Route) -> Tensor:
         way = route.end - (route.start if self.full_distance else step.x)
@@ -134,6 +142,14 @@ def select_largest_unordered(gain: Tensor, size: int | Tensor, candidates: Tenso
     return torch.zeros_like(candidates).scatter(1, first, asked.expand_as(first)) & candidates
 
 
+class FixedPath(Path, Protocol):
+    """A path whose points are known beforehand: `at(route, number)` is where rows stand after so many whole steps."""
+
+    @property
+    def steps(self) -> int: ...
+    def at(self, route: Route, number: int) -> Tensor: ...
+
+
 @dataclass(frozen=True)
 class StraightPath:
     """The straight line from start to end in `steps` equal parts: the path of Integrated Gradients.
@@ -141,6 +157,8 @@ class StraightPath:
     How far a row has come is read off its distance to the end, so a step rule may shorten any step.
     """
 
+    needs_start: ClassVar[bool] = True
+    is_fixed: ClassVar[bool] = True
     may_pause: ClassVar[bool] = False
     steps: int
 
@@ -176,6 +194,8 @@ class CurvePath:
     earn, and leaves.
     """
 
+    needs_start: ClassVar[bool] = True
+    is_fixed: ClassVar[bool] = True
     may_pause: ClassVar[bool] = True
     steps: int
     point: Callable[[Route, float], Tensor]
@@ -192,3 +212,77 @@ class CurvePath:
 
     def most_steps(self, route: Route) -> int:
         return self.steps
+
+
+@dataclass(frozen=True)
+class Unlimited:
+    """No step rule: every proposal is taken whole."""
+
+    needs_start: ClassVar[bool] = False
+    shortens: ClassVar[bool] = False
+
+    def limit(self, x: Tensor, proposal: Tensor, route: Route) -> Tensor:
+        return proposal
+
+    def least_steps(self) -> int:
+        return 0
+
+    def most_steps(self, route: Route) -> int:
+        return 0
+
+
+@dataclass(frozen=True)
+class MaxL1:
+    """Infinitesimal constraint (Eq. 9): no step is longer than `ratio` of the whole walk, in L1.
+
+    Where a row walks several directions at once, this holds for each: the one that goes furthest decides.
+
+    A step within the bound, give or take rounding, is returned unchanged, so a walk can land on its end point exactly
+    and leaves no crumbs for a step of their own.
+
+    With `growth`, from 0 to 1, the bound grows along the walk, and is `ratio` on average.
+    """
+
+    needs_start: ClassVar[bool] = False
+    shortens: ClassVar[bool] = True
+    ratio: float
+    growth: float = 0.0
+
+    def limit(self, x: Tensor, proposal: Tensor, route: Route) -> Tensor:
+        way = (proposal - x).abs_().view(*route.length.shape, -1).sum(2)  # r d
+        longest = self._ratio(x, route) * route.length
+        fraction = (longest / way).masked_fill(way == 0, math.inf).amin(1, keepdim=True)  # r 1
+        within = fraction >= 1 - torch.finfo(x.dtype).eps ** 0.5
+        return torch.lerp(x, proposal, fraction.masked_fill(within, 1))  # at 1, lerp gives the proposal itself
+
+    def least_steps(self) -> int:
+        return math.floor(0.99 / max(self.ratio, 1e-300))  # 0.99: steps may be longer by a little rounding
+
+    def most_steps(self, route: Route) -> int:
+        return math.ceil(1 / max(self.ratio, 1e-300)) * route.length.shape[1]  # 1 / 1e-320 is Inf
+
+    def _ratio(self, x: Tensor, route: Route) -> float | Tensor:
+        """The bound where rows stand now, of each of their directions (r d)."""
+        if not self.growth:
+            return self.ratio
+        to_go = (route.end - x).abs().view(*route.length.shape, -1).sum(2) / route.length
+        return next_step_share(self.ratio, (1 - to_go).clamp(0, 1), self.growth)
+
+
+@overload
+def next_step_share(mean: float, gone: float, growth: float) -> float: ...
+@overload
+def next_step_share(mean: float | Tensor, gone: Tensor, growth: float) -> Tensor: ...
+def next_step_share(mean: float | Tensor, gone: float | Tensor, growth: float) -> float | Tensor:
+    """How long the next step is, as a share of the way, where the share `gone` of it lies behind.
+
+    Steps grow evenly, from 1 − growth to 1 + growth times their `mean`: after the share τ of the steps,
+    p(τ) = (1 − growth)·τ + growth·τ² of the way is done. The next step leads from p(τ) = gone to p(τ + mean), so it
+    asks only where a row stands, and the way takes 1 / mean steps whatever the growth.
+
+    >>> import torch
+    >>> first = next_step_share(0.5, torch.tensor(0.0), growth=0.5)  # of two steps
+    >>> first, next_step_share(0.5, first, growth=0.5)
+    (tensor(0.3750), tensor(0.6250))
+    """
+    return mean * (((1 - growth) ** 2 + 4 * growth * gone) ** 0.5 + growth * mean)

@@ -8,27 +8,55 @@ dtype and memory format.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from samp import __version__
 from samp import groups as grouping
-from samp.engine.batching import Batches
 from samp.engine.forward_args import Argument, argument_for, read_arguments
-from samp.engine.inputs import Inputs, read_inputs
-from samp.engine.model_errors import call_model
-from samp.engine.walk import Fuse, identity
+from samp.engine.inputs import Inputs, ModelInputs, read_inputs
+from samp.engine.model_errors import translate_error
+from samp.engine.walk import Path, Route, Scorer, Step, StepRule, walk
 from samp.isolation import is_free, observe
-from samp.layout import check_input_layout
-from samp.targets import Objective, Target, TargetFunction, TargetIndex, predict_classes, resolve_target
+from samp.targets import Objective, Target, TargetFunction, TargetIndex, is_plain, predict_classes, resolve_target
 
-if TYPE_CHECKING:
-    from samp.fast import Fast
+Function = TypeVar("Function", bound=Callable[..., Any])
+Result = TypeVar("Result")
+
+
+class Compiler(Protocol):
+    """Returns a function that does the same as the given one, perhaps compiled."""
+
+    def __call__(self, function: Function) -> Function: ...
+
+
+def keep_function(function: Function) -> Function:
+    """Return the function itself: nothing is compiled."""
+    return function
+
+
+class Accelerator(Protocol):
+    """What `samp.fast` brings: faster gradients of a problem, walks and small functions compiled."""
+
+    @property
+    def label(self) -> str: ...
+    def value_and_gradient(self, problem: Problem, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]: ...
+    def walk(self, scorer: Scorer, route: Route, path: Path, rule: StepRule, momentum: float) -> Iterator[Step]: ...
+    def compiler(self, path: Path) -> Compiler: ...
+    def compiling(self) -> AbstractContextManager[None]: ...
+
+
+class RowLimit(Protocol):
+    """How many rows a call of the model may have, and slices of at most so many (`samp.engine.driver.Batches`)."""
+
+    size: int
+
+    def map_slices(self, count: int, work: Callable[[int, int], Result]) -> Iterator[Result]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +71,10 @@ class Problem:
     forward_args: tuple[Argument, ...]
     paper_settings: bool
     """One `b c h w` input in pixels: the case the paper's settings are for."""
-    fast: Fast | None = None
-    """How gradients are had fast, where exact ones are not asked for."""
-    batches: Batches | None = None
-    """How many rows a call of the model may have."""
+    fast: Accelerator | None = None
+    """What computes gradients and walks faster; None for exact ones."""
+    batches: RowLimit | None = None
+    """How many rows a call of the model may have; known once the target is."""
     failures: Tensor = None  # type: ignore[assignment]  # made below, and shared by all that is replaced from this
     """b: how many of each sample's scores were NaN or Inf, as far as `count_failures` saw them."""
     x: Tensor = field(init=False)  # b n
@@ -84,9 +112,19 @@ class Problem:
             copy = not give_away or not is_free(self.model)  # it may be called once more, with the same points
             parts = zip(self.unflatten(x), self.inputs, strict=True)
             inputs = [part.to(t.dtype, copy=copy, memory_format=_layout(t)) for part, t in parts]
-            return call_model(self.model, inputs, self.arguments(samples), self.inputs)
+            return self._call(inputs, self.arguments(samples))
 
         return observe(self.model, call)
+
+    def _call(self, inputs: Sequence[Tensor], args: Sequence[Any]) -> Any:
+        """The model's output; an error that the caller's arguments are to blame for is raised in terms of these."""
+        try:
+            return self.model(*inputs, *args)
+        except (TypeError, RuntimeError, ValueError, IndexError) as error:
+            clearer = translate_error(error, self.model, inputs, args, self.inputs)
+            if clearer is None:
+                raise
+            raise clearer from error
 
     def arguments(self, samples: Tensor) -> list[Any]:
         """The model's further arguments for these samples."""
@@ -100,22 +138,17 @@ class Problem:
             else self.fast.value_and_gradient(self, x, samples)
         )
 
-    @property
-    def fuse(self) -> Fuse:
-        """How the walk's own work is compiled: on a GPU, where gradients are fast, it would be a part to be seen."""
-        if self.fast is None or self.fast.ready is None or not self.x.is_cuda:
-            return identity
-        from samp.fast.compiled import compile_function  # not needed otherwise
+    def walk(self, scorer: Scorer, route: Route, path: Path, rule: StepRule, momentum: float) -> Iterator[Step]:
+        """Yield the Steps of `samp.engine.walk.walk`, or of the compiled walk that stands in for it."""
+        return (walk if self.fast is None else self.fast.walk)(scorer, route, path, rule, momentum)
 
-        return compile_function
+    def compiler(self, path: Path) -> Compiler:
+        """Return what compiles the small functions that work on the Steps of such a path."""
+        return keep_function if self.fast is None else self.fast.compiler(path)
 
-    def fusing_context(self) -> AbstractContextManager[None]:
-        """Where walks are walked: as `fuse` asks for."""
-        if self.fuse is identity:
-            return nullcontext()
-        from samp.fast.compiled import raise_recompile_limit
-
-        return raise_recompile_limit()
+    def compiling(self) -> AbstractContextManager[None]:
+        """Return the context in which walks are walked."""
+        return nullcontext() if self.fast is None else self.fast.compiling()
 
     def exact_value_and_gradient(self, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]:
         """Score and gradient by the model itself, in its own precision."""
@@ -151,7 +184,7 @@ class Problem:
         self.failures.zero_()
         return self
 
-    def with_target(self, batches: Batches) -> Problem:
+    def with_target(self, batches: RowLimit) -> Problem:
         """This problem with its target known: one forward pass for every sample if it is to be predicted.
 
         A function of the user's is tried on one sample alone, since walks will show it some samples and not all: one
@@ -179,7 +212,7 @@ class Problem:
         self.count_failures(TargetIndex(classes[:, None], (0,))(output, rows), first + rows)
         return classes
 
-    def _try_on_one(self, output: Callable[[int, int], Any], batches: Batches) -> None:
+    def _try_on_one(self, output: Callable[[int, int], Any], batches: RowLimit) -> None:
         """Raise what the target function raises for one sample alone; a ValueError where it works for all together."""
         everyone = torch.arange(self.batch, device=self.x.device)
         first = output(0, 1)
@@ -205,7 +238,7 @@ class Problem:
     def check_layout(self) -> None:
         """Raise ValueError where an input looks like b h w c and was not said to be in pixels of b c h w."""
         for tensor in self.inputs:
-            check_input_layout(tensor.shape, declared=repr(grouping.Pixels()) in self.features.label)
+            grouping.check_input_layout(tensor.shape, declared=repr(grouping.Pixels()) in self.features.label)
 
     def describe(self) -> dict[str, object]:
         """What travels with every result: target, features, device, dtypes, versions."""
@@ -236,19 +269,30 @@ def make_problem(
     >>> problem.batch, problem.features.count
     (4, 3)
     """
-    read = read_inputs(model, inputs)
+    ready = _is_ready(model, inputs)
+    read = ModelInputs(model, (inputs,), one_input=True) if ready else read_inputs(model, inputs)  # type: ignore[arg-type]  # a tensor
     tensors = read.tensors
     batch, device = len(tensors[0]), tensors[0].device
     features = grouping.bind(groups, tensors)
+    needs_args = not isinstance(forward_args, tuple) or len(forward_args) > 0
     return Problem(
         model=read.model,
         inputs=tensors,
         one_input=read.one_input,
         objective=resolve_target(target, batch, device),
         features=features,
-        forward_args=read_arguments(forward_args, batch),
+        forward_args=read_arguments(forward_args, batch) if needs_args else (),
         paper_settings=len(tensors) == 1 and tensors[0].ndim == 4 and features.label == repr(grouping.Pixels()),
     )
+
+
+def _is_ready(model: Any, inputs: Any) -> bool:
+    """Whether this is a module and one tensor to call it with, as most callers pass: nothing to read or refuse."""
+    if not isinstance(model, nn.Module) or not isinstance(inputs, Tensor) or not is_plain(inputs):
+        return False
+    fits = inputs.is_floating_point() and inputs.ndim >= 2 and inputs.numel() > 0 and not inputs.is_inference()
+    homes = {parameter.device for parameter in model.parameters()}
+    return fits and inputs.device in (homes or {inputs.device}) and bool(torch.isfinite(inputs).all())
 
 
 def _layout(tensor: Tensor) -> torch.memory_format:

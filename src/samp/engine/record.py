@@ -1,18 +1,24 @@
-"""What a walk leaves behind: its credit summed, its score curve, the order of arrival, and on request its points."""
+"""What walks leave behind: credit, score curves, the order of arrival, on request their points; and the `Attribution`
+made of it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Protocol
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from samp.engine.credit import Credit, Shared
-from samp.engine.walk import Fuse, Route, Step, identity
+from samp.attribution import Attribution, Direction, Tape
+from samp.devices import WITHOUT_FLOAT64
+from samp.engine.credit import Credit, Shared, uses_guide_only
+from samp.engine.problem import Compiler, Problem, keep_function
+from samp.engine.walk import Route, Step
+from samp.errors import NonFiniteError
 
 StepSummary = tuple[Tensor, Tensor, Tensor]  # of a Step: rows (r), value (r, or r d) and finite (r)
 
@@ -41,6 +47,8 @@ class RowTape:
 class Account(Protocol):
     """Keeps what is earned on a walk: hears of every segment, and at the end says the credit of each row's elements."""
 
+    @property
+    def needs_gradients(self) -> bool: ...  # of the steps before; else their guides stand in
     def add(self, before: Step, after: Step) -> None: ...
     def values(self) -> Tensor: ...  # R n, asked for once, and given away
     def blind(self) -> Tensor: ...  # R
@@ -49,9 +57,10 @@ class Account(Protocol):
 class SumAccount:
     """The account of a credit that is known segment by segment."""
 
-    def __init__(self, credit: Credit, route: Route, fuse: Fuse = identity) -> None:
+    def __init__(self, credit: Credit, route: Route, compiler: Compiler = keep_function) -> None:
         self.credit, self.sign, self.earned = credit, route.sign, torch.zeros_like(route.start)
-        self.add_credit = fuse(_add_credit)
+        self.add_credit = compiler(_add_credit)
+        self.needs_gradients = not uses_guide_only(credit)
         self.unseen = torch.zeros(len(route.start), dtype=torch.long, device=route.start.device)
 
     def add(self, before: Step, after: Step) -> None:
@@ -100,7 +109,8 @@ def record_walk(
             broken = ~step.finite if before is None else ~step.finite & before.finite
             arrived = ~step.moving.any(1) & step.finite
             on_step(len(step.rows), int((arrived | broken).sum()))
-        before = step
+        before = step if account.needs_gradients else step.drop_gradient()
+        del step  # or its gradient would lie beside the next one
     scores, last, failed = _curves(seen, count)
     values = account.values().masked_fill_((failed >= 0)[:, None], math.nan)
     return WalkRecord(values, scores, order, last, account.blind(), failed, recorder.tapes())
@@ -168,3 +178,87 @@ def _curves(seen: list[StepSummary], count: int) -> tuple[Tensor, Tensor, Tensor
         failed[rows[0]] = torch.where(new, after - broken, failed[rows[0]])
         number = after
     return scores, last, failed
+
+
+def assemble(
+    problem: Problem,
+    directions: Sequence[Direction],
+    records: list[WalkRecord],
+    label: str,
+    details: Mapping[str, object],
+) -> Attribution:
+    """Return one `Attribution` from the records of all rows; a sample's rows, one per direction, stand side by side.
+
+    Raises NonFiniteError if a score or gradient on a walk was not finite; it holds the result of the other samples.
+    """
+    values = _concatenate([t.values for t in records])  # rows n
+    scores = _pad_scores([t.scores for t in records])
+    steps = torch.cat([t.steps for t in records])
+    first, last = scores[:, 0], scores.gather(1, steps[:, None]).squeeze(1)
+    per_row = {
+        "scores": scores,
+        "order": _concatenate([t.order for t in records]),
+        "steps": steps,
+        "credit": sum_rows(values),
+        "rise": last - first,
+        "blind": torch.cat([t.blind for t in records]),
+    }
+    by = {name: {d: t[i :: len(directions)] for i, d in enumerate(directions)} for name, t in per_row.items()}
+    change = {d: rise if d == "to_image" else -rise for d, rise in by["rise"].items()}
+    values = values.view(problem.batch, len(directions), -1).sum(1)  # b n
+    parts = problem.unflatten(values)
+    result = Attribution(
+        values=parts[0] if problem.one_input else parts,
+        group_values=problem.features.pool(values).clone(),  # elements pool to `values` itself
+        scores={d: s[:, : int(by["steps"][d].max()) + 1] for d, s in by["scores"].items()},
+        order=by["order"],
+        steps=by["steps"],
+        score_change=change,
+        residual_by_direction={d: (change[d] - by["credit"][d]).to(values.dtype) for d in directions},
+        blind=by["blind"],
+        gradients=torch.stack([by["steps"][d] + 1 for d in directions]).sum(0),
+        method=label,
+        details={**problem.describe(), **details},
+        tapes=_tapes(problem, directions, [tape for t in records for tape in t.tapes]),
+    )
+    _raise_if_failed(result, directions, torch.cat([t.failed for t in records]))
+    return result
+
+
+def _concatenate(parts: list[Tensor]) -> Tensor:
+    """One after the other; a single one as it is, since to copy it would take memory."""
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+
+def _pad_scores(scores: list[Tensor]) -> Tensor:
+    """Curves of several batches in one tensor, NaN-padded to the longest."""
+    longest = max(s.shape[1] for s in scores)
+    return torch.cat([F.pad(s, (0, longest - s.shape[1]), value=math.nan) for s in scores])
+
+
+def _tapes(problem: Problem, directions: Sequence[Direction], rows: list[RowTape]) -> dict[Direction, list[Tape]]:
+    def tape(row: RowTape) -> Tape:
+        points = problem.unflatten(row.points)
+        return Tape(row.steps, points[0] if problem.one_input else points)
+
+    return {d: [tape(row) for row in rows[i :: len(directions)]] for i, d in enumerate(directions)} if rows else {}
+
+
+def _raise_if_failed(result: Attribution, directions: Sequence[Direction], failed: Tensor) -> None:
+    where = (failed >= 0).nonzero().squeeze(1).tolist()
+    if not where:
+        return
+    sample, direction = where[0] // len(directions), directions[where[0] % len(directions)]
+    samples = sorted({row // len(directions) for row in where})
+    more = f" ({len(samples)} samples failed: {samples})" if len(samples) > 1 else ""
+    raise NonFiniteError(
+        f"score or gradient turned NaN or Inf in sample {sample} at step {int(failed[where[0]])} "
+        f"of its walk {direction}{more}: "
+        "try float32 or float64 inputs, or another baseline; all other samples are in this error's .result.",
+        result,
+    )
+
+
+def sum_rows(values: Tensor) -> Tensor:
+    """Return the sum of each row of b n values (b), in float64 where the device has it."""
+    return values.sum(1) if values.device.type in WITHOUT_FLOAT64 else values.sum(1, dtype=torch.float64)

@@ -8,17 +8,16 @@ Letters: r rows still walking, n elements, g groups, k steps, d directions that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol, TypeVar
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from samp.groups import Grouping
 
-CHECK_EVERY = 16
-Function = TypeVar("Function", bound=Callable[..., Any])
+CHECK_EVERY = 16  # steps, after which the host looks for rows that failed or stand still
 StepState = tuple[Tensor, Tensor, Tensor]  # of a Step: guide (r n), moving (r g) and finite (r)
 
 
@@ -59,9 +58,12 @@ class Route:
         start = tensors["end"] if self.start is self.end else self.start[rows]
         return Route(start=start, groups=self.groups.select(rows), **tensors)
 
-    def without_start(self) -> Route:
-        """This route for those who do not ask for its start any more: the end takes its place, and no memory."""
-        return replace(self, start=self.end)
+    def trim(self, path: Path, rule: StepRule) -> Route:
+        """Return the route without its start, where neither path nor rule needs it: the end takes its place.
+
+        A tensor of all rows is then free as soon as the walk has left its first point.
+        """
+        return self if path.needs_start or rule.needs_start else replace(self, start=self.end)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,26 +87,30 @@ class Step:
         others = (self.moving[rows], self.finite[rows])
         return Step(self.number, self.rows[rows], None, self.x[rows], self.value[rows], gradient, guide, *others)
 
+    def drop_gradient(self) -> Step:
+        """Return the step with its guide in the place of the gradient, whose memory can then be used again."""
+        return replace(self, gradient=self.guide)
+
 
 class Scorer(Protocol):
-    """What is walked on: the score (r, or r d) at points x (r n) of these samples (r), and the gradient (r n)."""
+    """What is walked on: the score (r, or r d) at points x (r n) of these samples (r), and its gradient (r n)."""
 
     def value_and_gradient(self, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]: ...
-
-
-class Fuse(Protocol):
-    """Gives a function that does the same, perhaps compiled."""
-
-    def __call__(self, function: Function) -> Function: ...
 
 
 class Path(Protocol):
     """Proposes the next point from wherever a row stands; never trusts that its last proposal was taken.
 
-    A path that proposes where a row stands already has stalled, unless it declares that it `may_pause`: then it will
-    move on by itself, and only `most_steps` bounds the walk.
+    - `needs_start`: whether it reads the route's start after the first step.
+    - `is_fixed`: whether its points are known beforehand, as in `samp.engine.paths.FixedPath`.
+    - `may_pause`: whether it may propose the point a row stands on and move on later. Any other path that does so has
+      stalled; of one that may pause only `most_steps` bounds the walk.
     """
 
+    @property
+    def needs_start(self) -> bool: ...
+    @property
+    def is_fixed(self) -> bool: ...
     @property
     def may_pause(self) -> bool: ...
     def propose(self, step: Step, route: Route) -> Tensor: ...
@@ -113,72 +119,58 @@ class Path(Protocol):
 
 
 class StepRule(Protocol):
-    """Says how far towards a proposal a row may go."""
+    """Limits how far towards a proposal a row may go.
 
+    - `needs_start`: whether it reads the route's start after the first step.
+    - `shortens`: whether it ever returns another point than the proposal.
+    """
+
+    @property
+    def needs_start(self) -> bool: ...
+    @property
+    def shortens(self) -> bool: ...
     def limit(self, x: Tensor, proposal: Tensor, route: Route) -> Tensor: ...
     def least_steps(self) -> int: ...
     def most_steps(self, route: Route) -> int: ...
 
 
-def identity(function: Function) -> Function:
-    """No fusing: the function itself."""
-    return function
+def walk(scorer: Scorer, route: Route, path: Path, rule: StepRule, momentum: float = 0.0) -> Iterator[Step]:
+    """Yield every Step from start to end (Algorithm 1): score, guide (Eq. 10), propose (Eq. 8), limit (Eq. 9), move.
 
-
-def walk(
-    scorer: Scorer,
-    route: Route,
-    path: Path,
-    rule: StepRule,
-    momentum: float = 0.0,
-    *,
-    fuse: Fuse = identity,
-    keep_start: bool = True,
-    keep_gradients: bool = True,
-) -> Iterator[Step]:
-    """Every Step from start to end: value and gradient, guide (Eq. 10), propose (Eq. 8), limit (Eq. 9), move.
-
-    A row leaves after the Step that stands on its end point. To find such rows the host waits for the device, so it
-    looks only once a row can have arrived, and now and then before, for rows that failed or, where the path may not
-    pause, stand still. `fuse` may compile the work between two gradients. What nobody will ask for need not be kept:
-    the start of the route, where path and rule do without, and the gradients of the Steps, whose place their guides
-    take.
+    A row leaves after the Step that stands on its end point. Raises ValueError where rows stand still or the path takes
+    more steps than it may.
     """
-    stand, move, advance = fuse(_step_state), fuse(_move), fuse(_advance)
-    ordinary = (route.to_move > 0) & route.length.isfinite()
-    least_steps = max(path.least_steps(route), rule.least_steps()) if ordinary.all() else 0
-    most_steps = path.most_steps(route) + rule.most_steps(route) + 8  # 8: rounding may cost a step here and there
+    least_steps, most_steps = step_bounds(route, path, rule)
     x, rows = route.start, torch.arange(len(route.start), device=route.start.device)
-    route = route if keep_start else route.without_start()
-    last: Step | None = None
-    kept: Tensor | None = None
+    route = route.trim(path, rule)
+    last, places = None, None
     for number in range(most_steps + 1):
         value, gradient = scorer.value_and_gradient(x, route.sample)
-        look = number >= least_steps or number % CHECK_EVERY == CHECK_EVERY - 1
-        proposed: Tensor | None = None
-        if look or fuse is identity:
-            known = (stand if last else _step_state)(x, value, gradient, last, route, momentum)
-        else:  # compiled as one, they read memory once
-            known, proposed = advance(x, value, gradient, last, route, momentum, path, rule)
-        gradient = gradient if keep_gradients else known[0]
-        step = Step(number, rows, kept, x, value, gradient, *known)
+        step = Step(number, rows, places, x, value, gradient, *step_state(x, value, gradient, last, route, momentum))
+        del gradient  # or it would lie beside the next one
         yield step
-
-        kept = _moving_rows(step, None if path.may_pause else last) if look else None
-        if kept is not None:
-            if len(kept) == 0:
+        places = moving_rows(step, last, path) if is_check_due(number, least_steps) else None
+        if places is not None:
+            if len(places) == 0:
                 return
-            step, route = step.keep(kept), route.keep(kept)
-        # the first by itself, if it comes here: it would be compiled apart
-        x = (move if last else _move)(step, route, path, rule) if proposed is None else proposed
-        last, rows = step, step.rows
-    raise _stall_error(most_steps, x.dtype)
+            step, route = step.keep(places), route.keep(places)
+        x = move(step, route, path, rule)
+        last = step = step.drop_gradient()
+        rows = step.rows
+    raise stall_error(most_steps, x.dtype)
 
 
-def _step_state(
+def step_bounds(route: Route, path: Path, rule: StepRule) -> tuple[int, int]:
+    """Return the fewest steps after which a row can have arrived, and the most that the walk may take."""
+    ordinary = (route.to_move > 0) & route.length.isfinite()
+    least = max(path.least_steps(route), rule.least_steps()) if ordinary.all() else 0
+    return least, path.most_steps(route) + rule.most_steps(route) + 8  # 8: rounding may cost a step here and there
+
+
+def step_state(
     x: Tensor, value: Tensor, gradient: Tensor, last: Step | None, route: Route, momentum: float
 ) -> StepState:
-    """Guide (r n), which groups are short of their end (r g), and whether all are numbers (r), at points x."""
+    """Return the guide (r n), which groups are short of their end (r g), and which rows are finite (r), at points x."""
     guide = gradient if last is None or momentum == 0 else torch.lerp(gradient, last.guide, momentum)
     numbers = torch.isfinite(value) if value.ndim == 1 else torch.isfinite(value).all(1)
     finite = numbers & gradient.abs().amax(1).isfinite()  # a sum could overflow
@@ -186,40 +178,33 @@ def _step_state(
     return guide, route.groups.any(x != route.end), finite
 
 
-def _move(step: Step, route: Route, path: Path, rule: StepRule) -> Tensor:
+def move(step: Step, route: Route, path: Path, rule: StepRule) -> Tensor:
+    """Return where the rows stand next (r n): as far towards the path's proposal as the rule allows."""
     return rule.limit(step.x, path.propose(step, route), route)
 
 
-def _advance(
-    x: Tensor,
-    value: Tensor,
-    gradient: Tensor,
-    last: Step | None,
-    route: Route,
-    momentum: float,
-    path: Path,
-    rule: StepRule,
-) -> tuple[StepState, Tensor]:
-    """What is known at points x, and where to go from there (r n)."""
-    known = _step_state(x, value, gradient, last, route, momentum)
-    step = Step(-1, route.sample, None, x, value, gradient, *known)  # neither number nor rows are asked for in here
-    return known, _move(step, route, path, rule)
+def is_check_due(number: int, least_steps: int) -> bool:
+    """Return whether to look for rows that have arrived, failed or stand still: the host waits for the device then, so
+    it does once a row can have arrived, and now and then before.
+    """
+    return number >= least_steps or number % CHECK_EVERY == CHECK_EVERY - 1
 
 
-def _moving_rows(step: Step, last: Step | None) -> Tensor | None:
-    """The places of the rows that go on, or None if all do; asks the device once.
+def moving_rows(step: Step, last: Step | None, path: Path) -> Tensor | None:
+    """Return the places of the rows that go on, or None if all do; asks the device once.
 
-    Raises ValueError if a row stands where it stood at `last`; without `last`, none can.
+    Raises ValueError if a row stands where it stood at `last`, unless its path may pause.
     """
     going = step.moving.any(1) & step.finite
-    stuck = torch.zeros_like(going) if last is None else going & (step.x == last.x).all(1)
+    stuck = torch.zeros_like(going) if last is None or path.may_pause else going & (step.x == last.x).all(1)
     all_go, any_stuck = torch.stack([going.all(), stuck.any()]).tolist()
     if any_stuck:
-        raise _stall_error(step.number, step.x.dtype)
+        raise stall_error(step.number, step.x.dtype)
     return None if all_go else going.nonzero().squeeze(1)
 
 
-def _stall_error(number: int, dtype: torch.dtype) -> ValueError:
+def stall_error(number: int, dtype: torch.dtype) -> ValueError:
+    """Return the error for a walk that gets no further."""
     return ValueError(
         f"the walk stands still at step {number}: its steps are too short for {dtype} to resolve; "
         "use a larger eta, or float64 inputs."

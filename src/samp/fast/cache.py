@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from samp.engine.batching import release_memory
+from samp.devices import release_memory
 from samp.fast.compiled import raise_recompile_limit
 from samp.fast.cuda_graphs import Capture, CapturedCall, CudaCapture, Sizes
 from samp.fast.inputs import Feed

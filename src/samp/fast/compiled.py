@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import torch
 
-from samp.engine.batching import is_out_of_memory
-from samp.engine.walk import Function
+from samp.devices import is_out_of_memory
+from samp.engine.problem import Function
 
 MOST_KINDS = 64  # of paths, rules and sizes that a function is compiled for; torch itself would stop at 8
 _LIMIT = "recompile_limit" if hasattr(torch._dynamo.config, "recompile_limit") else "cache_size_limit"
@@ -17,7 +17,7 @@ _COMPILED: dict[Callable[..., Any], CompiledFunction] = {}
 
 
 def raise_recompile_limit() -> AbstractContextManager[None]:
-    """Where fused functions are called: torch would else give up compiling after a few kinds of walk.
+    """Return the context for calls of compiled functions: torch would else give up compiling after a few kinds of walk.
 
     Around a whole walk, since to enter it takes as long as to call a compiled function.
     """

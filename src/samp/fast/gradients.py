@@ -6,14 +6,17 @@ way is the exact one, so a model that bears none of this is explained all the sa
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from samp.engine.batching import is_out_of_memory
+from samp.devices import is_half_faster, is_out_of_memory
+from samp.engine.problem import Compiler, Problem, keep_function
+from samp.engine.walk import Path, Route, Scorer, Step, StepRule, walk
 from samp.fast.cache import COMPILED, FastModel, get_cached, get_or_prepare
 from samp.fast.cuda_graphs import CapturedCall
 from samp.fast.inputs import Feed, is_in_range, to_float32, value_and_gradients, value_and_gradients_at
@@ -22,11 +25,8 @@ from samp.fast.model_state import reason_against
 from samp.isolation import observe
 from samp.targets import TargetIndex
 
-if TYPE_CHECKING:
-    from samp.engine.problem import Problem
-
 ValueAndGradient = tuple[Tensor, Tensor]
-GradientFunction = Callable[["Problem", Tensor, Tensor], ValueAndGradient]
+GradientFunction = Callable[[Problem, Tensor, Tensor], ValueAndGradient]
 GRAPHS, COPY = "CUDA graphs", "channels last"
 LEAST_COSINE = 0.3  # between a way's first gradients and the exact ones; bfloat16 alone gives 0.7 to 0.99
 
@@ -43,6 +43,7 @@ class Fast:
 
     def __init__(self, model: Any, inputs: tuple[Tensor, ...]) -> None:
         self.feed = Feed.of(inputs)
+        self.device = inputs[0].device
         self.ready: FastModel | None = None
         self.used: set[str] = set()
         self.sizes: set[int] = set()
@@ -78,6 +79,37 @@ class Fast:
         self.ready.forget_graphs()  # the handler is left first: its traceback holds memory
         self.failed[GRAPHS] = "memory ran out"
         return self._fastest_or_exact(problem, x, samples)
+
+    @property
+    def compiles(self) -> bool:
+        """Whether walks are compiled: on a GPU with fast gradients their own work would else take its share of time."""
+        return self.ready is not None and self.device.type == "cuda"
+
+    def walk(self, scorer: Scorer, route: Route, path: Path, rule: StepRule, momentum: float) -> Iterator[Step]:
+        """Yield the walk's Steps; compiled where the path has a form for it: one that counts steps would be compiled
+        anew at each.
+        """
+        if not self.compiles or not hasattr(path, "compiled_form"):
+            return walk(scorer, route, path, rule, momentum)
+        from samp.fast.walk import compiled_walk  # needs torch's compiler, which is slow to import
+
+        return compiled_walk(scorer, route, path.compiled_form(), rule, momentum)
+
+    def compiler(self, path: Path) -> Compiler:
+        """Return what compiles functions of the Steps of such a path."""
+        if not self.compiles or not hasattr(path, "compiled_form"):
+            return keep_function
+        from samp.fast.compiled import compile_function
+
+        return compile_function
+
+    def compiling(self) -> AbstractContextManager[None]:
+        """Return the context in which compiled walks are walked."""
+        if not self.compiles:
+            return nullcontext()
+        from samp.fast.compiled import raise_recompile_limit
+
+        return raise_recompile_limit()
 
     def _fastest_or_exact(self, problem: Problem, x: Tensor, samples: Tensor) -> ValueAndGradient:
         broken: dict[str, str] = {}
@@ -197,17 +229,6 @@ def gradients_agree(gradient: Tensor, problem: Problem, x: Tensor, samples: Tens
     exact = problem.exact_value_and_gradient(x[:2], samples[:2])[1]
     cosine = torch.cosine_similarity(exact.flatten(), gradient[:2].flatten(), 0)
     return bool((cosine >= LEAST_COSINE) | (exact == 0).all() | ~exact.isfinite().all())
-
-
-def is_half_faster(device: torch.device) -> bool:
-    """Whether bfloat16 is faster there: on GPUs that have it in hardware, and on CPUs with instructions for it.
-
-    >>> is_half_faster(torch.device("meta"))
-    False
-    """
-    if device.type == "cuda":
-        return torch.cuda.get_device_capability(device) >= (8, 0)
-    return device.type == "cpu" and (torch.cpu._is_amx_tile_supported() or torch.cpu._is_avx512_bf16_supported())
 
 
 def _error_summary(error: BaseException) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from samp.isolation.model_modules import COMMON, modules_being_trained
+from samp.isolation.model_state import COMMON, modules_being_trained
 
 _PLAIN = (int, float, str)
 _ATOMS = frozenset((int, float, str, bool, type(None)))

@@ -1,1 +1,1 @@
-"""Every page that samp writes: one file each, with all it needs in it and nothing loaded from elsewhere."""
+"""Every page that samp writes: one HTML file each, with all it needs in it and nothing loaded from elsewhere."""

@@ -1,34 +1,32 @@
-"""What is said of an explanation: numbers for machines, lines for people, notes for the picture."""
+"""What a page, a picture and a terminal state about an explanation: numbers, labelled lines, a title and notes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import os
+from pathlib import Path
 from typing import Any
 
-import click
-import torch
-
 from samp.attribution import Attribution
-from samp.cli.terminal import printable
 from samp.models import Classifier
+from samp.models.colours import zero_colour
 from samp.models.outputs import output_kind
 from samp.models.prediction import ClassifiedPhoto
 from samp.wording import format_residual, score_source
 
-BEST = 5
+BEST = 5  # classes listed
 
 
 def facts(classified: ClassifiedPhoto, result: Attribution, sample: int, seconds: float) -> dict[str, Any]:
-    """The numbers of one explained class, ready for JSON; those that a method does not have are None.
+    """Return the numbers of one explained class, ready for JSON; those that a method does not have are None.
 
-    `seconds` is what all classes of the photo took together.
+    `seconds` is the time of all classes of the photo together.
     """
     index, classifier = classified.targets[sample], classified.classifier
     change = float(sum(c[sample] for c in result.score_change.values())) if result.score_change else math.nan
     residual = float(result.residual[sample])
     return {
-        "photo": click.format_filename(classified.path),
+        "photo": printable_path(classified.path),
         "model": classifier.name,
         "class": classifier.label(index),
         "index": index,
@@ -54,7 +52,7 @@ def facts(classified: ClassifiedPhoto, result: Attribution, sample: int, seconds
 
 
 def lines(record: dict[str, Any]) -> dict[str, str]:
-    """The same for people, label and words.
+    """Return the same for people: label and text.
 
     >>> from samp.html.facts import lines
     >>> record = {"class": "cat", "index": 3, "score": 1.5, "score_is": "logit", "model": "net", "residual": None}
@@ -74,42 +72,30 @@ def lines(record: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def format_lines(words: Mapping[str, str]) -> str:
-    """Labels and words as lines for a terminal, each word in one line whatever is in it.
-
-    >>> print(format_lines({"class": "cat (3)", "gradients": "14"}))
-    class:     cat (3)
-    gradients: 14
-    """
-    return "\n".join(f"{name + ':':<11}{printable(value)}" for name, value in words.items())
-
-
 def title(record: dict[str, Any]) -> str:
-    """The headline of the picture."""
-    words = lines(record)
-    return f"Why {words['class']}? Score {words['score']}"
+    """Return the headline of the picture."""
+    texts = lines(record)
+    return f"Why {texts['class']}? Score {texts['score']}"
 
 
 def notes(record: dict[str, Any], classifier: Classifier) -> list[str]:
-    """What stands below the picture: how it was made and what the credit misses."""
+    """Return the lines below the picture: how it was made and what the credit misses."""
     zero = f"; input 0 is the colour {zero_colour(classifier)}" if record["score_change"] else ""
     spent = [
-        _count_words(record["gradients"], "gradient"),
-        _count_words(record["forwards"], "forward"),
+        _count_text(record["gradients"], "gradient"),
+        _count_text(record["forwards"], "forward"),
         f"{record['seconds']:.2f} s",
     ]
     return [f"{record['method']}{zero}", f"residual: {_residual(record)}; {', '.join(filter(None, spent))}"]
 
 
-def zero_colour(classifier: Classifier) -> str:
-    """The colour that the model sees where its input is 0, which is what "black" baselines are made of.
+def printable_path(path: Path) -> str:
+    """Return a path as text that can be encoded: bytes of its name that are not UTF-8 become U+FFFD.
 
-    >>> zero_colour(Classifier(torch.nn.Identity(), "net", 4, (0.5, 0.25, 1.0), 0.5, (), channels="bgr"))
-    '#FF4080'
+    >>> printable_path(Path("caf\\udce9.jpg"))
+    'caf�.jpg'
     """
-    mean = torch.tensor(classifier.mean).reshape(-1).expand(3).clamp(0, 1)
-    colour = (255 * (mean.flip(0) if classifier.channels == "bgr" else mean)).round().int().tolist()
-    return "#" + "".join(f"{part:02X}" for part in colour)
+    return os.fspath(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _residual(record: dict[str, Any]) -> str:
@@ -118,7 +104,7 @@ def _residual(record: dict[str, Any]) -> str:
     return format_residual(record["residual"], record["score_change"])
 
 
-def _count_words(number: int, kind: str) -> str:
+def _count_text(number: int, kind: str) -> str:
     return f"{number} {kind}{'s' * (number != 1)}" if number else ""
 
 
@@ -131,5 +117,5 @@ def _class_score(classified: ClassifiedPhoto, index: int) -> dict[str, Any]:
 
 
 def _number(value: float) -> float | None:
-    """JSON knows no NaN."""
+    """Return None for NaN and infinity, which JSON does not have."""
     return value if math.isfinite(value) else None

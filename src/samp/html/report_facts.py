@@ -1,4 +1,4 @@
-"""What a report says of a run: distributions, examples and classes, as plain numbers."""
+"""The numbers of a report about a run: distributions, examples and classes."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from typing import Any
 import numpy as np
 
 from samp.batch.columns import Array, Columns
+from samp.html.svg import Histogram
 
 EXAMPLES = 6  # of each end
-ROUNDING = 1e-4  # completeness errors up to this are of arithmetic rather than of the method
-ROUNDING_OF_SCORES = 1e-6  # likewise, of residuals beside the scores: where these hardly change, a share says nothing
-ALIKE = 1e-9  # of the largest
+ROUNDING = 1e-4  # completeness errors up to this come from arithmetic rather than from the method
+# The same for residuals relative to the scores: where these hardly change, a share of the change means little.
+ROUNDING_OF_SCORES = 1e-6
+ALIKE = 1e-9  # values this close, relative to the largest, are one value
 MOST_CLASSES = 200  # in the table
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """One number of every input, and how it is told."""
+    """One number of every input, with its heading and meaning."""
 
     key: str
     heading: str
@@ -26,13 +28,13 @@ class Quantity:
     logarithmic: bool = False
 
     def values(self, columns: Columns) -> Array:
-        """Those that are known."""
+        """Return the known values."""
         values = self.per_input(columns)
         known: Array = values[~np.isnan(values)]
         return known
 
     def per_input(self, columns: Columns) -> Array:
-        """The number of every input, NaN where it is not known.
+        """Return the number of every input, NaN where it is not known.
 
         >>> QUANTITIES[0].per_input(Columns.from_rows([{"residual": -0.5, "score_change": 2.0}]))
         array([0.25])
@@ -60,20 +62,10 @@ QUANTITIES = (
 SCORES = ("score", "baseline_score_to_baseline", "baseline_score_to_image")
 
 
-@dataclass(frozen=True)
-class Histogram:
-    """A histogram: edges (one more than heights) and how many values lie between them."""
-
-    edges: tuple[float, ...]
-    heights: tuple[int, ...]
-    outside: int
-    """Values that no finite axis shows."""
-
-
 def histogram(values: Array, logarithmic: bool = False, most: int = 30) -> Histogram | None:
-    """The histogram of these values, or None where there are none; a logarithmic one has log10 for its edges.
+    """Return the histogram of these values, None if there are none; a logarithmic one has log10 of values as edges.
 
-    Zeros of a logarithmic one are counted with the smallest value above 0. Values that differ by rounding are alike.
+    Zeros of a logarithmic one are counted with the smallest value above 0. Values that differ by rounding are one bar.
 
     >>> histogram(np.array([0.0, 0.1, 1.0]), most=2)
     Histogram(edges=(0.0, 0.5, 1.0), heights=(2, 1), outside=0)
@@ -93,7 +85,7 @@ def histogram(values: Array, logarithmic: bool = False, most: int = 30) -> Histo
 
 
 def median_and_deciles(values: Array) -> tuple[float, float, float] | None:
-    """The median, with a tenth of the values below the second and a tenth above the third.
+    """Return the median, the first decile and the last one; None if no value is finite.
 
     >>> median_and_deciles(np.arange(11.0))
     (5.0, 1.0, 9.0)
@@ -106,7 +98,9 @@ def median_and_deciles(values: Array) -> tuple[float, float, float] | None:
 
 
 def extreme_positions(values: Array, count: int = EXAMPLES) -> tuple[list[int], list[int]]:
-    """Positions where a quantity is smallest (smallest first) and largest (largest first); none in both, none of NaN.
+    """Return positions of the smallest values (smallest first) and of the largest (largest first).
+
+    No position is in both, and none is of a NaN.
 
     >>> extreme_positions(np.array([0.3, np.nan, 0.1, 0.9]), 1)
     ([2], [3])
@@ -118,7 +112,7 @@ def extreme_positions(values: Array, count: int = EXAMPLES) -> tuple[list[int], 
 
 
 def ranking_quantity(columns: Columns) -> Quantity:
-    """What best and worst are judged by: completeness, or concentration where that is not known or mere rounding.
+    """Return what best and worst go by: completeness, or concentration if that is not known or mere rounding.
 
     >>> ranking_quantity(Columns.from_rows([{"gini": 0.5, "residual": None}])).key
     'gini'
@@ -128,7 +122,7 @@ def ranking_quantity(columns: Columns) -> Quantity:
 
 
 def is_complete(columns: Columns) -> bool:
-    """Whether the credit of every input sums to the change of its score, up to rounding.
+    """Return whether the credit of every input sums to the change of its score, up to rounding.
 
     >>> rows = [{"residual": 1e-7, "score_change": 2.0}, {"residual": 1e-7, "score_change": 0.0, "score": 5.0}]
     >>> more = [*rows, {"residual": 0.1, "score_change": 2.0}]
@@ -142,7 +136,7 @@ def is_complete(columns: Columns) -> bool:
 
 
 def class_summaries(columns: Columns) -> list[dict[str, Any]]:
-    """A summary of each explained class, the most frequent first.
+    """Return a summary of each explained class, the most frequent first.
 
     >>> row = {"target": 1, "label": "cat", "predicted": 2, "gini": 0.5, "score": 3.0}
     >>> class_summaries(Columns.from_rows([row]))[0]["agreed"]

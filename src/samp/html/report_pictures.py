@@ -1,4 +1,4 @@
-"""The photos behind some rows of a run, read again from its data set where that is still there."""
+"""The photos of some rows of a run, read again from its data set if it is still there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from samp.models import Classifier
 
 
 def read_pictures(run: RunResults, ids: Sequence[str]) -> dict[str, Image.Image]:
-    """What the model was shown of these inputs; those that cannot be read again are left out, with a warning."""
+    """Return the crops that the model was fed, by id; those that cannot be read again are left out, with a warning."""
     found = _read_available(run, ids)
     if missing := len(set(ids) - set(found)):
         warnings.warn(
@@ -32,7 +32,7 @@ def _read_available(run: RunResults, ids: Sequence[str]) -> dict[str, Image.Imag
     try:
         source = _reopen_source(run.about["source"])
         entries = {entry.id: entry for entry in source.entries()}
-        feeding = _feeding(run)
+        classifier = _make_classifier(run)
     except (OSError, ValueError, ImportError, TypeError):
         return {}
     found = {}
@@ -41,21 +41,22 @@ def _read_available(run: RunResults, ids: Sequence[str]) -> dict[str, Image.Imag
             try:
                 read = source.read(entries[name])
                 photo = read[0] if isinstance(read, tuple) else read
-                found[name] = feeding.crop(upright(photo))
-            except Exception:  # a picture is a courtesy: whatever hinders it, the map is shown
+                found[name] = classifier.crop(upright(photo))
+            except Exception:  # a photo is optional: whatever is wrong with it, the map is shown
                 continue
     return found
 
 
-def _reopen_source(said: dict[str, Any]) -> Source:
-    if said["kind"] == "items":
+def _reopen_source(stored: dict[str, Any]) -> Source:
+    if stored["kind"] == "items":
         raise ValueError("a data set that was only in memory cannot be opened again.")
-    if said["kind"] == "tars":
-        return Tars(tuple(Path(said["place"]) / name for name in said["files"]))
-    return source_of(said["place"])
+    if stored["kind"] == "tars":
+        return Tars(tuple(Path(stored["place"]) / name for name in stored["files"]))
+    return source_of(stored["place"])
 
 
-def _feeding(run: RunResults) -> Classifier:
+def _make_classifier(run: RunResults) -> Classifier:
+    """Return a classifier without a net that cuts photos as the one of the run did."""
     fed: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in run.settings["fed"].items()
     }

@@ -14,19 +14,23 @@ explained, they will draw again.
 
 from __future__ import annotations
 
+import pickle
+import random
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
+from torch import Tensor
 
-from samp.isolation.model_modules import find_modules, modules_being_trained
-from samp.isolation.model_state import ModelState
-from samp.isolation.random_state import DrawWatch, RandomState, seed_everything
+from samp.isolation.draw_watch import DrawWatch
+from samp.isolation.model_state import ModelState, find_modules, modules_being_trained
 
 Result = TypeVar("Result")
 
@@ -184,6 +188,83 @@ class Isolation:
                 "was explained, by its forward or by another thread, and cannot be put back: only buffers are copied.",
                 stacklevel=_callers_line(),
             )
+
+
+@dataclass(frozen=True, eq=False)
+class RandomState:
+    """The shared states at one moment.
+
+    >>> before = RandomState.now(torch.device("cpu"))
+    >>> _ = torch.rand(1)
+    >>> before.torch_has_changed()
+    True
+    >>> before.restore()
+    >>> before.has_changed()
+    False
+    """
+
+    generators: Sequence[torch.Generator]
+    torch_states: Sequence[Tensor]
+    numpy_state: Any
+    python_state: tuple[Any, ...]
+
+    @classmethod
+    def now(cls, device: torch.device) -> RandomState:
+        """The states as they are, of torch those of the CPU and of this device."""
+        generators = shared_generators(device)
+        states = [generator.get_state() for generator in generators]
+        return cls(generators, states, np.random.get_state(legacy=False), random.getstate())
+
+    def has_changed(self) -> bool:
+        """Whether somebody drew from any of them since."""
+        return self.torch_has_changed() or self.others_have_changed()
+
+    def torch_has_changed(self) -> bool:
+        """Whether somebody drew from torch's generators since."""
+        pairs = zip(self.generators, self.torch_states, strict=True)
+        return any(not torch.equal(generator.get_state(), state) for generator, state in pairs)
+
+    def others_have_changed(self) -> bool:
+        """Whether somebody drew from NumPy's or Python's generator since."""
+        drawn = pickle.dumps(np.random.get_state(legacy=False)) != pickle.dumps(self.numpy_state)
+        return drawn or random.getstate() != self.python_state
+
+    def restore(self) -> None:
+        """Make the shared states what they were."""
+        for generator, state in zip(self.generators, self.torch_states, strict=True):
+            generator.set_state(state)
+        np.random.set_state(self.numpy_state)
+        random.setstate(self.python_state)
+
+
+def seed_everything(device: torch.device, seed: int) -> None:
+    """Seed all the shared generators: what is drawn from now on depends on the seed alone.
+
+    >>> before = RandomState.now(torch.device("cpu"))
+    >>> seed_everything(torch.device("cpu"), 3)
+    >>> first = torch.rand(1), np.random.rand(), random.random()
+    >>> seed_everything(torch.device("cpu"), 3)
+    >>> first == (torch.rand(1), np.random.rand(), random.random())
+    True
+    >>> before.restore()
+    """
+    for generator in shared_generators(device):
+        generator.manual_seed(seed)
+    np.random.seed(seed % 2**32)
+    random.seed(seed)
+
+
+def shared_generators(device: torch.device) -> list[torch.Generator]:
+    """The generators that torch's functions draw from by default: the CPU's and, where it is another, this device's.
+
+    >>> shared_generators(torch.device("cpu")) == [torch.default_generator]
+    True
+    """
+    generators = [torch.default_generator]
+    if device.type == "cuda":
+        index = torch.cuda.current_device() if device.index is None else device.index
+        generators.append(torch.cuda.default_generators[index])
+    return generators
 
 
 _CURRENT: ContextVar[Isolation | None] = ContextVar("isolation", default=None)

@@ -1,20 +1,168 @@
-"""What a model's forward may write to: its buffers, kept to be put back, and its parameters, which are watched."""
+"""What a model is made of and may write to: its modules, their buffers, kept to be put back, and their parameters.
+
+`find_modules` finds the modules, also where the model is a function; `modules_being_trained` those that behave
+otherwise in training mode; `ModelState` keeps what a forward may change.
+"""
 
 from __future__ import annotations
 
+import dis
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
+from types import CodeType, FunctionType, MethodType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
-from samp.isolation.model_modules import COMMON
+COMMON = frozenset(vars(nn.Module()))  # what every module holds, and no part of its own
+MOST_ENTRIES = 100  # of a list, tuple, set or dict that is looked into: more are data
+MOST_PARTS = 20_000  # looked at in all
+_ATOMS = frozenset((int, float, str, bool, type(None)))
+_HOLDERS = (nn.Module, dict, set, partial, MethodType, FunctionType)
+_LIBRARIES = ("torch", "numpy", "builtins")  # their functions hold no net of the user's
 
-_ATOMS = (int, float, str, bool, type(None))
+
+def find_modules(model: Any) -> list[nn.Module]:
+    """All modules that a call of the model may reach: a module with its descendants, or those that a function uses.
+
+    A module is looked for in the children and attributes of modules, in short lists, tuples, sets and dicts, in what
+    `functools.partial` and bound methods hold, in the attributes of callable objects, and in the closure, the defaults
+    and the global names of functions, and of the functions these name. One that is reached in another way (by
+    `other_module.net`, through a registry, from C++) is not found.
+
+    >>> inner = nn.Linear(2, 1)
+    >>> find_modules(lambda x: inner(x)) == find_modules(partial(inner.forward)) == [inner]
+    True
+    """
+    found, parts, seen = [], [model], dict[int, Any]()  # what was seen is kept alive: ids are used again
+    while parts and len(seen) < MOST_PARTS:
+        part = parts.pop()
+        if id(part) not in seen:
+            seen[id(part)] = part
+            found += [part] if isinstance(part, nn.Module) else []
+            parts.extend(_parts(part))
+    return found
+
+
+def _parts(part: Any) -> Iterable[Any]:
+    """What this part of a model holds and may call."""
+    if isinstance(part, torch.jit.ScriptModule):
+        return list(part.children())
+    if isinstance(part, nn.Module):
+        own = [value for name, value in vars(part).items() if name not in COMMON and _may_hold(value)]
+        return [*part._modules.values(), *own]
+    if isinstance(part, list | tuple | set | frozenset):
+        return part if len(part) <= MOST_ENTRIES else ()
+    if isinstance(part, dict):
+        return list(part.values()) if len(part) <= MOST_ENTRIES else ()
+    if isinstance(part, partial):
+        return part.func, part.args, part.keywords
+    if isinstance(part, MethodType):
+        return part.__self__, part.__func__
+    if isinstance(part, FunctionType):
+        return list(_parts_of_function(part))
+    if callable(part) and not isinstance(part, type) and type(part).__module__.partition(".")[0] not in _LIBRARIES:
+        return [*getattr(part, "__dict__", {}).values(), type(part).__call__]
+    return ()
+
+
+def _may_hold(value: Any) -> bool:
+    """Whether an attribute of a module is worth a look: most are numbers, or some of them in a tuple."""
+    if isinstance(value, tuple | list):
+        return len(value) <= MOST_ENTRIES and not all(type(entry) in _ATOMS for entry in value)
+    return isinstance(value, _HOLDERS)
+
+
+def _parts_of_function(function: FunctionType) -> Iterator[Any]:
+    if (function.__module__ or "").partition(".")[0] in _LIBRARIES:
+        return
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # not filled yet
+            continue
+    yield function.__defaults__
+    yield function.__kwdefaults__
+    for name in _global_names(function.__code__):
+        yield function.__globals__.get(name)
+
+
+@lru_cache(maxsize=1024)
+def _global_names(code: CodeType) -> frozenset[str]:
+    """The global names that this code reads, and functions defined in it."""
+    names = {one.argval for one in dis.get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    return frozenset(names.union(*(_global_names(inner) for inner in code.co_consts if isinstance(inner, CodeType))))
+
+
+def modules_being_trained(modules: Sequence[nn.Module]) -> list[nn.Module]:
+    """Those in training mode that answer otherwise in it than in evaluation mode.
+
+    - BatchNorm and InstanceNorm with running statistics; dropout of p > 0, also in nn.RNN, LSTM, GRU and
+      MultiheadAttention; RReLU.
+    - Any other module whose class, or a hook of it, reads `.training` in its own code (that of functions it calls is
+      not read), or, of a script, in its graph. Containers and wrappers do not, and their children speak for themselves.
+
+    >>> modules_being_trained([nn.Sequential(nn.Dropout(0.0)), nn.DataParallel(nn.Linear(1, 1))])
+    []
+    >>> modules_being_trained([nn.Dropout(0.5), nn.BatchNorm1d(3).eval()])
+    [Dropout(p=0.5, inplace=False)]
+    """
+    # a frozen script has no such attribute
+    return [module for module in modules if getattr(module, "training", False) and _depends_on_mode(module)]
+
+
+def _depends_on_mode(module: nn.Module) -> bool:
+    for kind, depends in _KNOWN.items():
+        if isinstance(module, kind):
+            return depends(module)
+    if isinstance(module, torch.jit.ScriptModule):
+        return 'name="training"' in str(getattr(module, "graph", ""))
+    hooks = (*module._forward_pre_hooks.values(), *module._forward_hooks.values(), vars(module).get("forward"))
+    return _reads_mode(type(module)) or any(_code_reads_mode(_code(hook)) for hook in hooks)
+
+
+_KNOWN: dict[type[nn.Module], Callable[[Any], bool]] = {
+    nn.modules.batchnorm._NormBase: lambda norm: norm.running_mean is not None,
+    nn.modules.dropout._DropoutNd: lambda dropout: dropout.p > 0,
+    nn.RNNBase: lambda rnn: rnn.dropout > 0 and rnn.num_layers > 1,
+    nn.MultiheadAttention: lambda attention: attention.dropout > 0,
+    nn.RReLU: lambda relu: relu.lower < relu.upper,
+    nn.TransformerEncoder: lambda _: False,  # these ask for their mode to choose among ways to the same numbers
+    nn.TransformerEncoderLayer: lambda _: False,
+    torch.fx.GraphModule: lambda _: False,  # its mode was settled when it was traced; its modules are asked themselves
+}
+_READS: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
+
+
+def _reads_mode(kind: type) -> bool:
+    """Whether a class of modules, or one it inherits from, reads `.training`."""
+    if kind not in _READS:
+        classes = [one for one in kind.__mro__ if issubclass(one, nn.Module) and one is not nn.Module]
+        held = [getattr(one, "fget", one) for part in classes for one in vars(part).values()]
+        _READS[kind] = any(_code_reads_mode(_code(one)) for one in held if not isinstance(one, nn.Module | type))
+    return _READS[kind]
+
+
+def _code(held: Any) -> CodeType | None:
+    """What runs when this function, method or callable object is called, as far as it is Python's."""
+    function = getattr(held, "__func__", held)
+    if callable(function) and not isinstance(function, FunctionType):
+        function = type(function).__call__
+    return function.__code__ if isinstance(function, FunctionType) else None
+
+
+def _code_reads_mode(code: CodeType | None) -> bool:
+    if code is None:
+        return False
+    if any(one.opname.startswith("LOAD_ATTR") and one.argval == "training" for one in dis.get_instructions(code)):
+        return True
+    return any(_code_reads_mode(inner) for inner in code.co_consts if isinstance(inner, CodeType))
 
 
 @dataclass(frozen=True, eq=False)

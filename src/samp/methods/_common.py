@@ -8,9 +8,10 @@ from typing import ClassVar, Protocol
 import torch
 from torch import Tensor
 
-from samp.attribution import Attribution, Direction, total
+from samp.attribution import Attribution, Direction
 from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
+from samp.engine.record import sum_rows
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def make_attribution(
     flat = values.reshape(problem.batch, -1).to(problem.x.dtype)
     parts = problem.unflatten(flat)
     changes: dict[Direction, Tensor] = {} if change is None else {"to_image": change.to(flat)}
-    credit = total(flat)
+    credit = sum_rows(flat)
     return Attribution(
         values=parts[0] if problem.one_input else parts,
         group_values=problem.features.pool(flat).clone(),  # elements pool to `values` itself

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
-from torch import Tensor
-
-from samp.attribution import DIRECTIONS, Attribution, Direction
-from samp.baselines import Blurred, black, evaluate_baseline, label_baseline, resolve_baseline
+from samp.attribution import Attribution
+from samp.baselines import BaselineSetting
+from samp.checks import check_numbers
 from samp.engine import credit as credits
 from samp.engine.credit import Credit
-from samp.engine.driver import RunOptions, WalkPlan, run_walks
+from samp.engine.driver import RunOptions, WalkPlan, directions, make_baselines, repr_with, run_walks
+from samp.engine.paths import MaxL1, Unlimited
 from samp.engine.problem import Problem
-from samp.engine.step_rules import MaxL1, Unlimited
 from samp.engine.walk import Path, StepRule
-from samp.lookup import look_up
-from samp.methods._checks import check_numbers
 
 
 class WalkingMethod(Protocol):
@@ -26,7 +22,7 @@ class WalkingMethod(Protocol):
     @property
     def direction(self) -> str: ...
     @property
-    def baseline(self) -> Any: ...
+    def baseline(self) -> BaselineSetting: ...
 
 
 class PathMethod(WalkingMethod, Protocol):
@@ -40,43 +36,16 @@ class PathMethod(WalkingMethod, Protocol):
 
 def walk_along(path: Path, method: PathMethod, momentum: float, problem: Problem, run: RunOptions) -> Attribution:
     """Follow this path in every direction the method asks for; the result names the method with its baselines."""
-    baselines, label = make_baselines(method, problem, run)
+    baselines, shown = make_baselines(method.baseline, method.direction, problem, run.seed)
     plan = WalkPlan(
         path=path,
         rule=step_rule(method.eta),
         momentum=momentum,
         credit=credits.resolve_credit(method.credit),
         baselines=baselines,
-        label=label,
+        label=repr_with(method, baseline=shown),
     )
     return run_walks(problem, plan, run)
-
-
-def make_baselines(method: WalkingMethod, problem: Problem, run: RunOptions) -> tuple[dict[Direction, Tensor], str]:
-    """Where the baseline of each direction lies (b n), and the method's repr with its baselines named."""
-    pair = baseline_pair(method.baseline, problem)
-    chosen = directions(method.direction)
-    if any(isinstance(resolve_baseline(one), Blurred) for d in chosen for one in _as_list(pair[d])):
-        problem.check_layout()  # a blur goes along axes 2 and 3
-    shown = [label_baseline(pair[d]) for d in chosen]
-    named_method = replace(method, baseline=tuple(shown) if len(shown) > 1 else shown[0])  # type: ignore[type-var]  # every method is a dataclass
-    return {d: problem.flatten(evaluate_baseline(pair[d], problem.inputs, run.seed)) for d in chosen}, repr(
-        named_method
-    )
-
-
-def _as_list(baseline: Any) -> list[Any]:
-    """The baselines of all inputs."""
-    return list(baseline) if isinstance(baseline, list) else [baseline]
-
-
-def directions(direction: str) -> tuple[Direction, ...]:
-    """The directions to walk.
-
-    >>> directions("both")
-    ('to_baseline', 'to_image')
-    """
-    return look_up(direction, {"both": DIRECTIONS, **{d: (d,) for d in DIRECTIONS}}, "direction")
 
 
 def step_rule(eta: float | None) -> StepRule:
@@ -91,17 +60,3 @@ def check_path_settings(eta: float | None, credit: str | Credit, direction: str)
         raise ValueError(f"eta is a ratio above 0, or None for no constraint, not {eta}.")
     directions(direction)
     credits.resolve_credit(credit)
-
-
-def baseline_pair(baseline: Any, problem: Problem) -> dict[Direction, Any]:
-    """The baseline of each direction: as given (one for both, or a tuple of two), else the paper's where it applies."""
-    if baseline is None:
-        image = problem.inputs[0]
-        pair = (black, Blurred.for_image(*image.shape[2:])) if problem.paper_settings else (black, black)
-    else:
-        pair = baseline if isinstance(baseline, tuple) else (baseline, baseline)
-    if len(pair) != 2:
-        raise ValueError(
-            f"baseline has {len(pair)} entries: a tuple is (deletion, insertion); one per input goes in a list."
-        )
-    return dict(zip(DIRECTIONS, pair, strict=True))

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from samp.baselines import Baseline, evaluate_baseline
-from samp.engine.batching import Batches
-from samp.engine.driver import RunOptions
+from samp.engine.driver import Batches, RunOptions
 from samp.engine.problem import Problem
 from samp.extras import install_command
 from samp.groups import Grouping, Patches, Segments, bind

@@ -10,14 +10,13 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
+from samp.checks import check_counts, check_numbers
 from samp.engine import credit as credits
 from samp.engine.credit import Credit
 from samp.engine.driver import RunOptions, WalkPlan, run_walks
-from samp.engine.paths import CurvePath
+from samp.engine.paths import CurvePath, Unlimited
 from samp.engine.problem import Problem
-from samp.engine.step_rules import Unlimited
 from samp.engine.walk import Route
-from samp.methods._checks import check_counts, check_numbers
 from samp.methods._common import MethodInfo, require_image
 
 

@@ -15,8 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.engine.batching import Batches
-from samp.engine.driver import RunOptions
+from samp.engine.driver import Batches, RunOptions
 from samp.engine.problem import Problem
 from samp.methods._common import MethodInfo, make_attribution, require_image, spread_over_channels
 from samp.methods._feature_maps import LayerCall, find_layer_call, replace_output, unwrap_compiled

@@ -22,10 +22,10 @@ from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.baselines import Baseline, black, resolve_baseline, wrap_tensors
+from samp.checks import check_counts, check_numbers, check_optional_counts
 from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.extras import install_command
-from samp.methods._checks import check_counts, check_numbers, check_optional_counts
 from samp.methods._common import MethodInfo, make_attribution, require_image, spread_over_channels
 from samp.methods._perturbation import CountedForward, Score, patch_groups, patch_side, superpixels
 

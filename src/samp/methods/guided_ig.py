@@ -11,11 +11,11 @@ from torch import Tensor
 
 from samp.attribution import Attribution, Direction
 from samp.baselines import BaselineSetting, black, wrap_tensors
+from samp.checks import check_counts, check_numbers
 from samp.engine.credit import Credit
 from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.engine.walk import Route, Step
-from samp.methods._checks import check_counts, check_numbers
 from samp.methods._common import MethodInfo
 from samp.methods._path_method import check_path_settings, walk_along
 
@@ -75,6 +75,8 @@ class GuidedIG:
 class GuidedPath:
     """The path to the next of `steps` equally spaced L1 distances from a row's end, by its flattest elements first."""
 
+    needs_start: ClassVar[bool] = True
+    is_fixed: ClassVar[bool] = False
     may_pause: ClassVar[bool] = False
     steps: int
     fraction: float

@@ -12,15 +12,14 @@ from torch import Tensor, nn
 
 from samp.attribution import Attribution
 from samp.baselines import InputBaselines, TensorBaseline, black, evaluate_baseline, label_baseline, wrap_tensors
+from samp.checks import check_counts, check_numbers
 from samp.engine import credit as credits
-from samp.engine.batching import Batches
 from samp.engine.credit import Credit
-from samp.engine.driver import RunOptions, WalkPlan, run_walks
+from samp.engine.driver import Batches, RunOptions, WalkPlan, run_walks
+from samp.engine.paths import Unlimited
 from samp.engine.problem import Problem
-from samp.engine.step_rules import Unlimited
 from samp.engine.walk import Route, Step
 from samp.errors import NonFiniteError
-from samp.methods._checks import check_counts, check_numbers
 from samp.methods._common import MethodInfo
 from samp.methods._layer_model import problem_at_layer
 from samp.targets import TargetFunction
@@ -154,6 +153,8 @@ class IG2:
 class DescentPath:
     """A path of `steps` moves of one length down the score of `towards`, within the range from `low` to `high`."""
 
+    needs_start: ClassVar[bool] = True
+    is_fixed: ClassVar[bool] = False
     may_pause: ClassVar[bool] = False
     steps: int
     step: float

@@ -13,10 +13,9 @@ from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.baselines import Baseline, black, evaluate_baseline, resolve_baseline, wrap_tensors
-from samp.engine.batching import Batches
-from samp.engine.driver import RunOptions
+from samp.checks import check_counts, check_numbers
+from samp.engine.driver import Batches, RunOptions
 from samp.engine.problem import Problem
-from samp.methods._checks import check_counts, check_numbers
 from samp.methods._common import MethodInfo, make_attribution, require_image, spread_over_channels
 from samp.progress import open_bar
 from samp.targets import TargetIndex

@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Literal
 
 from samp.attribution import Attribution, Direction
 from samp.baselines import wrap_tensors
+from samp.checks import check_numbers, check_optional_counts
 from samp.engine.credit import Credit
 from samp.engine.driver import RunOptions
 from samp.engine.paths import SalientPath
 from samp.engine.problem import Problem
-from samp.methods._checks import check_numbers, check_optional_counts
 from samp.methods._common import MethodInfo
 from samp.methods._path_method import check_path_settings, walk_along
 

@@ -11,10 +11,9 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.engine.batching import Batches
-from samp.engine.driver import RunOptions
+from samp.checks import check_counts, check_numbers
+from samp.engine.driver import Batches, RunOptions
 from samp.engine.problem import Problem
-from samp.methods._checks import check_counts, check_numbers
 from samp.methods._common import MethodInfo, make_attribution
 from samp.progress import open_bar
 

@@ -16,11 +16,10 @@ from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.baselines import InputBaselines, wrap_tensors
-from samp.engine.batching import Batches
-from samp.engine.driver import RunOptions
+from samp.checks import check_counts, check_numbers
+from samp.engine.driver import Batches, RunOptions
 from samp.engine.problem import Problem
 from samp.extras import install_command
-from samp.methods._checks import check_counts, check_numbers
 from samp.methods._common import MethodInfo, make_attribution, require_image, spread_over_channels
 from samp.methods.ig import IG
 from samp.progress import open_bar

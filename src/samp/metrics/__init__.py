@@ -1,6 +1,13 @@
-"""Metrics of maps from anywhere, each by a definition that is written down in its result.
+"""Metrics of maps from anywhere; the definition that a number was measured by travels with its result.
 
-A metric is a pure function that gives one number per sample; `Running` makes an accumulator of any of them.
+A metric is a pure function that returns one number per sample (b); `Running` makes an accumulator of any of them.
+
+To add a metric:
+
+1. Write it in a file of its own in `samp/metrics/`, and export it in this one.
+2. For `samp.compare` and `samp compare`: add a `Column` that calls it to `COLUMNS` of `samp/compare_columns.py`.
+3. For `samp run`: add its name to `COLUMNS` of `samp/batch/tables.py`, its values to `samp/batch/explainer.py`.
+4. For `samp report`: add a `Quantity` with that name to `QUANTITIES` of `samp/html/report_facts.py`.
 
 >>> import samp
 >>> sorted(samp.metrics.PROTOCOLS)
@@ -9,21 +16,19 @@ A metric is a pure function that gives one number per sample; `Running` makes an
 
 from __future__ import annotations
 
-from samp.annotations.box_files import read_coco, read_voc, read_yolo
-from samp.annotations.boxes import Annotation, Box, cropped
+from samp.annotations import Annotation, Box, crop_boxes, read_coco, read_voc, read_yolo
 from samp.metrics.accumulate import Running, RunningGame
 from samp.metrics.completeness import Completeness, completeness, completeness_of
 from samp.metrics.concentration import Concentration, concentration, gini, top_share, variance
 from samp.metrics.deletion_insertion import Curves, deletion_insertion
+from samp.metrics.fills import ChannelMeans, RemainingMean, RISEBlur
 from samp.metrics.imputation import NoisyLinear
 from samp.metrics.infidelity import Hidden, Infidelity, Noise, infidelity
 from samp.metrics.intervals import Bootstrap
 from samp.metrics.moments import Correlation, Moments
 from samp.metrics.mu_fidelity import MuFidelity, grid, mu_fidelity
-from samp.metrics.pointing_game import PointingGame, is_difficult, pointing_game
-from samp.metrics.pointing_game import joined_games as joined_games
-from samp.metrics.protocols import PROTOCOLS, ChannelMeans, Protocol, RISEBlur
-from samp.metrics.remaining_mean import RemainingMean
+from samp.metrics.pointing_game import PointingGame, is_difficult, join_games, pointing_game
+from samp.metrics.protocols import PROTOCOLS, Protocol
 from samp.metrics.segmentation import Localisation, OfMaximum, Otsu, Segmentation, TopPixels, localisation, segmentation
 from samp.metrics.sensitivity_n import (
     CompletenessCheck,
@@ -32,7 +37,7 @@ from samp.metrics.sensitivity_n import (
     completeness_correlation,
     sensitivity_n,
 )
-from samp.metrics.statistics import Comparison, Summary, holm, paired, summarise, table
+from samp.metrics.statistics import Comparison, Summary, compare_pairs, holm, summarise, table
 from samp.metrics.transfer import transfer
 
 __all__ = [
@@ -66,22 +71,22 @@ __all__ = [
     "SensitivityN",
     "Summary",
     "TopPixels",
+    "compare_pairs",
     "completeness",
     "completeness_check",
     "completeness_correlation",
     "completeness_of",
     "concentration",
-    "cropped",
+    "crop_boxes",
     "deletion_insertion",
     "gini",
     "grid",
     "holm",
     "infidelity",
     "is_difficult",
-    "joined_games",
+    "join_games",
     "localisation",
     "mu_fidelity",
-    "paired",
     "pointing_game",
     "read_coco",
     "read_voc",

@@ -1,14 +1,13 @@
-"""Metrics over a whole data set: thin shells with `update`, `compute`, `reset` and `merge` over the pure functions.
+"""Metrics over a whole data set: accumulators with `update`, `compute`, `reset` and `merge` over the pure functions.
 
-What they hold does not grow with the data: moments of every score, or hits by class. Workers hold one each and are
-merged in any order.
+Their state does not grow with the data: moments of every score, or hits by class. Each worker has its own, and they
+are merged in any order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,12 +18,12 @@ from samp.metrics.pointing_game import PointingGame
 
 
 class Running:
-    """A metric of this package over many batches: `update` measures one, `compute` gives the moments of each score.
+    """A metric of this package over many batches: `update` measures one, `compute` returns the moments of each score.
 
-    What the function needs in every call (a model, a protocol) is given once; `update` takes the rest. A function of
-    your own may return b scores, b × k curves, or a mapping of such. With `keep`, each sample's scores are kept as
-    well (`scores`), for intervals and paired tests; memory then grows with the data. `only` names the scores to take,
-    where the others (curves of photos of several sizes) would not fit together.
+    Arguments that are the same in every call (a model, a protocol) are passed here, the others to `update`. A function
+    of your own may return b scores, b × k curves, or a mapping of these. With `keep`, each sample's scores are kept as
+    well (`scores`), for intervals and paired tests; memory then grows with the data. `only` names the scores to
+    accumulate, where others (curves of photos of several sizes) have different lengths.
 
     >>> from samp.metrics import deletion_insertion
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 2)).eval()
@@ -37,11 +36,11 @@ class Running:
 
     def __init__(
         self,
-        measure: Callable[..., Any],
-        *fixed: Any,
+        measure: Callable[..., object],
+        *fixed: object,
         keep: bool = False,
         only: Sequence[str] | None = None,
-        **settings: Any,
+        **settings: object,
     ) -> None:
         self.measure, self.fixed, self.settings, self.keep = measure, fixed, settings, keep
         self.only = None if only is None else tuple(only)
@@ -56,8 +55,8 @@ class Running:
         self.moments: dict[str, Moments] = {}
         self.kept: dict[str, list[Tensor]] = {}
 
-    def update(self, *given: Any, **settings: Any) -> None:
-        """Measure a batch; if that fails, nothing of it is taken in."""
+    def update(self, *given: object, **settings: object) -> None:
+        """Measure a batch and add its scores; an error leaves the state unchanged."""
         scores = self._select_scores(per_sample(self.measure(*self.fixed, *given, **{**self.settings, **settings})))
         self._merge_all({name: _moments(values) for name, values in scores.items()})
         if self.keep:
@@ -75,7 +74,7 @@ class Running:
         return {name: torch.cat(parts) for name, parts in self.kept.items()}
 
     def merge(self, other: Running) -> None:
-        """Take in what another one, of another worker, has seen; kept scores stand in the order of the merges."""
+        """Add the state of another worker's metric; kept scores are in the order of the merges."""
         if not isinstance(other, Running) or self._kind() != other._kind():
             raise TypeError("merge joins running metrics of one and the same function and settings.")
         self._merge_all(other.moments)
@@ -83,12 +82,12 @@ class Running:
             self.kept.setdefault(name, []).extend(parts)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Everything held, as plain tensors; the function and its settings are not part of it."""
+        """The state as plain tensors, without the function and its settings."""
         state = {f"{name}/{key}": t for name, m in self.moments.items() for key, t in m.state_dict().items()}
         return state | {f"{name}/scores": torch.cat(parts) for name, parts in self.kept.items()}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Go on from a state of `state_dict`; a state that does not fit changes nothing."""
+        """Continue from a state of `state_dict`; raise ValueError, and change nothing, if it does not fit."""
         moments, kept = {}, {}
         for name in dict.fromkeys(key.rpartition("/")[0] for key in state):
             own = {key.rpartition("/")[2]: t for key, t in state.items() if key.rpartition("/")[0] == name}
@@ -101,7 +100,7 @@ class Running:
         self.moments, self.kept = moments, kept if self.keep else {}
 
     def _kind(self) -> tuple[object, ...]:
-        """What must be the same for two to be merged; the model is not looked at, since each worker has its own."""
+        """What must be equal for two to be merged; the model is not compared, since each worker has its own."""
         return self.measure, self.keep, self.only, self.settings
 
     def _select_scores(self, scores: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -110,7 +109,7 @@ class Running:
         return {name: look_up(name, scores, "score") for name in self.only}
 
     def _merge_all(self, parts: Mapping[str, Moments]) -> None:
-        """Join all or, where one does not fit, none."""
+        """Add all parts, or none if one does not fit."""
         joined = {}
         for name, part in parts.items():
             joined[name] = _copy(self.moments[name]) if name in self.moments else Moments()
@@ -120,7 +119,7 @@ class Running:
 
 @dataclass
 class Tally:
-    """How often a class was pointed at, and how often right."""
+    """Samples of a class that were played, and hits among them."""
 
     hits: int = 0
     played: int = 0
@@ -149,7 +148,7 @@ class RunningGame:
         self.tolerance: float | None = None
 
     def update(self, game: PointingGame) -> None:
-        """Take in the hits and misses of a batch."""
+        """Add the hits and misses of a batch."""
         if not isinstance(game, PointingGame):
             raise TypeError(f"update takes what samp.metrics.pointing_game returned, not {type(game).__name__}.")
         self._check_tolerance(game.tolerance)
@@ -160,7 +159,7 @@ class RunningGame:
             self.unknown += int(game.played.sum())
 
     def merge(self, other: RunningGame) -> None:
-        """Take in what another one, of another worker, has seen."""
+        """Add the counts of another worker's game."""
         self._check_tolerance(other.tolerance)
         self.unknown += other.unknown
         for mine, theirs in ((self.all, other.all), (self.difficult, other.difficult)):
@@ -171,7 +170,7 @@ class RunningGame:
     def compute(self) -> dict[str, float]:
         """The mean over classes ("all", "difficult", as in tables) and over samples ("… overall").
 
-        NaN if there are none, or, for the difficult ones, if it is not known of every sample whether it is one.
+        NaN without samples; the difficult ones are NaN too if it is not known of every sample whether it is difficult.
         """
         difficult = {} if self.unknown else self.difficult
         return {
@@ -187,8 +186,8 @@ class RunningGame:
         self.tolerance = tolerance if self.tolerance is None else self.tolerance
 
 
-def per_sample(result: Any) -> dict[str, Tensor]:
-    """The scores of single samples (b or b k) in what a metric returned.
+def per_sample(result: object) -> dict[str, Tensor]:
+    """The scores of single samples (b or b k) in the result of a metric, by name; raise TypeError if it has none.
 
     >>> per_sample({"score": torch.zeros(2)})
     {'score': tensor([0., 0.])}
@@ -201,10 +200,10 @@ def per_sample(result: Any) -> dict[str, Tensor]:
     if isinstance(result, PointingGame):
         raise TypeError("a pointing game is counted by class: use RunningGame.")
     names = getattr(result, "PER_SAMPLE", [field.name for field in fields(result)] if is_dataclass(result) else ())
-    found = {name: getattr(result, name) for name in names}
-    if not found or not all(isinstance(values, Tensor) for values in found.values()):
+    scores = {name: getattr(result, name) for name in names}
+    if not scores or not all(isinstance(values, Tensor) for values in scores.values()):
         raise TypeError(f"a running metric needs b scores, or a mapping of such, not {type(result).__name__}.")
-    return found
+    return scores
 
 
 def _score_name(name: str, inner: str) -> str:

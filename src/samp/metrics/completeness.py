@@ -13,14 +13,14 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from samp.attribution import Attribution, Direction, total
-from samp.metrics.concentration import features
-from samp.metrics.maps import Maps, as_float_tensor
+from samp.attribution import Attribution, Direction
+from samp.engine.record import sum_rows
+from samp.metrics.maps import Maps, as_float_tensor, feature_values, to_double
 
 
 @dataclass(frozen=True, eq=False)
 class Completeness:
-    """What each map (b) misses of the score's change.
+    """The error of each map (b), in units of the score and relative to the score's change.
 
     >>> completeness(torch.tensor([[1.0, 2.0]]), torch.tensor([4.0]))
     Completeness(absolute=tensor([1.], dtype=torch.float64), relative=tensor([0.2500], dtype=torch.float64))
@@ -36,7 +36,7 @@ def completeness(maps: Maps, change: Tensor) -> Completeness:
     >>> completeness(torch.ones(2, 3, 4, 4), torch.tensor([48.0, 50.0])).relative
     tensor([0.0000, 0.0400], dtype=torch.float64)
     """
-    credit = total(features(maps))  # b
+    credit = sum_rows(feature_values(maps))  # b
     changes = as_float_tensor(change).to(credit)
     if changes.shape != credit.shape:
         raise ValueError(
@@ -50,12 +50,12 @@ def completeness_of(result: Attribution) -> dict[Direction | Literal["both"], Co
     """The error of each direction that was walked, and of "both": what their sum misses of the summed changes.
 
     Errors of two directions may cancel in "both". A method whose credit is not meant to sum to any change (Grad-CAM,
-    RISE) has NaN there and no direction: it is not wrong by some amount, the question is not put to it.
+    RISE) has NaN there and no direction: completeness does not apply to it.
 
     >>> import samp
     >>> result = samp.explain(torch.nn.Linear(4, 2).eval(), torch.rand(3, 4), target=1, method="ig")
-    >>> found = completeness_of(result)
-    >>> list(found), bool((found["both"].absolute < 1e-5).all())
+    >>> errors = completeness_of(result)
+    >>> list(errors), bool((errors["both"].absolute < 1e-5).all())
     (['to_image', 'both'], True)
     """
     if not isinstance(result, Attribution):
@@ -63,17 +63,13 @@ def completeness_of(result: Attribution) -> dict[Direction | Literal["both"], Co
             f"completeness_of reads an Attribution, not {type(result).__name__}: for maps alone, take "
             "completeness(maps, change) with f(image) − f(baseline) of each sample."
         )
-    found: dict[Direction | Literal["both"], Completeness] = {}
-    change = torch.zeros_like(_widen(result.residual))
+    errors: dict[Direction | Literal["both"], Completeness] = {}
+    change = torch.zeros_like(to_double(result.residual))
     for direction, residual in result.residual_by_direction.items():
-        found[direction] = _errors(_widen(residual), _widen(result.score_change[direction]))
+        errors[direction] = _errors(to_double(residual), to_double(result.score_change[direction]))
         change = change + result.score_change[direction]
-    found["both"] = _errors(_widen(result.residual), change)
-    return found
-
-
-def _widen(values: Tensor) -> Tensor:
-    return values if values.device.type == "mps" else values.double()  # Apple's GPUs have no float64
+    errors["both"] = _errors(to_double(result.residual), change)
+    return errors
 
 
 def _errors(residual: Tensor, change: Tensor) -> Completeness:

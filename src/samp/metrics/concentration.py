@@ -1,9 +1,9 @@
 """Concentration: on how few features does an attribution lie?
 
-A feature is a pixel for b h w and b c h w maps (channels summed), an element for any other b *d, and a group of its own
-grouping for an `Attribution`; group numbers that none of a sample's elements has are no features of it, where the
-attribution says how many there are. Results are float64 where the device has it, since a variance of large credit
-leaves float32's range; all three depend on one sample alone.
+A feature is a pixel for b h w and b c h w maps (channels summed), an element for any other b *d, and a group for an
+`Attribution`. Group numbers that no element of a sample has are no features of that sample, where the attribution
+knows how many there are. Results are float64 where the device has it, since the variance of large credit leaves
+float32's range; all three depend on one sample alone.
 
 | map of d features | variance | Gini | top share p |
 |---|---|---|---|
@@ -24,9 +24,8 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.layout import check_map_layout
-from samp.metrics.checks import check_share
-from samp.metrics.maps import Maps, as_float_tensor, check_finite
+from samp.checks import check_share
+from samp.metrics.maps import Maps, feature_values, to_double
 
 TOP = 0.1
 
@@ -42,7 +41,7 @@ class Concentration:
     variance: Tensor
     gini: Tensor
     top_share: Tensor
-    """The share of the top 10 %."""
+    """The share of the credit on the top 10 % of features."""
 
 
 def concentration(maps: Maps) -> Concentration:
@@ -55,7 +54,7 @@ def concentration(maps: Maps) -> Concentration:
 
 
 def variance(maps: Maps) -> Tensor:
-    """b: Var(a) = 1/d Σ (a_i − ā)², which Def. 1 wants large.
+    """b: Var(a) = 1/d Σ (a_i − ā)², which Def. 1 of the paper maximises.
 
     It grows with the square of the map's scale, so it ranks maps of one sum: those of a complete method, or maps that
     were divided by their sum.
@@ -69,8 +68,8 @@ def variance(maps: Maps) -> Tensor:
 def gini(maps: Maps) -> Tensor:
     """b: the Gini coefficient of |a|, from 0 (all equal) to 1 − 1/d (one feature has it all).
 
-    G = Σ_i (2i − d − 1) |a|_(i) / (d Σ|a|), |a|_(i) being the i-th smallest. Credit against the score is credit too: it
-    counts by its size, so that a map and its negative are equally concentrated. 0 for a map of zeros.
+    G = Σ_i (2i − d − 1) |a|_(i) / (d Σ|a|), |a|_(i) being the i-th smallest. Negative credit counts by its size: a map
+    and its negative are equally concentrated. 0 for a map of zeros.
 
     >>> gini(torch.tensor([[0.0, 0.0, 0.0, -2.0], [1.0, -1.0, 1.0, 1.0]]))
     tensor([0.7500, 0.0000], dtype=torch.float64)
@@ -81,7 +80,7 @@ def gini(maps: Maps) -> Tensor:
 def top_share(maps: Maps, share: float = TOP) -> Tensor:
     """b: the share of Σ|a| held by the ⌈share·d⌉ features with the largest |a|.
 
-    A map of zeros is taken for the constant map that it is.
+    A map of zeros counts as a constant map.
 
     >>> top_share(torch.tensor([[4.0, -4.0, 1.0, 1.0]]), 0.5)
     tensor([0.8000], dtype=torch.float64)
@@ -90,23 +89,9 @@ def top_share(maps: Maps, share: float = TOP) -> Tensor:
     return _measure_each(maps, lambda values: _top_share(_scale_and_sort(values), part))
 
 
-def features(maps: Maps) -> Tensor:
-    """b d: the values of each sample's features, or a sentence on why these are no maps.
-
-    >>> features(torch.ones(2, 3, 4, 4)).shape, features(torch.ones(2, 5)).shape
-    (torch.Size([2, 16]), torch.Size([2, 5]))
-    """
-    values = as_float_tensor(maps.group_values if isinstance(maps, Attribution) else maps)
-    check_map_layout(values.shape)
-    values = values.sum(1) if values.ndim == 4 else values
-    if values.ndim < 2 or not values.numel():
-        raise ValueError(f"maps have shape b h w, b c h w or b d, not {tuple(values.shape)}: add the batch axis.")
-    return check_finite(values.flatten(1))
-
-
 def _measure_each(maps: Maps, measure: Callable[[Tensor], Tensor]) -> Tensor:
-    """b, or b k: what b d → b, or b k, says of the features that each sample has."""
-    values = features(maps)
+    """b, or b k: this measure (b d → b, or b k) of the features that each sample has."""
+    values = feature_values(maps)
     counts = _counts(maps, values)
     if min(counts) == values.shape[1]:
         return measure(values)
@@ -115,7 +100,7 @@ def _measure_each(maps: Maps, measure: Callable[[Tensor], Tensor]) -> Tensor:
 
 
 def _counts(maps: Maps, values: Tensor) -> list[int]:
-    """How many features each sample has, where the attribution says it; else as many as there are values."""
+    """How many features each sample has: as an attribution states it, else as many as there are values."""
     known = maps.details.get("features") if isinstance(maps, Attribution) else None
     counts: list[int] = known or [values.shape[1]]
     return counts * len(values) if len(counts) == 1 else counts
@@ -128,7 +113,7 @@ def _all_measures(values: Tensor) -> Tensor:
 
 
 def _variance(values: Tensor) -> Tensor:
-    return _widen(values).var(1, correction=0)
+    return to_double(values).var(1, correction=0)
 
 
 def _gini(sizes: Tensor) -> Tensor:
@@ -146,17 +131,14 @@ def _top_share(sizes: Tensor, share: float) -> Tensor:
 
 def _scale_and_sort(values: Tensor) -> Tensor:
     """b d: |a| from small to large, the largest at 1, so that no sum overflows or vanishes."""
-    sizes = _widen(_sort_rows(values.abs()))
+    sizes = to_double(_sort_rows(values.abs()))
     largest = sizes[:, -1:]
     return sizes / largest.where(largest > 0, 1)
 
 
 def _sort_rows(sizes: Tensor) -> Tensor:
-    """b d, the smallest first. On a CPU NumPy is faster: torch would find out where each was, too."""
+    """b d, the smallest first."""
+    # on a CPU NumPy is faster: torch computes the indices too
     if sizes.device.type == "cpu" and sizes.dtype in (torch.float32, torch.float64):
         return torch.from_numpy(np.sort(sizes.detach().numpy(), 1))
     return sizes.sort(1).values
-
-
-def _widen(values: Tensor) -> Tensor:
-    return values if values.device.type == "mps" else values.double()

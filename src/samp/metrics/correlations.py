@@ -1,4 +1,4 @@
-"""Correlations along the last axis, in float64, with NaN where there is none to speak of."""
+"""Correlations along the last axis, in float64; NaN where one side is constant."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from samp.lookup import look_up
+from samp.metrics.maps import to_double
 
 CorrelationFunction = Callable[[Tensor, Tensor], Tensor]
 
@@ -50,7 +51,7 @@ CORRELATIONS: dict[str, CorrelationFunction] = {"pearson": pearson, "spearman": 
 
 
 def get_correlation(correlation: str | CorrelationFunction) -> CorrelationFunction:
-    """The correlation of this name; a callable (a, b) → one number per row is one already.
+    """Return the correlation of this name, or the given callable (a, b) → one number per row.
 
     >>> get_correlation("pearson") is pearson
     True
@@ -59,7 +60,7 @@ def get_correlation(correlation: str | CorrelationFunction) -> CorrelationFuncti
 
 
 def _constant(x: Tensor) -> Tensor:
-    """Rows that hold one value: whole numbers exactly, others up to the rounding of the numbers they came as."""
+    """Rows that hold one value: integers exactly, floats up to the rounding of their dtype."""
     spread = x.amax(-1) - x.amin(-1)
     if not x.is_floating_point():
         return spread == 0
@@ -67,8 +68,8 @@ def _constant(x: Tensor) -> Tensor:
 
 
 def _centre(x: Tensor) -> Tensor:
-    """Deviations from the mean, brought to at most 1 so that their squares neither vanish nor overflow."""
-    wide = x.to(torch.float32 if x.device.type == "mps" else torch.float64)  # Apple's GPUs have no float64
+    """Deviations from the mean, scaled to at most 1 so that their squares neither underflow nor overflow."""
+    wide = to_double(x)
     wide = wide / _or_one(wide.abs().amax(-1, keepdim=True))
     deviation = wide - wide.mean(-1, keepdim=True)
     return deviation / _or_one(deviation.abs().amax(-1, keepdim=True))

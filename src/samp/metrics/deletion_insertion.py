@@ -1,19 +1,19 @@
-"""Deletion and Insertion (Petsiuk et al., 2018): how fast a map's own order takes the score away, or brings it back."""
+"""Deletion and Insertion (Petsiuk et al., 2018): the score as features go, or come, in the order of their credit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from samp.engine.batching import BatchSize
+from samp.engine.driver import BatchSize
 from samp.engine.inputs import Inputs, as_tensors
 from samp.metrics import protocols
 from samp.metrics.maps import Maps, group_values, ranks, resolve_target
-from samp.metrics.masked_forward import MaskedScorer, ScoringOptions, open_scorer
+from samp.metrics.masked_forward import MaskedScorer, Model, ScoringOptions, open_scorer
 from samp.metrics.protocols import Protocol
 from samp.metrics.subsets import own_counts
 from samp.targets import Target
@@ -23,7 +23,7 @@ GivenProtocol = str | Protocol | None
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Curves:
-    """What `deletion_insertion` returns; NaN for samples that could not be normalised.
+    """What `deletion_insertion` returns; samples that cannot be normalised are NaN.
 
     >>> import samp
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 2)).eval()
@@ -45,7 +45,7 @@ class Curves:
     shares: Tensor
     """k: the share of features changed at each point."""
     unnormalised: int
-    """How many samples could not be normalised, since the score to divide by is not above 0; they are NaN."""
+    """How many samples cannot be normalised, since the score to divide by is not above 0."""
     protocol: Protocol
     details: Mapping[str, Any] = field(default_factory=dict)
     """Target, features, forwards per sample, seed, device, dtype and versions."""
@@ -61,18 +61,18 @@ class Curves:
 
 
 def deletion_insertion(
-    model: Callable[..., Any],
+    model: Model,
     inputs: Inputs,
     maps: Maps,
     target: Target = None,
     protocol: GivenProtocol = None,
     *,
-    forward_args: Any = (),
+    forward_args: object = (),
     batch_size: BatchSize = "auto",
     progress: bool = False,
     seed: int = 0,
 ) -> Curves:
-    """The deletion and insertion scores of any maps, by a protocol that is named in the result.
+    """Return the deletion and insertion scores of any maps; the result names the protocol.
 
     - `maps`: b h w, b c h w, the inputs' own shape, or an `Attribution`; tensors or NumPy arrays, on any device.
     - `target`: as in `samp.explain`; if left out, the class that an `Attribution` explains, else the predicted one.
@@ -96,35 +96,36 @@ def deletion_insertion(
         return _measure_curves(scorer, chosen, places)
 
 
-def _resolve_protocol(given: GivenProtocol, inputs: Any) -> Protocol:
+def _resolve_protocol(given: GivenProtocol, inputs: object) -> Protocol:
     tensors = inputs if isinstance(inputs, tuple | list) else [inputs]
     return protocols.get_protocol(given, [getattr(tensor, "shape", ()) for tensor in tensors])
 
 
 def _measure_curves(scorer: MaskedScorer, chosen: Protocol, places: Tensor) -> Curves:
     """Both curves: deletion hides the first n features, insertion all but the first n."""
-    shown, asked = _counts(scorer, chosen)
+    shares, counts = _counts(scorer, chosen)
+    points = counts.shape[1]
 
     def is_deleted(samples: Tensor, numbers: Tensor) -> Tensor:
-        return places[samples] < asked[samples, numbers][:, None]
+        return places[samples] < counts[samples, numbers][:, None]
 
     def is_not_inserted(samples: Tensor, numbers: Tensor) -> Tensor:
-        return places[samples] >= asked[samples, numbers][:, None]
+        return places[samples] >= counts[samples, numbers][:, None]
 
-    scorer.expect(2 * asked.shape[1])
-    down = scorer.scores(scorer.make_masker(chosen.fill), asked.shape[1], is_deleted)
-    up = scorer.scores(scorer.make_masker(chosen.start), asked.shape[1], is_not_inserted)
+    scorer.expect(2 * points)
+    down = scorer.scores(scorer.make_masker(chosen.fill), points, is_deleted)
+    up = scorer.scores(scorer.make_masker(chosen.start), points, is_not_inserted)
     deletion = _normalise(down, down[:, :1], down[:, -1:], chosen)
     insertion = _normalise(up, up[:, -1:], up[:, :1], chosen)
     failed = deletion.isnan() | insertion.isnan()
-    if asked.shape[1] > len(shown):  # the ends were asked for to normalise by, not to be shown
+    if points > len(shares):  # the ends were measured to normalise by, and are no points of the curves
         deletion, insertion = deletion[:, 1:-1], insertion[:, 1:-1]
     return Curves(
         deletion=chosen.area(deletion),
         insertion=chosen.area(insertion),
         deletion_curve=deletion,
         insertion_curve=insertion,
-        shares=shown,
+        shares=shares,
         unnormalised=int(failed.any(1).sum()),
         protocol=chosen,
         details={**scorer.problem.describe(), "forwards": scorer.forwards, "seed": scorer.seed},
@@ -132,9 +133,10 @@ def _measure_curves(scorer: MaskedScorer, chosen: Protocol, places: Tensor) -> C
 
 
 def _counts(scorer: MaskedScorer, chosen: Protocol) -> tuple[Tensor, Tensor]:
-    """The shares of features to show (k), and how many of each sample's own features that is at each point (b k).
+    """The shares of features at each point of the curves (k), and how many of each sample's features that is (b k).
 
-    Numbers that a mask does not use are no features, so that neither numbering nor neighbours matter.
+    Where normalising needs them, the counts also hold both ends (b k+2). Numbers that a mask does not use are no
+    features, so that neither the numbering nor the other samples matter.
     """
     own = own_counts(scorer.problem).cpu()
     least, most = int(own.min()), int(own.max())
@@ -151,7 +153,7 @@ def _counts(scorer: MaskedScorer, chosen: Protocol) -> tuple[Tensor, Tensor]:
 
 
 def _normalise(curve: Tensor, image: Tensor, filled: Tensor, chosen: Protocol) -> Tensor:
-    """b k: the curve on the protocol's scale, NaN where its divisor (of the ends' scores, b 1) is not above 0."""
+    """b k: the curve on the protocol's scale, by the scores at its ends (b 1); NaN where the divisor is not above 0."""
     if chosen.normalise is None:
         return curve
     floor = filled if chosen.normalise == "change" else torch.zeros_like(filled)

@@ -20,10 +20,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import max_pool2d, pad
 
-from samp.engine.batching import Batches
-from samp.metrics.checks import check_count, is_number
+from samp.checks import check_whole, is_number
+from samp.engine.driver import Batches
 
-LOOK_EVERY = 16  # iterations between looks at an accelerator's progress: each look waits for it
+CHECK_EVERY = 16  # iterations between checks for convergence on an accelerator, since each waits for it
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class NoisyLinear:
       shared by the batch, so that an image's result does not depend on its neighbours.
     - `tolerance`: of a pixel, in parts of the span of the channel's known values. It holds for float64 images; float32
       rounding can leave some 2e-4 of the span in holes of 200 pixels, a fiftieth of the noise.
-    - `iterations`: how many may be spent; 25 were the most seen at this tolerance.
+    - `iterations`: the most that may be spent; at this tolerance no image needed more than 25.
 
-    Known pixels keep their bits. Where none is missing the image comes back as it is. Where all are, which leaves the
-    published equations without a unique solution, each channel is filled with its own mean. Values at missing pixels
-    are not read otherwise.
+    Known pixels keep their bits, and an image without missing pixels is returned unchanged. Where all pixels are
+    missing, the published equations have no unique solution: each channel is then filled with its own mean. Otherwise
+    values at missing pixels are not read.
 
     >>> image = torch.tensor([[[[0.0, 9.0, 2.0]]]])
     >>> NoisyLinear(noise=0).impute(image, torch.tensor([[[False, True, False]]]))
@@ -55,7 +55,7 @@ class NoisyLinear:
             raise ValueError(f"noise is a standard deviation of at least 0, not {self.noise!r}.")
         if not is_number(self.tolerance) or self.tolerance <= 0:
             raise ValueError(f"tolerance is a number above 0, not {self.tolerance!r}.")
-        check_count("iterations", self.iterations, 1)
+        check_whole("iterations", self.iterations, 1)
 
     @torch.no_grad()
     def impute(self, images: Tensor, missing: Tensor) -> Tensor:
@@ -77,9 +77,9 @@ class NoisyLinear:
         middle, half = (lowest + highest) / 2, (highest - lowest) / 2
         known = torch.where(hole, 0, (wide - middle) / torch.where(half > 0, half, 1))  # −1 … 1
         levels = _levels(hole.to(wide.dtype))
-        found, done = _solve(levels, levels[0].hole * _neighbours(known), self.tolerance, self.iterations)
-        # a mean lies within what it is a mean of; what rounding adds to that is cut off
-        return torch.clamp(middle + half * found, lowest, highest), done
+        solution, done = _solve(levels, levels[0].hole * _neighbours(known), self.tolerance, self.iterations)
+        # a mean lies within the range of its values; rounding may not
+        return torch.clamp(middle + half * solution, lowest, highest), done
 
     def _noise(self, images: Tensor) -> Tensor:
         """c h w, drawn on the CPU: the same on every device."""
@@ -96,7 +96,7 @@ class NoisyLinear:
 
 
 class _Level(NamedTuple):
-    """One grid of the multigrid: 1 where it is missing and 0 elsewhere, and each pixel's sum of neighbours' weights."""
+    """One grid of the multigrid: 1 at missing pixels and 0 elsewhere, and each pixel's sum of neighbours' weights."""
 
     hole: Tensor  # r 1 h w
     weight: Tensor  # 1 1 h w
@@ -110,13 +110,13 @@ def _solve(levels: list[_Level], right: Tensor, tolerance: float, iterations: in
     """x with (D − W) x = right, and which rows converged.
 
     Each channel of each row stops moving once its own preconditioned residual, which estimates the error of x itself,
-    is small: what a row becomes does not depend on how long the others take.
+    is small: the result of a row does not depend on how long the others take.
     """
     x, residual = torch.zeros_like(right), right
     step = guess = _cycle(levels, residual)
     slope, done = _dot(residual, guess), _small(guess, tolerance)
     for iteration in range(iterations):
-        if (right.device.type == "cpu" or iteration % LOOK_EVERY == 0) and done.all():
+        if (right.device.type == "cpu" or iteration % CHECK_EVERY == 0) and done.all():
             break
         change = levels[0].residual(torch.zeros_like(step), step)  # −(D − W) step
         length = torch.where(done, 0, slope / -_dot(step, change))
@@ -160,7 +160,7 @@ def _neighbours(x: Tensor) -> Tensor:
 def _blur(x: Tensor) -> Tensor:
     """Weights 1 2 1 along both axes, summing to 1, with zeros outside: shifted images added in a fixed order.
 
-    Of these the weights of the neighbours are made, and the interpolation between grids.
+    The weights of the neighbours and the interpolation between grids are made of it.
     """
     rows = 2 * x
     rows[:, :, 1:] += x[:, :, :-1]
@@ -179,7 +179,7 @@ def _coarse(x: Tensor) -> Tensor:
 
 
 def _fine(x: Tensor, shape: torch.Size) -> Tensor:
-    """Every pixel two by two times, cut to this shape."""
+    """Every pixel repeated in blocks of two by two, cropped to this shape."""
     return x.repeat_interleave(2, 2).repeat_interleave(2, 3)[:, :, : shape[2], : shape[3]]
 
 

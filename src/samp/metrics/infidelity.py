@@ -1,6 +1,6 @@
 """Infidelity (Yeh et al., NeurIPS 2019), by Captum (extra `compare`): the mean of (Iᵀa − (f(x) − f(x − I)))².
 
-A perturbation I says what is drawn: `Hidden` features, for maps of credit, or `Noise`, for maps of slopes.
+The perturbations I are drawn by `Hidden`, for maps of credit, or by `Noise`, for maps of slopes.
 """
 
 from __future__ import annotations
@@ -15,16 +15,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from samp.baselines import black, evaluate_baseline, wrap_tensors
-from samp.checks import check_flag
-from samp.engine.batching import BatchSize
+from samp.baselines import InputBaselines, black, evaluate_baseline, wrap_tensors
+from samp.checks import check_flag, check_share, check_whole, is_number
+from samp.engine.driver import BatchSize
 from samp.engine.inputs import Inputs
 from samp.extras import install_command
 from samp.groups import Elements, Groups
-from samp.metrics.checks import check_count, check_share, is_number
-from samp.metrics.maps import Maps, group_values, resolve_target
-from samp.metrics.masked_forward import MaskedScorer, ScoringOptions, depends_on_visible, open_scorer
-from samp.metrics.provenance import describe_scoring
+from samp.metrics.fills import Fill, depends_on_visible
+from samp.metrics.maps import Maps, group_values, resolve_target, to_double
+from samp.metrics.masked_forward import MaskedScorer, Model, ScoringOptions, open_scorer
 from samp.metrics.score_spaces import ScoreSpace
 from samp.metrics.subsets import Subsets, sizes_for_share
 from samp.targets import Target
@@ -32,31 +31,31 @@ from samp.targets import Target
 
 @dataclass(frozen=True, eq=False)
 class PreparedPerturbation:
-    """A perturbation made ready for a judge, in features: of the grouping (b g), or single elements (b n)."""
+    """A perturbation of the samples of one scorer, in features: groups (b g) or single elements (b n)."""
 
     start: Tensor
     """b g: what is perturbed."""
     draw: Callable[[range], tuple[Tensor, Tensor]]
-    """The perturbations of these numbers: what the map is weighed with, and what is left of `start`; both b k g."""
+    """Perturbations by number: the weights of the map's values, and what is left of `start`; both b k g."""
     points: Callable[[Tensor, Tensor], Tensor]
-    """r g and samples (r) → r n: what the model is shown."""
+    """(what is left: r g, samples: r) → r n: the points at which the model is called."""
 
 
 class Perturbation(Protocol):
-    """Draws what infidelity is the mean over."""
+    """Draws the perturbations that infidelity is the mean over."""
 
     def groups(self, given: Groups | None) -> Groups | None:
-        """What a feature is, where the caller gave this."""
+        """Return the grouping to use where the caller gave this one; raise ValueError if it cannot be."""
         ...
 
     def prepare(self, scorer: MaskedScorer) -> PreparedPerturbation:
-        """This perturbation of the judge's samples."""
+        """Return this perturbation of the scorer's samples."""
         ...
 
 
 @dataclass(frozen=True)
 class Hidden:
-    """Random features, exactly `share` of them, show `fill`; Iᵀa is then the sum of their credit.
+    """Replaces random features, exactly `share` of them, by `fill`; Iᵀa is then the sum of their credit.
 
     For maps of credit, whose values sum to a change of the score.
 
@@ -68,30 +67,27 @@ class Hidden:
     """
 
     share: float = 0.2
-    fill: Any = black
+    fill: Fill = black
 
     def __post_init__(self) -> None:
         check_share(self.share)
         object.__setattr__(self, "fill", wrap_tensors(self.fill))
 
     def groups(self, given: Groups | None) -> Groups | None:
-        """Any."""
+        """Any grouping will do."""
         return given
 
     def prepare(self, scorer: MaskedScorer) -> PreparedPerturbation:
-        """Features as switches: 1 for the sample's own elements, 0 for the fill's."""
+        """The features are switches: 1 shows the sample's own elements, 0 the fill's."""
         problem, hide = scorer.problem, scorer.make_masker(self.fill)
         sizes = sizes_for_share(problem, self.share)[:, None]
-        everyone = torch.arange(problem.batch, device=problem.x.device)
+        samples = torch.arange(problem.batch, device=problem.x.device)
 
         def draw(numbers: range) -> tuple[Tensor, Tensor]:
-            some = Subsets.draw(problem, sizes, numbers, scorer.seed)
-            rows = (
-                everyone.repeat_interleave(len(numbers)),
-                torch.arange(len(numbers)).to(everyone).repeat(len(everyone)),
-            )
-            chosen = some.membership(*rows).view(problem.batch, len(numbers), -1).to(problem.x)
-            return chosen, 1 - chosen
+            subsets, count = Subsets.draw(problem, sizes, numbers, scorer.seed), len(numbers)
+            rows = samples.repeat_interleave(count), torch.arange(count).to(samples).repeat(len(samples))
+            hidden = subsets.membership(*rows).view(problem.batch, count, -1).to(problem.x)
+            return hidden, 1 - hidden
 
         start = torch.ones(problem.batch, problem.features.count).to(problem.x)
         return PreparedPerturbation(start, draw, lambda switches, samples: hide(switches < 0.5, samples))
@@ -99,10 +95,10 @@ class Hidden:
 
 @dataclass(frozen=True)
 class Noise:
-    """Gaussian noise of standard deviation `sigma` is taken from every element: Iᵀa is the noise times the map.
+    """Subtracts Gaussian noise of standard deviation `sigma` from every element: Iᵀa is the noise times the map.
 
-    That is for maps of slopes, such as gradients. With a `fill`, the map is credit for the difference to it, and the
-    noise is divided by that difference (and counts nothing where there is none).
+    For maps of slopes, such as gradients. With a `fill`, the map is credit for the difference to that fill, and the
+    noise is divided by the difference (0 where there is none).
 
     >>> _ = import_module("pytest").importorskip("captum")
     >>> net, x = torch.nn.Linear(3, 1).eval(), torch.rand(2, 3)
@@ -112,7 +108,7 @@ class Noise:
     """
 
     sigma: float = 0.2
-    fill: Any = None
+    fill: InputBaselines | None = None
 
     def __post_init__(self) -> None:
         if not is_number(self.sigma) or self.sigma <= 0:
@@ -131,7 +127,7 @@ class Noise:
         return Elements()
 
     def prepare(self, scorer: MaskedScorer) -> PreparedPerturbation:
-        """Elements as they are, less noise that is the same for every sample."""
+        """The elements, less noise that is the same for every sample."""
         x = scorer.problem.x
         unit = torch.ones_like(x)
         if self.fill is not None:
@@ -169,7 +165,7 @@ class Infidelity:
 
 
 def infidelity(
-    model: Callable[..., Any],
+    model: Model,
     inputs: Inputs,
     maps: Maps,
     target: Target = None,
@@ -179,16 +175,16 @@ def infidelity(
     normalise: bool = False,
     groups: Groups | None = None,
     score: str | ScoreSpace = "logit",
-    forward_args: Any = (),
+    forward_args: object = (),
     batch_size: BatchSize = "auto",
     progress: bool = False,
     seed: int = 0,
 ) -> Infidelity:
-    """The mean squared error of what a map says of perturbations against what they do to the score.
+    """Return the mean squared difference between a map's prediction for perturbations and the change of the score.
 
     - `maps`, `target`, `groups`, `score`: as in `sensitivity_n`.
     - `perturbation`: `Hidden()` if `None`, for maps of credit; `Noise()` for maps of slopes.
-    - `perturbations`: how many of each sample; a mean over more of them is steadier.
+    - `perturbations`: how many of each sample; the error of the mean falls with their number.
     - `normalise`: scale the map of each sample first so that its error is smallest, as the authors' code does, for
       maps without a unit. The scale may be negative: a map and its reverse then score the same.
 
@@ -200,7 +196,7 @@ def infidelity(
     >>> bool((infidelity(net, x, 7 * exact, normalise=True).infidelity < 1e-10).all())
     True
     """
-    number = check_count("perturbations", perturbations, 1)
+    number = check_whole("perturbations", perturbations, 1)
     check_flag("normalise", normalise)
     chosen = Hidden() if perturbation is None else perturbation
     if not callable(getattr(chosen, "prepare", None)) or isinstance(chosen, type):
@@ -209,18 +205,17 @@ def infidelity(
     with open_scorer(model, inputs, resolve_target(maps, target), chosen.groups(groups), score, settings) as scorer:
         values = group_values(scorer.problem, maps)
         error = _captum_infidelity(scorer, chosen.prepare(scorer), values, number, normalise)
-        made = {"perturbation": repr(chosen), "perturbations": number, "normalise": normalise}
-        return Infidelity(error, describe_scoring(scorer, score, **made))
+        drawn = {"perturbation": repr(chosen), "perturbations": number, "normalise": normalise}
+        return Infidelity(error, scorer.describe(score, **drawn))
 
 
 def _captum_infidelity(
     scorer: MaskedScorer, prepared: PreparedPerturbation, values: Tensor, number: int, normalise: bool
 ) -> Tensor:
-    """b: Captum's infidelity of these values (b g); it asks for as many perturbations at a time as make a batch."""
+    """b: Captum's infidelity of these values (b g), with as many perturbations at a time as make a batch."""
     batch, x = scorer.problem.batch, scorer.problem.x
-    wide = torch.float32 if x.device.type == "mps" else torch.float64  # Apple's GPUs have no float64
     scorer.expect(number + 1)
-    own = scorer.scores(lambda _, samples: x[samples], 1, lambda samples, _: samples).flatten().to(wide)
+    own = to_double(scorer.scores(lambda _, samples: x[samples], 1, lambda samples, _: samples).flatten())
     numbers = iter(range(number))
 
     def perturb(rows: Tensor) -> tuple[Tensor, Tensor]:
@@ -229,7 +224,7 @@ def _captum_infidelity(
         return weights.flatten(0, 1), left.flatten(0, 1)
 
     def forward(rows: Tensor) -> Tensor:
-        if rows is prepared.start:  # asked for with every batch, answered once
+        if rows is prepared.start:  # Captum scores it with every batch; once is enough
             return own
         left = rows.view(batch, -1, rows.shape[1])
         return scorer.scores(prepared.points, left.shape[1], lambda samples, numbers: left[samples, numbers]).flatten()
@@ -239,7 +234,7 @@ def _captum_infidelity(
         forward,
         perturb,
         prepared.start,
-        values.to(wide),
+        to_double(values),
         n_perturb_samples=number,
         max_examples_per_batch=at_once,
         normalize=normalise,

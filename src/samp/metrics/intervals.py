@@ -1,7 +1,7 @@
-"""How sure a mean is: bootstrap BCa intervals (Efron, 1987).
+"""Confidence intervals of a mean: bootstrap BCa intervals (Efron, 1987).
 
-Plain percentiles would be too short on the long side of skewed scores, and Deletion scores pile up near 0; BCa corrects
-for that and, for a mean, costs nothing more.
+Deletion scores pile up near 0, and plain percentile intervals of such skewed scores are too short on the long side. BCa
+corrects for that and, for a mean, costs nothing more.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from samp.metrics.checks import check_count, is_number
+from samp.checks import check_whole, is_number
 
 Floats = NDArray[np.float64]
-DRAWS_AT_ONCE = 2**22  # 32 MiB of places; how a sample is cut depends on its size alone, and so the draws do
+DRAWS_AT_ONCE = 2**22  # 32 MiB of indices; chunks depend on the sample's size alone, and so the draws are reproducible
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,12 @@ class Bootstrap:
     def __post_init__(self) -> None:
         if not is_number(self.confidence) or not 0 < self.confidence < 1:
             raise ValueError(f"confidence lies between 0 and 1, not at {self.confidence!r}.")
-        check_count("resamples", self.resamples, 1)
-        check_count("seed", self.seed, 0)
+        check_whole("resamples", self.resamples, 1)
+        check_whole("seed", self.seed, 0)
 
 
 def mean_interval(values: Floats, bootstrap: Bootstrap) -> tuple[float, float]:
-    """The bootstrap's BCa interval of the mean; NaN below two values, and the value itself where all are equal.
+    """The BCa interval of the mean; NaN below two values, and the value itself where all are equal.
 
     >>> mean_interval(np.array([2.0, 2.0]), Bootstrap())
     (2.0, 2.0)
@@ -56,19 +56,20 @@ def mean_interval(values: Floats, bootstrap: Bootstrap) -> tuple[float, float]:
 
 
 def mean_and_sd(values: Floats) -> tuple[float, float]:
-    """Taken about the first value, so that equal ones have a spread of 0 and not of some rounding.
+    """Mean and standard deviation (n − 1 in its divisor); NaN without values, and a NaN deviation of one.
 
     >>> mean_and_sd(np.array([0.1, 0.1, 0.1]))
     (0.1, 0.0)
     """
     if not len(values):
         return math.nan, math.nan
+    # taken about the first value, so that equal ones deviate by exactly 0 and not by some rounding
     above = values - values[0]
     return float(values[0] + above.mean()), float(above.std(ddof=1)) if len(values) > 1 else math.nan
 
 
 def _levels(means: Floats, centred: Floats, confidence: float) -> list[float]:
-    """The two quantiles BCa reads off: moved by the bias of the resamples' median and by the skew of the values.
+    """The two quantiles of the BCa interval: moved by the bias of the resamples' median and by the skew of the values.
 
     The jackknife's acceleration Σ u³ / 6 (Σ u²)^1.5 is the same for the left-out means and for the values themselves.
     """
@@ -78,8 +79,8 @@ def _levels(means: Floats, centred: Floats, confidence: float) -> list[float]:
     bias = normal.inv_cdf(float(np.clip(below, 0.5 / len(means), 1 - 0.5 / len(means))))
     skew = float((centred**3).sum() / (6 * (centred**2).sum() ** 1.5))
     ends = [bias + normal.inv_cdf(tail) for tail in ((1 - confidence) / 2, (1 + confidence) / 2)]
-    rooms = [1 - skew * end for end in ends]  # not above 0 only at extreme skew and confidence: the last resample then
-    return [normal.cdf(bias + e / room) if room > 0 else float(e > 0) for e, room in zip(ends, rooms, strict=True)]
+    scales = [1 - skew * end for end in ends]  # not above 0 only at extreme skew and confidence: the last resample then
+    return [normal.cdf(bias + e / scale) if scale > 0 else float(e > 0) for e, scale in zip(ends, scales, strict=True)]
 
 
 def _resampled_means(values: Floats, bootstrap: Bootstrap) -> Floats:

@@ -1,4 +1,7 @@
-"""Maps from anywhere, as the values of features: b g."""
+"""Reading maps: by groups of a problem (b g), by pixels (b h w), or by their own features (b d).
+
+Every reader takes an `Attribution`, tensors or arrays, and raises an error that says what a map should be.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,16 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.dense import check_dense
+from samp.checks import check_dense
 from samp.engine.problem import Problem
-from samp.groups import Segments
+from samp.groups import Segments, check_map_layout
 from samp.targets import Target
 
 Maps = Attribution | Tensor | np.ndarray | Sequence[Any]
 
 
 def group_values(problem: Problem, maps: Maps) -> Tensor:
-    """b g: what these maps give to each feature of the problem: the sum over its elements, in float32 or wider.
+    """b g: the credit of each feature of the problem, which is the sum over its elements, in float32 or wider.
 
     Maps have the shape of the inputs (a tuple for a tuple), or b h w for b c h w images (each channel then holds an
     equal part), or b g: one value per feature. They may lie on any device; a list for one input holds one map a sample.
@@ -40,18 +43,46 @@ def group_values(problem: Problem, maps: Maps) -> Tensor:
     return check_finite(values)
 
 
+def pixel_maps(given: Maps) -> Tensor:
+    """b h w in float32 or wider, summed over channels; raise ValueError for maps of anything but images.
+
+    >>> pixel_maps(torch.ones(2, 3, 4, 5)).shape, pixel_maps(np.ones((2, 4, 5))).dtype
+    (torch.Size([2, 4, 5]), torch.float64)
+    """
+    maps = as_float_tensor(given.map if isinstance(given, Attribution) else given)
+    check_map_layout(maps.shape)
+    maps = maps.sum(1) if maps.ndim == 4 else maps
+    if maps.ndim != 3 or not maps.numel():
+        raise ValueError(f"maps have shape b h w or b c h w, not {tuple(maps.shape)}: give a single map a batch axis.")
+    return check_finite(maps)
+
+
+def feature_values(maps: Maps) -> Tensor:
+    """b d: the values of each sample's features: pixels of images, groups of an `Attribution`, else elements.
+
+    >>> feature_values(torch.ones(2, 3, 4, 4)).shape, feature_values(torch.ones(2, 5)).shape
+    (torch.Size([2, 16]), torch.Size([2, 5]))
+    """
+    values = as_float_tensor(maps.group_values if isinstance(maps, Attribution) else maps)
+    check_map_layout(values.shape)
+    values = values.sum(1) if values.ndim == 4 else values
+    if values.ndim < 2 or not values.numel():
+        raise ValueError(f"maps have shape b h w, b c h w or b d, not {tuple(values.shape)}: add the batch axis.")
+    return check_finite(values.flatten(1))
+
+
 def resolve_target(maps: Maps, target: Target) -> Target:
-    """The target as given; where it is left out and the maps are an attribution, the classes which that explains."""
-    known = maps.details.get("target") if target is None and isinstance(maps, Attribution) else None
-    if known is None:
+    """Return the target, or, where it is None, the classes that an `Attribution` explains."""
+    explained = maps.details.get("target") if target is None and isinstance(maps, Attribution) else None
+    if explained is None:
         return target
-    if not isinstance(known, list):
+    if not isinstance(explained, list):
         raise ValueError("the attribution explains a function of the output, which it does not hold: pass target=….")
-    return [tuple(one) if isinstance(one, list) else one for one in known]
+    return [tuple(one) if isinstance(one, list) else one for one in explained]
 
 
 def ranks(problem: Problem, values: Tensor) -> Tensor:
-    """b g: each feature's place in descending order of its value, from 0; ties by index, and what is empty last.
+    """b g: each feature's rank by descending value, from 0; ties by index, features without elements last.
 
     >>> from samp.engine.problem import make_problem
     >>> problem = make_problem(torch.nn.Flatten(), torch.rand(1, 4), target=0)
@@ -66,7 +97,7 @@ def ranks(problem: Problem, values: Tensor) -> Tensor:
 
 
 def as_float_tensor(given: object) -> Tensor:
-    """A tensor, an array, or a list of such, as a tensor of float32 or wider that no gradient is asked of.
+    """Return a tensor, an array or a list of these as a detached tensor of float32 or wider.
 
     >>> as_float_tensor(torch.ones(1, dtype=torch.float16)), as_float_tensor(np.ones(1))
     (tensor([1.]), tensor([1.], dtype=torch.float64))
@@ -83,14 +114,19 @@ def as_float_tensor(given: object) -> Tensor:
 
 
 def _as_tensor(given: object) -> Tensor:
-    """Arrays are copied: torch takes none that is flipped or of foreign byte order, and warns of read-only ones."""
+    # arrays are copied: torch takes none that is flipped or of foreign byte order, and warns of read-only ones
     if isinstance(given, np.ndarray) and given.dtype.kind in "biuf":
         given = np.array(given, dtype=given.dtype.newbyteorder("="), order="C")
     return torch.as_tensor(given)
 
 
+def to_double(values: Tensor) -> Tensor:
+    """Return the values in float64, or in float32 on Apple's GPUs, which have no float64."""
+    return values.to(torch.float32 if values.device.type == "mps" else torch.float64)
+
+
 def check_finite(maps: Tensor) -> Tensor:
-    """The maps (b …) as they are, or a sentence if some value is NaN or infinite.
+    """Return the maps (b …); raise ValueError if one holds NaN or Inf.
 
     >>> check_finite(torch.tensor([[1.0], [torch.nan]]))
     Traceback (most recent call last):

@@ -1,63 +1,35 @@
-"""The judge: scores of samples some of whose features are hidden, by forwards batched over samples *and* points."""
+"""Scores of samples with some of their features hidden, by forwards batched over samples *and* points."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from samp.baselines import Blurred, evaluate_baseline
 from samp.checks import check_flag, check_seed
-from samp.engine.batching import Batches, BatchSize, check_batch_size
+from samp.engine.driver import Batches, BatchSize, check_batch_size
 from samp.engine.inputs import Inputs
 from samp.engine.problem import Problem, make_problem
 from samp.groups import Channels, Groups
 from samp.isolation import isolate
+from samp.metrics.fills import ElementFill, Fill, ImageFill, Imputer
 from samp.metrics.score_spaces import ScoreSpace, get_score_space
 from samp.progress import open_bar
 from samp.targets import Target
 
-
-@runtime_checkable
-class Imputer(Protocol):
-    """A fill that depends on what is left to see, such as `NoisyLinear`."""
-
-    def impute(self, images: Tensor, missing: Tensor) -> Tensor:
-        """r c h w images with the missing pixels (r h w) made up."""
-        ...
-
-
-@runtime_checkable
-class ElementFill(Protocol):
-    """A fill that depends on which elements are left to see, such as `RemainingMean`."""
-
-    def fill_elements(self, x: Tensor, missing: Tensor) -> Tensor:
-        """r n points with their missing elements (r n, bool) filled."""
-        ...
-
-
-class ImageFill:
-    """Marks a fill that tells the channels of an image from its pixels, as `ChannelMeans` does."""
-
-
-def depends_on_visible(fill: Any) -> bool:
-    """Whether a fill is made of what is left to see, and so is no baseline.
-
-    >>> depends_on_visible(0.0)
-    False
-    """
-    return isinstance(fill, Imputer | ElementFill)
+Model = Callable[..., Any]  # an nn.Module, or any function of the inputs
 
 
 @dataclass(frozen=True)
 class ScoringOptions:
-    """What a metric hands on to the model, and how it goes about it; the batch size never changes its result."""
+    """How a metric calls the model; the batch size never changes its result."""
 
-    forward_args: Any = ()
+    forward_args: object = ()
     batch_size: BatchSize = "auto"
     progress: bool = False
     seed: int = 0
@@ -85,11 +57,11 @@ class MaskedScorer:
         self.bar = open_bar(0, "forward", settings.progress)
 
     def expect(self, points: int) -> None:
-        """Tell the bar how many points of each sample will be scored in all, so that it need not start anew."""
+        """Set the progress bar to the number of points of each sample that will be scored in all."""
         self.bar.total = self.problem.batch * points
 
-    def make_masker(self, fill: Any) -> Masker:
-        """The way from (which groups are missing: r g, samples: r) to points (r n) that show this fill there."""
+    def make_masker(self, fill: Fill) -> Masker:
+        """Return a function of (missing groups: r g, samples: r) that gives points (r n) which show this fill there."""
         problem = self.problem
         if isinstance(fill, Imputer | ImageFill | Blurred):
             problem.check_layout()
@@ -98,18 +70,18 @@ class MaskedScorer:
         if isinstance(fill, ElementFill):
             return _element_masker(problem, fill)
         filled = problem.flatten(evaluate_baseline(fill, problem.inputs, self.seed))  # b n
-        room = RowBuffers(problem.x)
+        buffers = RowBuffers(problem.x)
 
         def hide(missing: Tensor, samples: Tensor) -> Tensor:
-            shown, hidden = room.gather(problem.x, samples, 0), room.gather(filled, samples, 1)
-            return problem.features.select(samples).where(missing, hidden, shown, out=room.rows(len(samples), 2))
+            visible, hidden = buffers.gather(problem.x, samples, 0), buffers.gather(filled, samples, 1)
+            return problem.features.select(samples).where(missing, hidden, visible, out=buffers.rows(len(samples), 2))
 
         return hide
 
     def scores(self, hide: Masker, points: int, missing: MissingMask) -> Tensor:
-        """b × points: each sample's scores, where `missing(samples, numbers)` says which groups its points hide.
+        """b × points: each sample's scores; `missing(samples, numbers)` gives the groups hidden at these points.
 
-        Rows of all samples and points stand in one list, cut into batches; the host waits for none of them.
+        All points of all samples are rows of one list, which is cut into batches without waiting for the device.
         """
         device = self.problem.x.device
 
@@ -117,7 +89,7 @@ class MaskedScorer:
             rows = torch.arange(first, last, device=device)
             samples, numbers = rows // points, rows % points
             scores = self._score(hide(missing(samples, numbers), samples), samples)
-            self.bar.update(last - first)  # not before: what does not fit is done again
+            self.bar.update(last - first)  # not before: a batch that runs out of memory is done again
             return scores
 
         count = self.problem.batch * points
@@ -127,32 +99,42 @@ class MaskedScorer:
         self.forwards += points
         return _check_finite(scores.view(self.problem.batch, points))
 
+    def describe(self, score: str | ScoreSpace, **settings: object) -> dict[str, Any]:
+        """What travels with a result: the problem, these settings, the score space, forwards per sample and seed."""
+        return {
+            **self.problem.describe(),
+            **settings,
+            "score": score if isinstance(score, str) else repr(score),
+            "forwards": self.forwards,
+            "seed": self.seed,
+        }
+
     def _score(self, x: Tensor, samples: Tensor) -> Tensor:
         output = self.problem.output(x, samples, give_away=True)  # points are made for one call each
         return self.problem.score(self.space(output), samples).to(x.dtype, copy=True)  # it may be a part of the points
 
 
 class RowBuffers:
-    """Memory for points that is used again by every batch: fresh memory would cost more than what is written to it."""
+    """Memory for points, reused by every batch: allocating it anew would cost more than writing to it."""
 
     def __init__(self, like: Tensor) -> None:
         self.like, self.buffers = like, dict[int, Tensor]()
 
     def rows(self, count: int, which: int) -> Tensor:
-        """count n, of whatever was there before."""
+        """count n: the first rows of buffer number `which`, not initialised."""
         if which not in self.buffers or len(self.buffers[which]) < count:
             self.buffers[which] = self.like.new_empty(count, self.like.shape[1])
         return self.buffers[which][:count]
 
     def gather(self, x: Tensor, samples: Tensor, which: int) -> Tensor:
-        """These rows of x; on a CPU, where looking costs nothing, those of a single sample are not written out."""
+        """x[samples]; on a CPU, where the check costs nothing, rows of a single sample are a view."""
         if samples.device.type == "cpu" and bool((samples == samples[0]).all()):
             return x[int(samples[0])].expand(len(samples), -1)
         return torch.index_select(x, 0, samples, out=self.rows(len(samples), which))
 
 
 def _check_finite(scores: Tensor) -> Tensor:
-    """The scores (b × points) as they are; raises ValueError if a sample has one that is NaN or Inf."""
+    """Return the scores (b × points); raise ValueError if one is NaN or Inf."""
     failed = (~scores.isfinite()).any(1)
     if bool(failed.any()):
         raise ValueError(
@@ -162,20 +144,20 @@ def _check_finite(scores: Tensor) -> Tensor:
     return scores
 
 
-Masker = Callable[[Tensor, Tensor], Tensor]
-MissingMask = Callable[[Tensor, Tensor], Tensor]
+Masker = Callable[[Tensor, Tensor], Tensor]  # missing groups (r g), samples (r) → points (r n)
+MissingMask = Callable[[Tensor, Tensor], Tensor]  # samples (r), numbers of points (r) → missing groups (r g)
 
 
 @contextmanager
 def open_scorer(
-    model: Callable[..., Any],
+    model: Model,
     inputs: Inputs,
     target: Target,
     groups: Groups | None,
     score: str | ScoreSpace,
     settings: ScoringOptions,
 ) -> Iterator[MaskedScorer]:
-    """A judge of these samples; the model and the caller's random state are left as they were found."""
+    """Yield a scorer of these samples, and restore the model and the caller's random state afterwards."""
     with torch.inference_mode(False):
         problem = make_problem(model, inputs, target, groups, settings.forward_args)
         with isolate(problem.model, problem.x.device, settings.seed):

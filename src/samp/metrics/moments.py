@@ -1,4 +1,4 @@
-"""Mean, spread and correlation of a stream: bounded memory, and the same answer however it is cut and merged.
+"""Mean, spread and correlation of a stream: bounded memory, and the same result however it is split and merged.
 
 Batches are joined by Chan, Golub and LeVeque's rule: of two parts with n and m values whose means differ by δ, the
 squares about the common mean are M2 + M2' + δ² n m / (n + m). Means are kept relative to the first value of the part,
@@ -7,28 +7,30 @@ so that values of 10⁹ ± 1 lose no digits of their spread.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+Values = Tensor | NDArray[np.generic] | Sequence[float] | Sequence[Sequence[float]]  # b, or b × k
 FIELDS = ("count", "left_out", "origin", "offset", "m2", "minimum", "maximum")
 
 
 @dataclass(frozen=True, eq=False)
 class StreamStatistics:
-    """What a stream came to; each a number, or k of them for b × k values.
+    """The moments of a stream; each a number, or k of them for b × k values.
 
     >>> StreamStatistics.__dataclass_fields__.keys() >= {"count", "left_out", "mean", "sd"}
     True
     """
 
     count: Tensor
-    """How many values went in."""
+    """How many values were added."""
     left_out: Tensor
-    """How many were NaN and did not."""
+    """How many values were NaN and left out."""
     mean: Tensor
     """NaN without a value, as are `minimum` and `maximum`."""
     sd: Tensor
@@ -41,14 +43,14 @@ class Moments:
     """Count, mean, standard deviation and range of values that arrive in batches of b or b × k.
 
     NaN is left out, in each column by itself. The state is seven float64 or int64 tensors on the CPU, of the shape of
-    one value; the first batch says which.
+    one value, which the first batch determines.
 
     >>> scores, others = Moments(), Moments()
     >>> scores.update(torch.tensor([1.0, 2.0]))
     >>> others.update(torch.tensor([6.0, torch.nan]))
     >>> scores.merge(others)
-    >>> found = scores.compute()
-    >>> found.mean.item(), int(found.count), int(found.left_out)
+    >>> moments = scores.compute()
+    >>> moments.mean.item(), int(moments.count), int(moments.left_out)
     (3.0, 3, 1)
     """
 
@@ -64,17 +66,17 @@ class Moments:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything, the shape of a value too."""
+        """Forget all values, and their shape."""
         for name in FIELDS:
             setattr(self, name, torch.zeros((), dtype=torch.int64 if name in FIELDS[:2] else torch.float64))
         self.minimum, self.maximum = self.minimum + torch.inf, self.maximum - torch.inf
 
-    def update(self, values: Any) -> None:
-        """Take in b or b × k values."""
+    def update(self, values: Values) -> None:
+        """Add b or b × k values."""
         self.merge(_batch_moments(_check_values(values)))
 
     def merge(self, other: Moments) -> None:
-        """Take in what another one, of another worker, has seen."""
+        """Add the values of another worker's stream."""
         if not isinstance(other, Moments):
             raise TypeError(f"Moments merge with Moments, not with {type(other).__name__}.")
         _check_shapes(self, other)
@@ -106,7 +108,7 @@ class Moments:
         return {name: getattr(self, name).clone() for name in FIELDS}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Go on from a state of `state_dict`."""
+        """Continue from a state of `state_dict`."""
         if set(state) != set(FIELDS):
             raise ValueError(f"a state of Moments holds {', '.join(FIELDS)}, not {', '.join(sorted(state))}.")
         for name in FIELDS:
@@ -138,23 +140,23 @@ class Correlation:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything, the shape of a value too."""
+        """Forget all values, and their shape."""
         self.x, self.y, self.product = Moments(), Moments(), torch.zeros((), dtype=torch.float64)
 
-    def update(self, x: Any, y: Any) -> None:
-        """Take in b or b × k pairs."""
-        x, y = _check_values(x), _check_values(y)
-        if x.shape != y.shape:
-            raise ValueError(f"pairs need two of a shape, not {tuple(x.shape)} and {tuple(y.shape)}.")
-        unknown = x.isnan() | y.isnan()
-        x, y = x.masked_fill(unknown, torch.nan), y.masked_fill(unknown, torch.nan)
+    def update(self, x: Values, y: Values) -> None:
+        """Add b or b × k pairs."""
+        xs, ys = _check_values(x), _check_values(y)
+        if xs.shape != ys.shape:
+            raise ValueError(f"pairs need two of a shape, not {tuple(xs.shape)} and {tuple(ys.shape)}.")
+        unknown = xs.isnan() | ys.isnan()
+        xs, ys = xs.masked_fill(unknown, torch.nan), ys.masked_fill(unknown, torch.nan)
         batch = Correlation()
-        batch.x, batch.y = _batch_moments(x), _batch_moments(y)
-        batch.product = (_centre(x, batch.x) * _centre(y, batch.y)).sum(0)
+        batch.x, batch.y = _batch_moments(xs), _batch_moments(ys)
+        batch.product = (_centre(xs, batch.x) * _centre(ys, batch.y)).sum(0)
         self.merge(batch)
 
     def merge(self, other: Correlation) -> None:
-        """Take in what another one, of another worker, has seen."""
+        """Add the values of another worker's stream."""
         if not isinstance(other, Correlation):
             raise TypeError(f"Correlation merges with Correlation, not with {type(other).__name__}.")
         _check_shapes(self.x, other.x)
@@ -166,12 +168,12 @@ class Correlation:
 
     @property
     def count(self) -> Tensor:
-        """How many pairs went in."""
+        """How many pairs were added."""
         return self.x.count
 
     @property
     def left_out(self) -> Tensor:
-        """How many pairs had a NaN and did not."""
+        """How many pairs had a NaN and were left out."""
         return self.x.left_out
 
     def compute(self) -> Tensor:
@@ -185,7 +187,7 @@ class Correlation:
         return {**sides, "product": self.product.clone()}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Go on from a state of `state_dict`."""
+        """Continue from a state of `state_dict`."""
         if set(state) != set(self.state_dict()):
             raise ValueError(f"this is no state of Correlation: it holds {', '.join(sorted(state))}.")
         for side in "xy":
@@ -210,18 +212,18 @@ def _batch_moments(values: Tensor) -> Moments:
 
 
 def _share(part: Tensor, whole: Tensor) -> Tensor:
-    """part / whole in float64, where torch would divide whole numbers in float32; 0 of nothing."""
+    """part / whole in float64, since torch divides integers in float32; 0 where the whole is 0."""
     return part.double() / whole.clamp(min=1)
 
 
 def _centre(values: Tensor, moments: Moments) -> Tensor:
-    """What each value has above the mean of these moments; 0 for NaN."""
+    """Each value's deviation from the mean of these moments; 0 for NaN."""
     return ((values - moments.origin) - moments.offset).nan_to_num(0)
 
 
-def _check_values(given: Any) -> Tensor:
-    here = given.detach().cpu() if isinstance(given, Tensor) else given  # first, since not every device has float64
-    values = torch.as_tensor(here, dtype=torch.float64)
+def _check_values(given: Values) -> Tensor:
+    on_cpu = given.detach().cpu() if isinstance(given, Tensor) else given  # first, since not every device has float64
+    values = torch.as_tensor(on_cpu, dtype=torch.float64)
     if values.ndim not in (1, 2):
         raise ValueError(f"a batch has b or b × k values, not shape {tuple(values.shape)}.")
     if values.isinf().any():
@@ -230,7 +232,7 @@ def _check_values(given: Any) -> Tensor:
 
 
 def _check_shapes(mine: Moments, other: Moments) -> None:
-    """A value's shape is settled by the first batch; one that has seen nothing fits any."""
+    """Raise ValueError if the values of two streams differ in shape; an empty stream fits any."""
     if mine.count.shape == other.count.shape or any(_is_empty(moments) for moments in (mine, other)):
         return
     shapes = [tuple(moments.count.shape) or "one number" for moments in (mine, other)]

@@ -1,8 +1,8 @@
-"""μFidelity (Bhatt, Weller & Moura, IJCAI 2020): the correlation of credit and loss over random subsets of one size."""
+"""μFidelity (Bhatt, Weller & Moura, IJCAI 2020): credit against loss of score over random subsets of one size."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -10,18 +10,17 @@ import torch
 from torch import Tensor
 
 from samp.baselines import black
-from samp.engine.batching import BatchSize
+from samp.checks import check_share, check_whole
+from samp.engine.driver import BatchSize
 from samp.engine.inputs import Inputs, as_tensors
 from samp.engine.problem import Problem
-from samp.groups import Groups
-from samp.layout import looks_channels_last
+from samp.groups import Groups, looks_channels_last
 from samp.metrics import correlations
-from samp.metrics.checks import check_count, check_share
+from samp.metrics.fills import Fill, describe_fill
 from samp.metrics.maps import Maps, group_values, resolve_target
-from samp.metrics.masked_forward import ScoringOptions, open_scorer
-from samp.metrics.provenance import describe_fill, describe_scoring
+from samp.metrics.masked_forward import Model, ScoringOptions, open_scorer
 from samp.metrics.score_spaces import ScoreSpace
-from samp.metrics.subsets import credit_and_scores, sizes_for_share, sizes_of
+from samp.metrics.subsets import check_sizes, credit_and_scores, sizes_for_share
 from samp.targets import Target
 
 CELLS = 9
@@ -64,7 +63,7 @@ class MuFidelity:
 
 
 def mu_fidelity(
-    model: Callable[..., Any],
+    model: Model,
     inputs: Inputs,
     maps: Maps,
     target: Target = None,
@@ -73,15 +72,15 @@ def mu_fidelity(
     size: int | None = None,
     subsets: int = 200,
     correlation: str | correlations.CorrelationFunction = "spearman",
-    fill: Any = black,
+    fill: Fill = black,
     groups: Groups | None = None,
     score: str | ScoreSpace = "logit",
-    forward_args: Any = (),
+    forward_args: object = (),
     batch_size: BatchSize = "auto",
     progress: bool = False,
     seed: int = 0,
 ) -> MuFidelity:
-    """The correlation, over random subsets S of one size, of Σ_S a and f(x) − f(x with S filled).
+    """Return the correlation, over random subsets S of one size, of Σ_S a and f(x) − f(x with S filled).
 
     The SAMP paper gives no settings and cites Novello et al. (NeurIPS 2022), who measured with Xplique. The defaults
     are those: 200 subsets of 20 % of a 9 × 9 grid, black fill, Spearman's correlation. Bhatt et al. define it with
@@ -92,7 +91,7 @@ def mu_fidelity(
     - `share`: of a sample's features, rounded, at least 1; every subset has exactly that size. `size` gives it as a
       number. (Xplique 0.4 hides one cell more, and later versions a random number of cells.)
     - `correlation`: "spearman" (ties share their mean rank), "pearson", or a callable (a, b) → one number per row.
-    - `groups`: what a feature is. `None` is a 9 × 9 grid for images, and single elements for all else.
+    - `groups`: what a feature is. `None` is a 9 × 9 grid for images, and single elements for any other input.
     - `score`: "logit", "probability", … or a callable, as in `Protocol`.
 
     >>> net, x = torch.nn.Linear(5, 1).eval(), torch.rand(3, 5)
@@ -102,7 +101,7 @@ def mu_fidelity(
     >>> mu_fidelity(net, x, -exact, correlation="pearson").mean < -0.9999
     True
     """
-    count, part = check_count("subsets", subsets, 2), check_share(share)
+    count, part = check_whole("subsets", subsets, 2), check_share(share)
     correlate = correlations.get_correlation(correlation)
     settings = ScoringOptions(forward_args, batch_size, progress, seed)
     model, inputs = as_tensors(model, inputs)
@@ -112,28 +111,28 @@ def mu_fidelity(
         sizes = _sizes(scorer.problem, part, size)  # b 1
         credit, scores = credit_and_scores(scorer, scorer.make_masker(fill), values, sizes, count)
         name = correlation if isinstance(correlation, str) else repr(correlation)
-        details = describe_scoring(scorer, score, fill=describe_fill(fill), subsets=count, correlation=name)
+        details = scorer.describe(score, fill=describe_fill(fill), subsets=count, correlation=name)
         if groups is None and cells is not None:
             details["groups"] = f"grid of {scorer.problem.features.count} cells"
-        # f(x) itself shifts nothing
+        # f(x) is left out: a constant changes no correlation
         return MuFidelity(correlate(credit[:, 0], -scores[:, 0]), sizes[:, 0].cpu(), details)
 
 
 def grid(height: int, width: int, cells: int = CELLS) -> Tensor:
-    """h w: the number of the cell that each pixel of an image lies in, of cells × cells that are as equal as can be.
+    """h w: the number of the cell that each pixel lies in; cells × cells of them, as equal as possible.
 
     >>> grid(2, 5, cells=2).tolist()
     [[0, 0, 0, 1, 1], [2, 2, 2, 3, 3]]
     """
-    height, width = check_count("height", height, 1), check_count("width", width, 1)
-    cells = check_count("cells", cells, 1)
+    height, width = check_whole("height", height, 1), check_whole("width", width, 1)
+    cells = check_whole("cells", cells, 1)
     rows, columns = min(cells, height), min(cells, width)
     row, column = torch.arange(height) * rows // height, torch.arange(width) * columns // width
     return row[:, None] * columns + column
 
 
-def _cells(inputs: Any) -> Tensor | None:
-    """The grid, for one b c h w image input; for what is not, or may be b h w c, `pose` has the word."""
+def _cells(inputs: object) -> Tensor | None:
+    """The grid for one b c h w image input; None for other inputs, and for b h w c, which `make_problem` refuses."""
     given = list(inputs) if isinstance(inputs, tuple | list) else [inputs]
     shape = tuple(getattr(given[0], "shape", ())) if len(given) == 1 else ()
     if len(shape) != 4 or 0 in shape or looks_channels_last(shape):
@@ -142,4 +141,4 @@ def _cells(inputs: Any) -> Tensor | None:
 
 
 def _sizes(problem: Problem, share: float, size: int | None) -> Tensor:
-    return sizes_for_share(problem, share)[:, None] if size is None else sizes_of(problem, [size])
+    return sizes_for_share(problem, share)[:, None] if size is None else check_sizes(problem, [size])

@@ -1,11 +1,11 @@
 """The pointing game: does the highest pixel of a map lie on the object it explains?
 
 Zhang et al., "Top-down Neural Attention by Excitation Backprop" (ECCV 2016, IJCV 2018). One map is made for every class
-of every photo. It hits if its maximum lies on an object of that class or within 15 pixels of one, by Euclid: a disc of
-that radius around the point meets the object. The accuracy of a class is hits / (hits + misses), and the number in
-tables is the mean over classes. In the paper maps are enlarged to the photo, so the 15 pixels are of the photo at full
-resolution; in a picture shrunk to a model's input they are more. VOC's truth are boxes, COCO's are masks; objects
-marked "difficult" in VOC count as others do, but a class that has no other object in the photo is not played.
+of every photo. It hits if its maximum lies on an object of that class or within 15 pixels (Euclidean) of one. The
+accuracy of a class is hits / (hits + misses), and the number in tables is the mean over classes. In the paper maps are
+enlarged to the photo, so the 15 pixels are of the photo at full resolution; in a picture shrunk to a model's input they
+reach further. The ground truth is boxes for VOC and masks for COCO. Objects marked "difficult" in VOC count as others
+do, but a class that has no other object in the photo is not played.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ import torch
 from torch import Tensor
 
 from samp.annotations.boxes import Annotation
-from samp.dense import check_dense
-from samp.metrics.checks import is_number
-from samp.metrics.maps import Maps
-from samp.metrics.masks import GroundTruth, Labels, Truth, ground_truths, masks_of, pixel_maps
+from samp.checks import check_dense, is_number
+from samp.metrics.ground_truth import GroundTruth, Labels, Truth, ground_truths, stack_masks
+from samp.metrics.maps import Maps, pixel_maps
 
 TOLERANCE = 15.0  # pixels, as published
 SMALL = 0.25  # of the photo: what objects of the "difficult" subset stay below
@@ -43,11 +42,10 @@ class PointingGame:
     hits: Tensor
     """b: whether it hit."""
     played: Tensor
-    """b: False where there is nothing to point at: no object of the class, or only VOC-difficult ones;
-    `unplayed_counts` counts them by class."""
+    """b: False for samples without an object of the class, or with VOC-difficult ones only (see `unplayed_counts`)."""
     labels: tuple[Hashable, ...]
     difficult: Tensor | None = None
-    """b: which samples are in the difficult subset; None if that is not known."""
+    """b: which samples are in the difficult subset; None if unknown."""
     tolerance: float = TOLERANCE
 
     @property
@@ -73,10 +71,10 @@ class PointingGame:
 
     @property
     def unplayed_counts(self) -> dict[Hashable, int]:
-        """How many samples of each class were not played, of the classes with any.
+        """How many samples of each class were not played, for classes with any.
 
-        A photo's cut may lose its object, so that is no error. But a label that the annotations write otherwise, as
-        "Dog" for "dog", is never played: look here, or at the names that `repr` gives.
+        This is no error, since a crop may lose the object. But a label that the annotations spell otherwise ("Dog" for
+        "dog") is never played: look for it here, or in the `repr`.
         """
         without = [label for label, played in zip(self.labels, self.played.tolist(), strict=True) if not played]
         return dict(Counter(without))
@@ -86,9 +84,9 @@ class PointingGame:
         """The same game on the difficult samples alone."""
         if self.difficult is None:
             raise ValueError("which samples are difficult is not known: give the truth as Annotations, or `difficult`.")
-        keep = self.difficult
-        labels = tuple(label for label, kept in zip(self.labels, keep.tolist(), strict=True) if kept)
-        return PointingGame(self.points[keep], self.hits[keep], self.played[keep], labels, keep[keep], self.tolerance)
+        hard = self.difficult
+        labels = tuple(label for label, is_hard in zip(self.labels, hard.tolist(), strict=True) if is_hard)
+        return PointingGame(self.points[hard], self.hits[hard], self.played[hard], labels, hard[hard], self.tolerance)
 
     def __repr__(self) -> str:
         hits, played = int((self.hits & self.played).sum()), int(self.played.sum())
@@ -108,12 +106,12 @@ def pointing_game(
     tolerance: float = TOLERANCE,
     difficult: Sequence[bool] | Tensor | None = None,
 ) -> PointingGame:
-    """Point at the maximum of each map; equal maxima: the first in reading order, so a constant map points at pixel 0.
+    """Return whether the maximum of each map hits its object; of equal maxima, the first in reading order counts.
 
     - `truth`: for each sample a boolean mask, the object's boxes, or the photo's `Annotation`.
     - `labels`: the class that each map explains; without them all samples are of one class. A sample whose annotation
-      has no box of its label is not played (`PointingGame.unplayed_counts` says which classes that befell).
-    - `difficult`: which samples are in the difficult subset. Annotations say it themselves (see `is_difficult`).
+      has no box of its label is not played (`PointingGame.unplayed_counts` counts these by class).
+    - `difficult`: which samples are in the difficult subset; by default `is_difficult` of the annotations.
 
     >>> from samp.annotations.boxes import Box
     >>> maps = torch.zeros(2, 40, 40)
@@ -125,16 +123,16 @@ def pointing_game(
     if not is_number(tolerance) or tolerance < 0:
         raise ValueError(f"the tolerance is a number of pixels of at least 0, not {tolerance!r}.")
     heat = pixel_maps(maps)
-    found = ground_truths(truth, heat, labels)
-    masks = masks_of(found, heat)
+    objects = ground_truths(truth, heat, labels)
+    masks = stack_masks(objects, heat)
     highest = heat.flatten(1).argmax(1)  # the first of equal ones
     points = torch.stack([highest // heat.shape[2], highest % heat.shape[2]], 1)  # b 2
     return PointingGame(
         points=points.cpu(),
         hits=(_near(points, masks, tolerance) & masks).flatten(1).any(1).cpu(),
-        played=torch.tensor([_playable(aim) for aim in found]),
-        labels=tuple("object" if aim.label is None else aim.label for aim in found),
-        difficult=_difficult_flags(found) if difficult is None else _as_flags(difficult, len(heat)),
+        played=torch.tensor([_is_playable(one) for one in objects]),
+        labels=tuple("object" if one.label is None else one.label for one in objects),
+        difficult=_difficult_flags(objects) if difficult is None else _as_flags(difficult, len(heat)),
         tolerance=tolerance,
     )
 
@@ -143,7 +141,7 @@ def is_difficult(annotation: Annotation, label: str) -> bool:
     """Whether the pair of photo and class is in Zhang et al.'s difficult subset.
 
     It is if the boxes of the class have a total area below a quarter of the photo and there is an object of another
-    class to mistake for it. The published subset is of whole photos: a cropped annotation may have lost either.
+    class. The published subset is of whole photos: a cropped annotation may have lost either condition.
 
     >>> from samp.annotations.boxes import Box
     >>> park = Annotation((Box("dog", 0, 0, 4, 4), Box("person", 0, 0, 10, 9)), size=(10, 10))
@@ -154,12 +152,12 @@ def is_difficult(annotation: Annotation, label: str) -> bool:
     return 0 < area < SMALL * math.prod(annotation.size) and len(annotation.labels) > 1
 
 
-def joined_games(games: Iterable[PointingGame]) -> PointingGame:
-    """Several games as one: photos differ in size, so a data set is played photo by photo.
+def join_games(games: Iterable[PointingGame]) -> PointingGame:
+    """Return several games as one, since photos of different sizes are played one by one.
 
     >>> box = torch.tensor([[[True, False]]])
     >>> games = [pointing_game(torch.ones(1, 1, 2), box), pointing_game(torch.eye(2)[None, 1:], box, tolerance=15)]
-    >>> joined_games(games)
+    >>> join_games(games)
     PointingGame(2 of 2 hit, mean of 1 classes 1.000, tolerance 15 pixels, 0 not played)
     """
     parts = list(games)
@@ -183,14 +181,14 @@ def _near(points: Tensor, masks: Tensor, tolerance: float) -> Tensor:
     return down[:, :, None] + across[:, None] <= float(tolerance) ** 2
 
 
-def _playable(aim: GroundTruth) -> bool:
-    only_difficult = aim.annotation is not None and all(box.difficult for box in aim.boxes)
-    return bool(aim.mask.any()) and not only_difficult
+def _is_playable(truth: GroundTruth) -> bool:
+    only_difficult = truth.annotation is not None and all(box.difficult for box in truth.boxes)
+    return bool(truth.mask.any()) and not only_difficult
 
 
-def _difficult_flags(found: Sequence[GroundTruth]) -> Tensor | None:
-    flags = [is_difficult(aim.annotation, str(aim.label)) for aim in found if aim.annotation is not None]
-    return torch.tensor(flags) if len(flags) == len(found) else None
+def _difficult_flags(objects: Sequence[GroundTruth]) -> Tensor | None:
+    flags = [is_difficult(one.annotation, str(one.label)) for one in objects if one.annotation is not None]
+    return torch.tensor(flags) if len(flags) == len(objects) else None
 
 
 def _as_flags(difficult: Sequence[bool] | Tensor, batch: int) -> Tensor:

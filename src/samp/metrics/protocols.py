@@ -1,6 +1,6 @@
 """Protocols of Deletion and Insertion: everything on which published numbers differ, as data.
 
-A protocol is a frozen object; some have names. Take one and change a field for your own:
+A protocol is a frozen dataclass. `PROTOCOLS` holds the published ones by name; change a field for one of your own:
 
 >>> from dataclasses import replace
 >>> replace(PROTOCOLS["rise"], score="logit").score
@@ -15,20 +15,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from numbers import Integral
-from typing import Any, Literal
+from typing import Literal
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from samp.baselines import Blurred, TensorBaseline, black, label_baseline, wrap_tensors
+from samp.baselines import Blurred, TensorBaseline, black
 from samp.checks import check_flag, is_one_of
 from samp.groups import Elements, Groups
 from samp.lookup import look_up
-from samp.metrics.masked_forward import ImageFill, depends_on_visible
-from samp.metrics.remaining_mean import RemainingMean
-from samp.metrics.score_spaces import ScoreSpace
-from samp.metrics.score_spaces import get_score_space as space_named
+from samp.metrics.fills import ChannelMeans, Fill, RemainingMean, RISEBlur, resolve_fill
+from samp.metrics.score_spaces import ScoreSpace, get_score_space
 
 AUC = Literal["mean", "trapezoid"] | Callable[[Tensor], Tensor]
 
@@ -40,7 +37,7 @@ class Protocol:
     - `step`: how many features change at a time; the series then has K+1 points, both ends included. A tuple of
       shares, such as (0.1, 0.5), measures at just those.
     - `fill`: what a deleted feature shows; `start`: what a feature shows before it is inserted. Any baseline of
-      `samp.baselines`, a number, a tensor, a callable, or a fill made of what is left to see
+      `samp.baselines`, a number, a tensor, a callable, or a fill made of what is visible
       (`samp.metrics.NoisyLinear()`, `samp.metrics.RemainingMean()`).
     - `unit`: what a feature is, as `groups` of `samp.explain`: pixels for images if `None`.
     - `score`: "logit", "probability", "log-probability", "accuracy", or a callable on the model's output.
@@ -57,8 +54,8 @@ class Protocol:
     """
 
     step: int | tuple[float, ...] = 1
-    fill: Any = black
-    start: Any = black
+    fill: Fill = black
+    start: Fill = black
     unit: Groups | None = None
     score: str | ScoreSpace = "logit"
     normalise: Literal["image", "change"] | None = None
@@ -68,9 +65,9 @@ class Protocol:
 
     def __post_init__(self) -> None:
         _check_step(self.step)
-        space_named(self.score)
+        get_score_space(self.score)
         for name in ("fill", "start"):
-            object.__setattr__(self, name, _as_fill(getattr(self, name)))
+            object.__setattr__(self, name, resolve_fill(getattr(self, name)))
         check_flag("absolute", self.absolute)
         if self.normalise is not None and not is_one_of(self.normalise, ("image", "change")):
             raise ValueError(f"normalise is 'image', 'change' or None, not {self.normalise!r}.")
@@ -104,17 +101,13 @@ class Protocol:
 
     @property
     def label(self) -> str:
-        """The name, with what was changed of a published one: `rise with score='logit'`."""
-        published = PROTOCOLS.get(self.name, Protocol())
-        changed = [
-            f"{key}={shown}"
-            for key, shown in self._describe_fields().items()
-            if shown != published._describe_fields()[key]
-        ]
+        """The name, with the fields that differ from the published protocol: `rise with score='logit'`."""
+        published = PROTOCOLS.get(self.name, Protocol())._describe_fields()
+        changed = [f"{key}={value}" for key, value in self._describe_fields().items() if value != published[key]]
         return self.name + (f" with {', '.join(changed)}" if changed else "")
 
     def _describe_fields(self) -> dict[str, str]:
-        """Each field but the name in words; tensors by what decides whether two are the same."""
+        """The repr of each field but the name; two protocols are equal if these are."""
         values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "name"}
         return {name: _describe_value(value) for name, value in values.items()}
 
@@ -131,15 +124,8 @@ class Protocol:
         return hash((self.name, *self._describe_fields().values()))
 
 
-def _as_fill(given: Any) -> Any:
-    """A fill made of what is left to see as it is, anything else as a baseline."""
-    if isinstance(given, type):
-        raise TypeError(f"a fill is an object, and {given.__name__} is a class: pass {given.__name__}().")
-    return given if depends_on_visible(given) else label_baseline(wrap_tensors(given))
-
-
-def _describe_value(value: Any) -> str:
-    """A field's value; a tensor, also inside a baseline, by its shape and a sum of its bytes."""
+def _describe_value(value: object) -> str:
+    """The repr of a field's value; a tensor, also inside a baseline, by its shape and a hash of its bytes."""
     tensor = value.tensor if isinstance(value, TensorBaseline) else value
     if isinstance(tensor, Tensor):
         content = hashlib.sha256(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes()).hexdigest()[:8]
@@ -149,7 +135,7 @@ def _describe_value(value: Any) -> str:
     return repr(value)
 
 
-def _check_step(step: Any) -> None:
+def _check_step(step: object) -> None:
     if isinstance(step, tuple):
         numbers = all(isinstance(share, int | float) and 0 <= share <= 1 for share in step)
         if not step or not numbers or any(b <= a for a, b in pairwise(step)):
@@ -158,69 +144,12 @@ def _check_step(step: Any) -> None:
         raise ValueError(f"step is a whole number of at least 1 or a tuple of shares, not {step!r}.")
 
 
-@dataclass(frozen=True)
-class ChannelMeans(ImageFill):
-    """Each channel's mean over the image, as a fill.
-
-    >>> ChannelMeans()(torch.tensor([[[[0.0, 2.0]]]])).flatten().tolist()
-    [1.0, 1.0]
-    """
-
-    def __call__(self, x: Tensor) -> Tensor:
-        if x.ndim < 3:
-            raise ValueError(f"only images have channel means, but the input has shape {tuple(x.shape)}.")
-        wide = x.to(torch.promote_types(x.dtype, torch.float32))
-        return wide.flatten(2).mean(2).view(*x.shape[:2], *[1] * (x.ndim - 2)).expand_as(x).to(x.dtype)
-
-
-@dataclass(frozen=True)
-class RISEBlur(ImageFill):
-    """The blur that RISE's published code starts Insertion from: no plain Gaussian of kernel 11 and σ 5.
-
-    That code filters a single bright point *inside an 11 × 11 window*, which reflects what would leave it back inside,
-    so the kernel is flatter; it sums to 1, and the image is padded with zeros (mid-grey in the usual model space).
-
-    >>> round(RISEBlur()(torch.ones(1, 1, 21, 21))[0, 0, 10, 10].item(), 5)
-    1.0
-    """
-
-    kernel: int = 11
-    sigma: float = 5.0
-
-    def __post_init__(self) -> None:
-        Blurred(self.kernel, self.sigma)  # the same checks
-
-    def __call__(self, x: Tensor) -> Tensor:
-        if x.ndim != 4:
-            raise ValueError(f"only b c h w images can be blurred, but the input has shape {tuple(x.shape)}.")
-        wide = x.to(torch.promote_types(x.dtype, torch.float32))
-        return self._blur_axis(self._blur_axis(wide, 2), 3).to(x.dtype)
-
-    def _blur_axis(self, x: Tensor, axis: int) -> Tensor:
-        """A weighted sum of shifted images, added in a fixed order: the same bits for a sample alone and in a batch."""
-        reach, size = self.kernel // 2, x.shape[axis]
-        padded = F.pad(x, (0, 0, reach, reach) if axis == 2 else (reach, reach))
-        blurred = torch.zeros_like(x)
-        for shift, weight in enumerate(self._kernel_weights().tolist()):
-            blurred.add_(padded.narrow(axis, shift, size), alpha=weight)
-        return blurred
-
-    def _kernel_weights(self) -> Tensor:
-        """The kernel along one axis: a Gaussian cut at 4 σ, folded back into the window as often as it takes."""
-        reach = int(4 * self.sigma + 0.5)
-        places = torch.arange(-reach, reach + 1)
-        weights = torch.exp(-0.5 * (places.double() / self.sigma) ** 2)
-        folded = (places + self.kernel // 2) % (2 * self.kernel)
-        folded = torch.minimum(folded, 2 * self.kernel - 1 - folded)
-        return torch.zeros(self.kernel, dtype=torch.float64).index_add_(0, folded, weights / weights.sum())
-
-
 def _paper_protocol(name: str, step: int, kernel: int) -> Protocol:
-    """The paper's (READING points 6, 7, 12): signed ranks, logit over the image's, plain mean of K+1 points."""
+    """The paper's (docs/paper.md#curves): signed ranks, logit over the image's, plain mean of K+1 points."""
     return Protocol(step=step, fill=black, start=Blurred(kernel, 5.0), normalise="image", name=name)
 
 
-def _diffid_protocol(name: str, fill: Any) -> Protocol:
+def _diffid_protocol(name: str, fill: Fill) -> Protocol:
     """DiffID (Yang et al., Local Path Integration, AAAI 2023) on single values, as in the code of Spectral IG."""
     return Protocol(
         step=tuple(i / 10 for i in range(1, 10)),
@@ -241,15 +170,15 @@ PROTOCOLS: dict[str, Protocol] = {
         step=224, fill=black, start=RISEBlur(), score="probability", auc="trapezoid", name="rise"
     ),  # Petsiuk et al., BMVC 2018, and its code
     "diffid": _diffid_protocol("diffid", RemainingMean()),
-    "diffid-channel-means": _diffid_protocol("diffid-channel-means", ChannelMeans()),  # ours: the fill stays as it is
+    "diffid-channel-means": _diffid_protocol("diffid-channel-means", ChannelMeans()),  # ours: one fill at all points
 }
 
 
 def get_protocol(given: str | Protocol | None, shapes: Sequence[Sequence[int]]) -> Protocol:
-    """The protocol of this name, or itself; `None` takes the paper's for images of this size.
+    """Return the protocol of this name, or the given one; `None` takes the paper's for images of these shapes.
 
-    That is "cifar10" up to 32 pixels and "imagenet" at 224 × 224. The paper has no others; at any other size it is as
-    many steps as there are at 224 (28), from the blur that `samp.baselines.Blurred` takes for that size.
+    That is "cifar10" up to 32 pixels and "imagenet" at 224 × 224. The paper has no others: at any other size the
+    protocol has as many steps as at 224 (28) and the blur that `samp.baselines.Blurred` takes for that size.
 
     >>> [get_protocol(None, [(1, 3, size, size)]).name for size in (28, 64, 224)]
     ['cifar10', '28 steps', 'imagenet']

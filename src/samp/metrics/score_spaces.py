@@ -1,4 +1,4 @@
-"""In which space a score is read: as the model gives it, as a probability, its logarithm, or right against wrong."""
+"""The space of a score: the model's output itself, its probability, log-probability, or accuracy (0 or 1)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 from torch import Tensor
 
-from samp.dense import check_real
+from samp.checks import check_real
 from samp.lookup import look_up
 
 ScoreSpace = Callable[[Any], Any]
 
 
-def logit(output: Any) -> Any:
-    """The output as the model gives it.
+def logit(output: object) -> object:
+    """The model's output, unchanged.
 
     >>> logit([1, 2])
     [1, 2]
@@ -22,7 +22,7 @@ def logit(output: Any) -> Any:
     return output
 
 
-def probability(output: Any) -> Tensor:
+def probability(output: object) -> Tensor:
     """The soft-max of b × classes logits.
 
     >>> import torch
@@ -32,7 +32,7 @@ def probability(output: Any) -> Tensor:
     return _class_logits(output).softmax(1)
 
 
-def log_probability(output: Any) -> Tensor:
+def log_probability(output: object) -> Tensor:
     """The logarithm of the soft-max of b × classes logits.
 
     >>> import torch
@@ -42,7 +42,7 @@ def log_probability(output: Any) -> Tensor:
     return _class_logits(output).log_softmax(1)
 
 
-def accuracy(output: Any) -> Tensor:
+def accuracy(output: object) -> Tensor:
     """1 for the class with the largest logit (the first of several), 0 for all others.
 
     >>> import torch
@@ -62,7 +62,7 @@ SPACES: dict[str, ScoreSpace] = {
 
 
 def get_score_space(score: str | ScoreSpace) -> ScoreSpace:
-    """The score space of this name; a callable (output → output) is one already.
+    """Return the score space of this name, or the given callable (output → output).
 
     >>> get_score_space("logit") is logit
     True
@@ -74,8 +74,8 @@ def get_score_space(score: str | ScoreSpace) -> ScoreSpace:
     return look_up(score, SPACES, "score space")
 
 
-def _class_logits(output: Any) -> Tensor:
-    """Logits of several classes, wide enough to exponentiate."""
+def _class_logits(output: object) -> Tensor:
+    """Return the output in float32 or wider; raise ValueError unless it holds logits of several classes."""
     if isinstance(output, Tensor):
         check_real(output, "the model's output")
     if not isinstance(output, Tensor) or output.ndim < 2 or output.shape[1] < 2:

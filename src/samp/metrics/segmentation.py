@@ -1,8 +1,8 @@
-"""The map as a segmentation: cut it at a threshold and compare what is above with the object.
+"""A map as a segmentation: the pixels above a threshold, compared with the object.
 
-The paper closes with this use of attributions: pixels from class labels alone. `segmentation` compares pixels with
-pixels; `localisation` compares boxes, as weakly supervised localisation does (Zhou et al., CVPR 2016): the box tightly
-around the largest connected part, right if its IoU with a box of the object is at least one half.
+The SAMP paper closes with this use of attributions: pixels from class labels alone. `segmentation` compares pixels with
+pixels; `localisation` compares boxes, as weakly supervised localisation does (Zhou et al., CVPR 2016): the tight box
+around the largest connected part, correct if its IoU with a box of the object is at least one half.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import torch
 from torch import Tensor
 
 from samp.annotations.boxes import Box, overlap, tight_box
+from samp.checks import check_share
 from samp.extras import install_command
-from samp.metrics.checks import check_share
-from samp.metrics.maps import Maps
-from samp.metrics.masks import Labels, Truth, ground_truths, masks_of, pixel_maps
+from samp.metrics.ground_truth import Labels, Truth, ground_truths, stack_masks
+from samp.metrics.maps import Maps, pixel_maps, to_double
 
-Threshold = Callable[[Tensor], Tensor]  # b h w to the pixels kept
-EQUAL = 1e-9  # cuts whose criterion differs by less are equal: rounding, which differs by device, must not choose
+Threshold = Callable[[Tensor], Tensor]  # maps (b h w) → the pixels to keep (b h w, bool)
+EQUAL = 1e-9  # cuts whose criterion differs by less are equal, since rounding differs by device
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class TopPixels:
 
 @dataclass(frozen=True)
 class Otsu:
-    """Keeps the upper of the two classes of pixels that Otsu's criterion parts best (IEEE SMC, 1979).
+    """Keeps the upper of the two classes of pixels that Otsu's criterion separates best (IEEE SMC, 1979).
 
     The cut maximises w₀ w₁ (μ₀ − μ₁)² over all cuts between two values of the map itself, not of a histogram; of equal
     ones the lowest. A constant map has no two classes: nothing is kept.
@@ -82,15 +82,15 @@ class Otsu:
         values = flat.sort(1).values  # b n
         if values.shape[1] == 1:
             return torch.zeros_like(maps, dtype=torch.bool)
-        parting = _otsu_criterion(values)
-        best = parting.amax(1, keepdim=True)
-        place = (parting >= best * (1 - EQUAL)).byte().argmax(1, keepdim=True)  # the first
+        criterion = _otsu_criterion(values)
+        best = criterion.amax(1, keepdim=True)
+        place = (criterion >= best * (1 - EQUAL)).byte().argmax(1, keepdim=True)  # the first
         return ((flat >= values.gather(1, place + 1)) & (best > 0)).view_as(maps)
 
 
 def _otsu_criterion(values: Tensor) -> Tensor:
     """b n−1: Otsu's criterion for a cut behind each of the sorted values but the last; −1 between equal values."""
-    wide = values if values.device.type == "mps" else values.double()
+    wide = to_double(values)
     span = wide[:, -1:] - wide[:, :1]
     unit = (wide - wide[:, :1]) / span.where(span > 0, 1)  # the criterion of any other scale has the same maximum
     below = torch.arange(1, unit.shape[1], device=unit.device)
@@ -105,7 +105,7 @@ CAM_RULE = OfMaximum()
 
 @dataclass(frozen=True, eq=False)
 class Segmentation:
-    """What a threshold keeps of each map, and how well that fits the object.
+    """The pixels that a threshold keeps of each map, and their overlap with the object.
 
     >>> segmentation(torch.eye(2)[None], torch.ones(1, 2, 2).bool(), threshold=TopPixels(0.25))
     Segmentation(kept=tensor([[[ True, False],
@@ -121,14 +121,14 @@ class Segmentation:
 
 
 def segmentation(maps: Maps, truth: Truth, labels: Labels = None, *, threshold: Threshold = CAM_RULE) -> Segmentation:
-    """The intersection over union of each thresholded map with its object (masks, boxes or annotations).
+    """Return the intersection over union of each thresholded map with its object (masks, boxes or annotations).
 
     >>> maps = torch.tensor([[[0.0, 1.0, 1.0, 0.0]]])
     >>> segmentation(maps, [[Box("dog", 1, 0, 4, 1)]]).iou
     tensor([0.6667])
     """
     heat = pixel_maps(maps)
-    masks = masks_of(ground_truths(truth, heat, labels), heat)
+    masks = stack_masks(ground_truths(truth, heat, labels), heat)
     kept = _apply_threshold(threshold, heat)
     common, either = (pixels.flatten(1).sum(1) for pixels in (kept & masks, kept | masks))
     iou = (common / either).where(masks.flatten(1).any(1), torch.nan)
@@ -137,7 +137,7 @@ def segmentation(maps: Maps, truth: Truth, labels: Labels = None, *, threshold: 
 
 @dataclass(frozen=True, eq=False)
 class Localisation:
-    """The box found in each map, and how well it fits the object.
+    """The box around the largest part of each map, and its overlap with the object.
 
     >>> localisation(torch.zeros(1, 2, 2), torch.ones(1, 2, 2).bool())
     Localisation(boxes=(None,), iou=tensor([0.]), threshold='OfMaximum(share=0.2)')
@@ -160,19 +160,19 @@ class Localisation:
 
 
 def localisation(maps: Maps, truth: Truth, labels: Labels = None, *, threshold: Threshold = CAM_RULE) -> Localisation:
-    """The box around the largest connected part of each thresholded map against the boxes of its object.
+    """Compare the box around the largest connected part of each thresholded map with the boxes of its object.
 
-    A mask stands for the box around it.
+    A mask counts as the box around it.
 
     >>> maps = torch.tensor([[[0.0, 1.0, 1.0, 0.0, 1.0]]])
-    >>> found = localisation(maps, [[Box("dog", 1, 0, 4, 1)]])
-    >>> found.boxes[0].right, found.iou
+    >>> result = localisation(maps, [[Box("dog", 1, 0, 4, 1)]])
+    >>> result.boxes[0].right, result.iou
     (3, tensor([0.6667]))
     """
     heat = pixel_maps(maps)
     objects = ground_truths(truth, heat, labels)
     boxes = tuple(tight_box(largest_part(kept)) for kept in _apply_threshold(threshold, heat).cpu())
-    scores = [_best_overlap(box, aim.boxes) for box, aim in zip(boxes, objects, strict=True)]
+    scores = [_best_overlap(box, truth.boxes) for box, truth in zip(boxes, objects, strict=True)]
     return Localisation(boxes, torch.tensor(scores), repr(threshold))
 
 
@@ -191,15 +191,15 @@ def largest_part(mask: Tensor) -> Tensor:
     return (parts == sizes.argmax()).to(mask.device)
 
 
-def _apply_threshold(threshold: Any, heat: Tensor) -> Tensor:
-    """b h w: what a threshold keeps of the maps, or a sentence on why it is none."""
+def _apply_threshold(threshold: object, heat: Tensor) -> Tensor:
+    """b h w: the pixels that a threshold keeps; raise TypeError if it is no threshold."""
     if not callable(threshold) or isinstance(threshold, type):
         raise TypeError(f"a threshold is an object such as OfMaximum(0.2) or Otsu(), not {threshold!r}.")
     kept = threshold(heat)
     if not isinstance(kept, Tensor) or kept.dtype != torch.bool or kept.shape != heat.shape:
-        found = f"{kept.dtype} of shape {tuple(kept.shape)}" if isinstance(kept, Tensor) else type(kept).__name__
+        came = f"{kept.dtype} of shape {tuple(kept.shape)}" if isinstance(kept, Tensor) else type(kept).__name__
         raise TypeError(
-            f"{threshold!r} gave {found}: a threshold gives booleans of the maps' shape {tuple(heat.shape)}, "
+            f"{threshold!r} gave {came}: a threshold gives booleans of the maps' shape {tuple(heat.shape)}, "
             "True where a pixel is kept."
         )
     return kept
@@ -215,5 +215,5 @@ def _import_ndimage() -> Any:
     try:
         return import_module("scipy.ndimage")
     except ImportError as error:
-        said = f"connected parts are found by SciPy, which is not installed: {install_command('metrics')}."
-        raise ImportError(said) from error
+        message = f"connected parts are found by SciPy, which is not installed: {install_command('metrics')}."
+        raise ImportError(message) from error

@@ -1,13 +1,13 @@
 """Sensitivity-N, in the two senses of the literature.
 
-- `sensitivity_n` (Ancona et al., ICLR 2018): does the credit of n features say what the score loses with them?
-- `completeness_check` (the SAMP paper's figure): does the credit of *all* features say what the score gains over the
+- `sensitivity_n` (Ancona et al., ICLR 2018): does the credit of n features predict the loss of score without them?
+- `completeness_check` (the SAMP paper's figure): does the credit of *all* features predict the gain of score over the
   baseline, as the steps of the walk grow shorter?
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, ClassVar
 
@@ -16,19 +16,19 @@ from torch import Tensor
 
 from samp.attribution import Attribution, Direction
 from samp.baselines import black
-from samp.engine.batching import BatchSize
+from samp.checks import check_list, check_whole, is_number
+from samp.engine.driver import BatchSize
 from samp.engine.inputs import Inputs
 from samp.engine.problem import Problem
 from samp.explain import explain
 from samp.groups import Groups
 from samp.methods import Method, resolve_method
-from samp.metrics.checks import check_count, check_list, is_number
 from samp.metrics.correlations import pearson
+from samp.metrics.fills import Fill, describe_fill
 from samp.metrics.maps import Maps, group_values, resolve_target
-from samp.metrics.masked_forward import ScoringOptions, open_scorer
-from samp.metrics.provenance import describe_fill, describe_scoring
+from samp.metrics.masked_forward import Model, ScoringOptions, open_scorer
 from samp.metrics.score_spaces import ScoreSpace
-from samp.metrics.subsets import credit_and_scores, own_counts, sizes_of
+from samp.metrics.subsets import check_sizes, credit_and_scores, own_counts
 from samp.targets import Target
 
 MOST_SIZES = 15
@@ -71,22 +71,22 @@ class SensitivityN:
 
 
 def sensitivity_n(
-    model: Callable[..., Any],
+    model: Model,
     inputs: Inputs,
     maps: Maps,
     target: Target = None,
     *,
     sizes: Sequence[int] | None = None,
     subsets: int = 100,
-    fill: Any = black,
+    fill: Fill = black,
     groups: Groups | None = None,
     score: str | ScoreSpace = "logit",
-    forward_args: Any = (),
+    forward_args: object = (),
     batch_size: BatchSize = "auto",
     progress: bool = False,
     seed: int = 0,
 ) -> SensitivityN:
-    """Pearson's correlation, over random sets S of n features, of Σ_S a and f(x) − f(x with S filled), for every n.
+    """Return Pearson's correlation, over random sets S of n features, of Σ_S a and f(x) − f(x with S filled), by n.
 
     - `maps`, `target`: as in `deletion_insertion`.
     - `sizes`: the n to test. `None` takes up to 15 from 1 to 80 % of all features, the published range, evenly spaced
@@ -101,14 +101,15 @@ def sensitivity_n(
     >>> result.sizes.tolist(), bool((result.correlation > 0.9999).all())  # the exact map of a linear model
     ([1, 2, 3, 4], True)
     """
-    count = check_count("subsets", subsets, 2)
+    count = check_whole("subsets", subsets, 2)
     settings = ScoringOptions(forward_args, batch_size, progress, seed)
     with open_scorer(model, inputs, resolve_target(maps, target), groups, score, settings) as scorer:
         values = group_values(scorer.problem, maps)
-        asked = sizes_of(scorer.problem, default_sizes(scorer.problem) if sizes is None else sizes)  # b s
-        credit, scores = credit_and_scores(scorer, scorer.make_masker(fill), values, asked, count)
-        details = describe_scoring(scorer, score, fill=describe_fill(fill), subsets=count, correlation="pearson")
-        return SensitivityN(asked[0].cpu(), pearson(credit, -scores), details)  # f(x) itself shifts nothing
+        checked = check_sizes(scorer.problem, default_sizes(scorer.problem) if sizes is None else sizes)  # b s
+        credit, scores = credit_and_scores(scorer, scorer.make_masker(fill), values, checked, count)
+        details = scorer.describe(score, fill=describe_fill(fill), subsets=count, correlation="pearson")
+        # f(x) is left out: a constant changes no correlation
+        return SensitivityN(checked[0].cpu(), pearson(credit, -scores), details)
 
 
 def default_sizes(problem: Problem) -> list[int]:
@@ -142,7 +143,7 @@ class CompletenessCheck:
     score_change: Mapping[Direction, Tensor]
     """k b for each direction: Δy = f(image) − f(baseline)."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """The method at each β, and what its result says of target, features, seed, device, dtype and versions."""
+    """The method at each β; target, features, seed, device, dtype and versions."""
 
     def __repr__(self) -> str:
         lines = [f"{d}: {', '.join(f'{r:.3f}' for r in series.tolist())}" for d, series in self.correlation.items()]
@@ -151,7 +152,7 @@ class CompletenessCheck:
 
 
 def completeness_check(
-    model: Callable[..., Any],
+    model: Model,
     inputs: Inputs,
     *,
     betas: Sequence[float] = BETAS,
@@ -160,11 +161,11 @@ def completeness_check(
 ) -> CompletenessCheck:
     """The paper's Sensitivity-N check: Pearson's correlation over images of Σa and Δy, as β = ‖x‖₁/η grows.
 
-    Each β asks `samp.explain` for walks whose steps are at most 1/β of the walk's own ‖x^E − x^S‖₁, which is the
-    paper's ‖x‖₁ for black; `method` is one with an `eta`, whose other settings stay, and `settings` are further
-    arguments of `samp.explain` (`target`, `groups`, `batch_size`, `seed`, …). It costs up to β + ⌈groups/s⌉ + 1
-    gradients for each image, direction and β. An exact credit, such as "shared", scores 1 by construction, at any β:
-    the check says something of the paper's credit and other plain ones only.
+    At each β, `samp.explain` walks with steps of at most 1/β of the walk's own ‖x^E − x^S‖₁, which is the paper's ‖x‖₁
+    for a black baseline. `method` is one with an `eta`, which is replaced; `settings` are further arguments of
+    `samp.explain` (`target`, `groups`, `batch_size`, `seed`, …). The cost is up to β + ⌈groups/s⌉ + 1 gradients for
+    each image, direction and β. An exact credit, such as "shared", scores 1 by construction, at any β: the check tells
+    something about the paper's credit and other plain ones only.
 
     >>> import samp
     >>> x = torch.tensor([[0.5, 1.0], [2.0, 1.0], [1.0, 3.0]])
@@ -172,19 +173,19 @@ def completeness_check(
     >>> check.correlation["to_image"][1].item() > 0.999
     True
     """
-    asked = check_list("betas", betas)
-    if not asked or any(not is_number(beta) or beta <= 0 for beta in asked):
-        raise ValueError(f"betas are numbers above 0, but these are {asked}.")
+    checked = check_list("betas", betas)
+    if not checked or any(not is_number(beta) or beta <= 0 for beta in checked):
+        raise ValueError(f"betas are numbers above 0, but these are {checked}.")
     chosen = resolve_method(method)
     if not is_dataclass(chosen) or "eta" not in {one.name for one in fields(chosen)}:
         raise ValueError(f"{chosen!r} has no eta to change: take samp.SAMP(), samp.SAMPPlusPlus() or samp.IG().")
     sums, methods = [], []
-    for beta in asked:
+    for beta in checked:
         result = explain(model, inputs, method=replace(chosen, eta=1 / beta), **settings)
         sums.append(_credit_and_change([result]))
         methods.append(result.method)
     return CompletenessCheck(
-        betas=tuple(asked),
+        betas=tuple(checked),
         correlation={d: torch.stack([_correlate_over_images(*one[d]) for one in sums]) for d in sums[0]},
         credit={d: torch.stack([one[d][0] for one in sums]) for d in sums[0]},
         score_change={d: torch.stack([one[d][1] for one in sums]) for d in sums[0]},

@@ -1,7 +1,7 @@
-"""Comparing methods on the same images: spread, confidence, and a paired test.
+"""Comparing methods on the same images: spread, confidence intervals, and a paired test.
 
-A standard deviation over images says how images differ, not how sure a mean is; and two methods on the same images
-share what makes an image easy or hard, so they are compared image by image. Nothing here assumes normal scores.
+A standard deviation over images measures how much images differ, not how certain a mean is. Two methods on the same
+images share what makes an image easy or hard, so they are compared image by image. No score is assumed to be normal.
 
 Intervals are bootstrap BCa intervals of the mean (`samp.metrics.intervals`).
 """
@@ -10,22 +10,23 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
-from samp.checks import is_one_of
-from samp.dense import check_real
+from samp.checks import check_real, is_one_of
 from samp.extras import install_command
 from samp.metrics.intervals import Bootstrap, Floats, mean_and_sd, mean_interval
 
-__all__ = ["Bootstrap", "Comparison", "Summary", "holm", "paired", "summarise", "table"]
+__all__ = ["Bootstrap", "Comparison", "Summary", "compare_pairs", "holm", "summarise", "table"]
 
 Better = Literal["higher", "lower"]
+Scores = Sequence[float] | Tensor | NDArray[np.generic]  # one number per sample
 EXACT_UP_TO = 50  # pairs, as scipy's
 LARGEST = 1e100  # of a score: its cube, for the skew, must stay finite
 ROUNDING = 1e-12  # of a pair's scores: differences up to this are none
@@ -33,10 +34,10 @@ ROUNDING = 1e-12  # of a pair's scores: differences up to this are none
 
 @dataclass(frozen=True)
 class Summary:
-    """The mean of a method's scores, how far they spread and how sure the mean is.
+    """The mean of a method's scores, their standard deviation and the confidence interval of the mean.
 
-    `sd` has n − 1 in its divisor. `low` and `high` bound the mean. Without a score all are NaN; with one, `sd` and the
-    interval are.
+    `sd` has n − 1 in its divisor. `low` and `high` are the ends of the interval. Without scores all are NaN; with one,
+    `sd` and the interval are.
 
     >>> print(Summary(count=3, left_out=1, mean=0.5, sd=0.1, low=0.4, high=0.6, confidence=0.95))
     0.500 ± 0.100 (sd) [0.400, 0.600] (95 % interval of the mean) over 3 samples; could not be measured: 1
@@ -64,14 +65,14 @@ class Comparison:
     The mean difference a − b and its interval are in the unit of the scores; the effect sizes are above 0 where a is
     the better one:
 
-    - `rank_biserial`: −1 … 1, the share of the rank sum that speaks for a less the share that speaks for b; pairs
-      without a difference have no rank, and if none differs it is 0.
+    - `rank_biserial`: −1 … 1, the share of the rank sum in favour of a less the share in favour of b; pairs without a
+      difference have no rank, and if none differs it is 0.
     - `dz`: Cohen's, the mean difference in standard deviations of the differences; NaN if they are all equal.
 
     `p` is the two-sided p of Wilcoxon's signed-rank test: 1 where no pair differs, NaN where there is no pair. `exact`
-    says whether it is exact or by the normal approximation.
+    is False where it comes from the normal approximation.
 
-    >>> print(paired([3.0, 5.0, 4.0, 6.0], [1.0, 2.0, 0.0, 1.0], better="higher"))
+    >>> print(compare_pairs([3.0, 5.0, 4.0, 6.0], [1.0, 2.0, 0.0, 1.0], better="higher"))
     a is better in 4 of 4 pairs, worse in 0: a − b = 3.500 [2.500, 4.500] (95 %), rank-biserial 1.00, dz 2.71, p = 0.12
     """
 
@@ -97,11 +98,11 @@ class Comparison:
         return f"{counts}: {size}, rank-biserial {self.rank_biserial:.2f}, dz {self.dz:.2f}, {test}{without}"
 
 
-def summarise(scores: Any, bootstrap: Bootstrap | None = None) -> Summary:
+def summarise(scores: Scores, bootstrap: Bootstrap | None = None) -> Summary:
     """Mean, standard deviation and bootstrap interval of one score per sample; NaN scores are left out and counted.
 
-    >>> found = summarise([1.0, 2.0, 3.0, float("nan")])
-    >>> found.count, found.left_out, found.mean, found.sd
+    >>> summary = summarise([1.0, 2.0, 3.0, float("nan")])
+    >>> summary.count, summary.left_out, summary.mean, summary.sd
     (3, 1, 2.0, 1.0)
     """
     bootstrap = _check_bootstrap(bootstrap)
@@ -112,15 +113,15 @@ def summarise(scores: Any, bootstrap: Bootstrap | None = None) -> Summary:
     return Summary(len(known), len(given) - len(known), mean, sd, low, high, bootstrap.confidence)
 
 
-def paired(a: Any, b: Any, better: Better, bootstrap: Bootstrap | None = None) -> Comparison:
-    """Method a against method b, whose scores are of the same samples in the same order.
+def compare_pairs(a: Scores, b: Scores, better: Better, bootstrap: Bootstrap | None = None) -> Comparison:
+    """Compare method a with method b, given their scores of the same samples in the same order.
 
     Two scores are equal if they differ by at most 1e-12 of the larger one, or by the last digits of the largest score
-    of all: so much is rounding, which must not win a pair.
+    of all, so that rounding wins no pair.
     Wilcoxon's test drops pairs without a difference. It is exact up to 50 pairs whose differences all have different
     sizes; otherwise it is the normal approximation, corrected for ties and not for continuity.
 
-    >>> paired([0.1, 0.2, 0.3], [0.2, 0.4, 0.6], better="lower").wins
+    >>> compare_pairs([0.1, 0.2, 0.3], [0.2, 0.4, 0.6], better="lower").wins
     3
     """
     bootstrap, sign = _check_bootstrap(bootstrap), _sign(better)
@@ -148,12 +149,11 @@ def paired(a: Any, b: Any, better: Better, bootstrap: Bootstrap | None = None) -
 
 
 def table(
-    scores: Mapping[str, Any], better: Better, against: str | None = None, bootstrap: Bootstrap | None = None
+    scores: Mapping[str, Scores], better: Better, against: str | None = None, bootstrap: Bootstrap | None = None
 ) -> str:
-    """A Markdown table, one row per method; with `against`, each other method is compared with that one.
+    """Return a Markdown table, one row per method; with `against`, each other method is compared with that one.
 
-    Their p are Holm's: corrected for how many methods are compared, so that all of them together err in one table out
-    of twenty at 0.05.
+    The p-values have Holm's correction for the number of comparisons: at 0.05, one table in twenty has a false one.
 
     >>> print(table({"ours": [0.1, 0.3, 0.2], "theirs": [0.4, 0.5, 0.9]}, better="lower"))
     | method | n | mean ± sd ↓ | 95 % interval |
@@ -170,7 +170,7 @@ def table(
     if against is not None:
         heads += [f"less {against}", "rank-biserial", "p (Wilcoxon, Holm)"]
         others = [name for name in scores if name != against]
-        compared = [paired(scores[name], scores[against], better, bootstrap) for name in others]
+        compared = [compare_pairs(scores[name], scores[against], better, bootstrap) for name in others]
         cells = map(_comparison_cells, compared, holm([c.p for c in compared]))
         compared_cells = dict(zip(others, cells, strict=True))
         rows = {name: row + compared_cells.get(name, ["–"] * 3) for name, row in rows.items()}
@@ -178,8 +178,8 @@ def table(
     return "\n".join(lines)
 
 
-def holm(ps: Any) -> list[float]:
-    """Holm's step-down correction; NaN, no test, stays NaN and does not count.
+def holm(ps: Scores) -> list[float]:
+    """The p-values with Holm's step-down correction; NaN, where there was no test, stays NaN and does not count.
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
@@ -212,12 +212,12 @@ def _import_scipy_stats() -> Any:
     try:
         return import_module("scipy.stats")
     except ImportError as error:
-        said = f"Wilcoxon's test is scipy's, which is not installed: {install_command('metrics')}."
-        raise ImportError(said) from error
+        message = f"Wilcoxon's test is scipy's, which is not installed: {install_command('metrics')}."
+        raise ImportError(message) from error
 
 
-def _as_scores(scores: Any, what: str = "scores") -> Floats:
-    """One number per sample; raises TypeError for words and the like, ValueError for other shapes and for Inf."""
+def _as_scores(scores: object, what: str = "scores") -> Floats:
+    """Return one number per sample; raise TypeError for anything but numbers, ValueError for other shapes and Inf."""
     numbers = _array(scores, what)
     if numbers.ndim != 1:
         raise ValueError(f"{what} are one number per sample, not of shape {numbers.shape}.")
@@ -228,7 +228,7 @@ def _as_scores(scores: Any, what: str = "scores") -> Floats:
     return numbers
 
 
-def _array(values: Any, what: str) -> Floats:
+def _array(values: object, what: str) -> Floats:
     if isinstance(values, Tensor):
         check_real(values, f"the {what}")
         values = values.detach().cpu().double().numpy()
@@ -241,21 +241,21 @@ def _array(values: Any, what: str) -> Floats:
     return given.astype(np.float64)
 
 
-def _check_bootstrap(given: Any) -> Bootstrap:
+def _check_bootstrap(given: object) -> Bootstrap:
     if given is not None and not isinstance(given, Bootstrap):
         raise TypeError(f"bootstrap is a samp.metrics.Bootstrap or None, not {reprlib.repr(given)}.")
     return given or Bootstrap()
 
 
 def _differences(first: Floats, second: Floats) -> Floats:
-    """a − b of every pair, 0 where only rounding is left of it."""
+    """a − b of every pair; 0 where the difference is rounding."""
     differences = first - second
     sizes = np.maximum(np.abs(first), np.abs(second))
     last_digit = 4 * np.finfo(np.float64).eps * sizes.max(initial=0.0)
     return np.where(np.abs(differences) <= np.maximum(ROUNDING * sizes, last_digit), 0.0, differences)
 
 
-def _check_methods(scores: Mapping[str, Any], against: str | None) -> None:
+def _check_methods(scores: Mapping[str, Scores], against: str | None) -> None:
     if not isinstance(scores, Mapping):
         raise TypeError(f"scores is {{method: its scores}}, not {reprlib.repr(scores)}.")
     for name in scores:
@@ -270,7 +270,7 @@ def _check_methods(scores: Mapping[str, Any], against: str | None) -> None:
 
 
 def _check_lengths(scores: Mapping[str, Floats]) -> None:
-    """Of the methods a and b, by their names."""
+    """Raise ValueError unless two methods, by name, have as many scores."""
     lengths = {name: len(values) for name, values in scores.items()}
     if len(set(lengths.values())) > 1:
         (a, first), (b, second) = lengths.items()

@@ -10,7 +10,7 @@ from PIL import Image
 from torch import Tensor
 
 from samp import images
-from samp.engine.batching import is_out_of_memory
+from samp.devices import is_out_of_memory
 from samp.models import Classifier
 
 
@@ -101,5 +101,5 @@ def usable_device(name: str) -> torch.device:
         torch.zeros(1, device=device).tolist()  # "meta" has no numbers to compute with
     except (RuntimeError, AssertionError) as error:  # NotImplementedError is one of the former
         reason = str(error).splitlines()[0].split(". ")[0]
-        raise ValueError(f"device {name!r} cannot be used ({reason}): try `device` cpu.") from error
+        raise ValueError(f"device {name!r} cannot be used ({reason}): try device='cpu'.") from error
     return device

@@ -1,15 +1,14 @@
 """Figures for papers and notebooks (extra `viz`): maps, overlays, score curves, the path as a film strip, comparisons.
 
-Each function returns a `matplotlib.figure.Figure` to go on with: its axes hold the credit itself, so that a label or a
-colour limit can still be changed, and `figure.savefig` writes it. Every figure has a caption with the method, its
-numbers and how credit became brightness. Neither pyplot nor a backend is touched; fonts are those of the user's
-rcParams.
+Each function returns a `matplotlib.figure.Figure`. Its axes hold the credit itself, so that a label or a colour limit
+can still be changed, and `figure.savefig` writes it. Every figure has a caption with the method, its numbers and how
+credit became brightness. Neither pyplot nor a backend is touched; fonts are those of the user's rcParams.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from samp.extras import install_command
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from samp.plots.shades import Glow, Grey, Shade, Signed
     from samp.plots.walks import score_curves
 
-# Where each name lies. Imported when first used: what Pillow draws alone (`samp.plots.sheet`) needs no matplotlib.
+# The module of each name, imported when first used: what Pillow draws alone (`samp.plots.sheet`) needs no matplotlib.
 _HOME = {
     "CreditMap": "reading",
     "Glow": "shades",
@@ -58,7 +57,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module 'samp.plots' has no attribute {name!r}")
     try:

@@ -1,8 +1,8 @@
-"""Methods side by side as one figure (extra `viz`): maps, curves on shared axes, and the table, which is the legend."""
+"""Methods side by side as one figure (extra `viz`): maps, curves on shared axes, and a table that is their legend."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from math import ceil
 from typing import Any
@@ -15,11 +15,12 @@ from matplotlib.ticker import PercentFormatter
 
 from samp.compare import Compared
 from samp.compare_columns import COLUMNS
-from samp.html.compare_facts import protocol_words, score_words
-from samp.html.svg import bounds
+from samp.metrics.protocol_text import describe_protocol, describe_score
+from samp.models.colours import zero_colour
 from samp.models.prediction import ClassifiedPhoto
 from samp.plots import Grey
-from samp.plots.deletion_insertion import COLOURS, DASHES, Style
+from samp.plots.axes import pad_limits
+from samp.plots.deletion_insertion import DASHES, Style
 from samp.plots.fonts import fonts_for, make_legible, warn_of_missing
 from samp.plots.grid import GridCell
 from samp.plots.page import (
@@ -27,29 +28,27 @@ from samp.plots.page import (
     GAP,
     LINE,
     MARGIN,
-    QUIET,
     SIZE,
     SMALL,
     WIDTH,
     Panel,
     fit_height,
     make_figure,
-    rgb,
     rule_axes,
 )
+from samp.plots.palette import BEST, QUIET, SERIES
 from samp.plots.reading import credit_of, photo_of
 
 ACROSS = 5  # pictures in a row, at most
 TALL, TICKS, BETWEEN, HEADING, BELOW = 2.1, 0.5, 0.35, 0.2, 0.42  # inches: of curves and what is around them
 ROW, NAMES = 0.17, 1.3  # inches: a line of the table, its first column
 HEAD = 2  # lines of its headings
-BEST = rgb((0, 105, 77))
 
 
-def draw(classified: ClassifiedPhoto, compared: Compared, record: dict[str, Any]) -> Figure:
-    """The figure of one photo; a method has the colour here that it has in the page."""
+def draw(classified: ClassifiedPhoto, compared: Compared, record: Mapping[str, Any]) -> Figure:
+    """Return the figure of one photo; each method has the colour that it has in the page."""
     maps, top = _maps(classified, compared)
-    curves, top = _curves(compared, top, score_words(compared.protocol, record["score_is"]))
+    curves, top = _curves(compared, top, describe_score(compared.protocol, record["score_is"]))
     body = WIDTH - 2 * MARGIN
     table = Panel(0, top, body, ROW * (len(compared.rows) + HEAD), _table(compared))
     score = f"{record['score']:.3f}".replace("-", "−")
@@ -61,7 +60,7 @@ def draw(classified: ClassifiedPhoto, compared: Compared, record: dict[str, Any]
 
 
 def _families(fonts: Sequence[str]) -> list[str]:
-    """The names by which matplotlib knows these fonts from now on."""
+    """Register these fonts with matplotlib and return their names there."""
     for file in filter(None, fonts):
         fontManager.addfont(file)
     return [FontProperties(fname=file).get_name() for file in filter(None, fonts)]
@@ -73,11 +72,11 @@ def styles(count: int) -> list[Style]:
     >>> styles(8)[7][1]
     '--'
     """
-    return [(rgb(COLOURS[i % len(COLOURS)]), DASHES[i // len(COLOURS) % len(DASHES)]) for i in range(count)]
+    return [(SERIES[i % len(SERIES)], DASHES[i // len(SERIES) % len(DASHES)]) for i in range(count)]
 
 
 def _maps(classified: ClassifiedPhoto, compared: Compared) -> tuple[list[Panel], float]:
-    """The photo and the maps in rows, and where they end."""
+    """The panels of the photo and the maps, in rows, and where they end (inches)."""
     photo = photo_of(classified.crop).pixels
     credits = [None, *(credit_of(row.attribution) for row in compared.rows)]
     across = ceil(len(credits) / ceil(len(credits) / ACROSS))
@@ -98,12 +97,12 @@ def _maps(classified: ClassifiedPhoto, compared: Compared) -> tuple[list[Panel],
 
 
 def _curves(compared: Compared, top: float, height: str) -> tuple[list[Panel], float]:
-    """Deletion and insertion, whose `height` is named so, and where they end."""
+    """The panels of deletion and insertion, with `height` on their y axis, and where they end (inches)."""
     lines = {
         done: [getattr(row.curves, f"{kind}_curve")[0].tolist() for row in compared.rows]
         for kind, done in (("deletion", "deleted"), ("insertion", "inserted"))
     }
-    limits = bounds([value for half in lines.values() for line in half for value in line])
+    limits = pad_limits([value for half in lines.values() for line in half for value in line], 0.04, include_zero=True)
     width = (WIDTH - 2 * MARGIN - TICKS - EDGE - BETWEEN) / 2
     shares = compared.rows[0].curves.shares.tolist()
 
@@ -127,7 +126,7 @@ def _curves(compared: Compared, top: float, height: str) -> tuple[list[Panel], f
 
 
 def _table(compared: Compared) -> Callable[[Axes], None]:
-    """A line for each method, which begins with a piece of its curve; the best of a column is framed."""
+    """A function that writes a line for each method, with a piece of its curve; the best of a column is framed."""
     body = WIDTH - 2 * MARGIN
 
     def write(axes: Axes) -> None:
@@ -145,14 +144,14 @@ def _table(compared: Compared) -> Callable[[Axes], None]:
 
 
 def _edges() -> list[float]:
-    """Where the columns end, in inches: each as wide as its heading has letters, and some air."""
+    """Where the columns end, in inches: each is as wide as its heading, in letters, and a margin."""
     letters = [3 + max(map(len, column.heading_lines)) for column in COLUMNS]
-    room = WIDTH - 2 * MARGIN - NAMES - 0.05
-    return [NAMES + room * reached / sum(letters) for reached in accumulate(letters)]
+    width = WIDTH - 2 * MARGIN - NAMES - 0.05
+    return [NAMES + width * end / sum(letters) for end in accumulate(letters)]
 
 
 def _line(axes: Axes, middle: float, cells: Sequence[str], best: Sequence[int]) -> None:
-    """One line of the table: its first cell to the left, the others to the right of their columns."""
+    """Write one line of the table: its first cell flush left, the others flush right in their columns."""
     edges = _edges()
     frame = {"boxstyle": "round,pad=0.25", "facecolor": "none", "edgecolor": BEST, "linewidth": 0.6}
     for i, cell in enumerate(cells):
@@ -161,13 +160,14 @@ def _line(axes: Axes, middle: float, cells: Sequence[str], best: Sequence[int]) 
         axes.text(place, middle, cell, size=SMALL, ha=side, va="center_baseline", linespacing=1.1, **look)
 
 
-def _caption(classified: ClassifiedPhoto, compared: Compared, record: dict[str, Any]) -> list[str]:
+def _caption(classified: ClassifiedPhoto, compared: Compared, record: Mapping[str, Any]) -> list[str]:
     versions = ", ".join(f"{package} {version}" for package, version in record["versions"].items())
-    words = protocol_words(compared.protocol, len(record["shares"]), classified.classifier, record["score_is"])
+    zero = zero_colour(classified.classifier)
+    measured = describe_protocol(compared.protocol, len(record["shares"]), zero, record["score_is"])
     return [
         f"Each map has a scale of its own: {Grey().rule()}. Arrows point to what is better; the best is framed, but "
         "never a map made without asking the model. One photo is no statistics.",
-        f"Deletion and insertion by {words}",
+        f"Deletion and insertion by {measured}",
         *(f"{row.name}: {row.attribution.method}" for row in compared.rows),
         f"{versions}; {record['device']}, {record['dtype']}, seed {record['seed']}.",
     ]

@@ -14,21 +14,20 @@ from matplotlib.ticker import PercentFormatter
 from torch import Tensor
 
 from samp.metrics.deletion_insertion import Curves as MeasuredCurves
-from samp.plots.page import EDGE, MARGIN, QUIET, SMALL, WIDTH, Panel, make_figure, rgb, rule_axes
+from samp.plots.page import EDGE, MARGIN, SMALL, WIDTH, Panel, make_figure, rule_axes
+from samp.plots.palette import QUIET, SERIES
 from samp.plots.reading import Array, as_float_array, check_finite
 
-# Okabe and Ito's colours that are seen on white; further lines repeat them in other dashes.
-COLOURS = ((0, 114, 178), (213, 94, 0), (0, 158, 115), (204, 121, 167), (86, 180, 233), (230, 159, 0), (30, 30, 30))
 DASHES = ("-", "--", ":", "-.")
 TALL, TICKS, BETWEEN = 2.4, 0.5, 0.35  # inches: of the axes, left of them, between them
 LEGEND, ENTRY = 0.42, 0.155  # from the axes down to the legend, and of each of its lines
-Style = tuple[tuple[float, float, float], str]  # colour and dashes
+Style = tuple[str, str]  # colour and dashes
 CurveScores = Mapping[str, Sequence[float] | Tensor | Array]
 
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """One curve: scores at shares of the pixels, and the area that is said of it."""
+    """One curve: scores at shares of the pixels, and the area under it."""
 
     shares: Array
     scores: Array
@@ -36,23 +35,22 @@ class Line:
 
     @classmethod
     def even(cls, scores: Array) -> Line:
-        """From no pixel to all of them in even parts, with its area by the trapezoid rule."""
+        """Return the curve of evenly spaced scores, from no pixel to all, with its area by the trapezoid rule."""
         return cls(np.linspace(0, 1, len(scores)), scores, area(scores))
 
 
 @dataclass(frozen=True, eq=False)
 class CurvePanel:
-    """The curves of deletion or of insertion, and how to draw them."""
+    """The curves of deletion or of insertion in one set of axes."""
 
-    done: str  # to the pixels: deleted or inserted
+    done: str  # what is done to the pixels: "deleted" or "inserted"
     curves: Mapping[str, Line]
 
     def draw(self, axes: Axes, styles: Mapping[str, Style], score: str) -> None:
         for label, area in self.rank_by_area():
             line, (colour, dash) = self.curves[label], styles[label]
             # the number first: matplotlib hides labels that begin with _
-            words = f"{area:.3f}  {label}"
-            axes.plot(line.shares, line.scores, color=colour, linestyle=dash, label=words)
+            axes.plot(line.shares, line.scores, color=colour, linestyle=dash, label=f"{area:.3f}  {label}")
         rule_axes(axes, f"share of pixels {self.done}", score)
         axes.set_xlim(0, 1)
         axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
@@ -75,18 +73,19 @@ class CurvePanel:
 
     @property
     def columns(self) -> int:
-        """Of the legend."""
+        """The columns of the legend."""
         return 1 if len(self.curves) <= 8 else 2
 
     @property
     def rows(self) -> int:
-        return ceil(len(self.curves) / self.columns) + 1  # its title
+        """The rows of the legend, with its title."""
+        return ceil(len(self.curves) / self.columns) + 1
 
 
 def metric_curves(deletion: CurveScores, insertion: CurveScores, *, score: str = "score", title: str = "") -> Figure:
-    """The score as pixels are deleted or inserted in the order of each method's credit, with the areas under it.
+    """Draw the score as pixels are deleted or inserted in the order of each method's credit, with the areas under it.
 
-    Both are {label: scores}, from no pixel to all of them in even parts. A label has the same colour in both, and
+    Both are {label: scores}, evenly spaced from no pixel to all of them. A label has the same colour in both, and
     either may be empty.
 
     >>> figure = metric_curves({"samp": [1.0, 0.0, 0.0]}, {"samp": [0.0, 1.0, 1.0]})
@@ -104,9 +103,9 @@ def metric_curves(deletion: CurveScores, insertion: CurveScores, *, score: str =
 
 
 def measured_curves(measured: Mapping[str, MeasuredCurves], *, sample: int | None = None, title: str = "") -> Figure:
-    """Curves of `samp.metrics.deletion_insertion`, {label: curves}, with the areas of their own protocol.
+    """Draw curves of `samp.metrics.deletion_insertion`, {label: curves}, with the areas of their own protocol.
 
-    Of one `sample`, or the mean over all that could be normalised.
+    The curves are those of one `sample`, or the mean over all samples that could be normalised.
 
     >>> import samp, torch
     >>> net, x = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)).eval(), torch.rand(2, 3, 4, 4)
@@ -132,7 +131,7 @@ def measured_curves(measured: Mapping[str, MeasuredCurves], *, sample: int | Non
 
 
 def _figure(halves: Sequence[CurvePanel], areas: str, score: str, title: str) -> Figure:
-    """The halves side by side on one scale, with what their areas are in words."""
+    """The halves side by side on one scale; `areas` says how the areas were measured."""
     styles, limits = _styles(dict.fromkeys(label for half in halves for label in half.curves)), _limits(halves)
     width = (WIDTH - 2 * MARGIN - TICKS - EDGE - (len(halves) - 1) * BETWEEN) / len(halves)
 
@@ -151,7 +150,7 @@ def _figure(halves: Sequence[CurvePanel], areas: str, score: str, title: str) ->
 
 
 def area(scores: Array) -> float:
-    """The area under scores in even parts of [0, 1], by the trapezoid rule; a single score is its own.
+    """The area under evenly spaced scores over [0, 1], by the trapezoid rule; of a single score, that score.
 
     >>> area(np.array([0.0, 1.0, 1.0]))
     0.75
@@ -161,41 +160,37 @@ def area(scores: Array) -> float:
 
 def _words(halves: Sequence[CurvePanel], areas: str) -> str:
     better = {"deleted": "low is good under deletion", "inserted": "high is good under insertion"}
-    said = ", ".join(better[half.done] for half in halves)
-    return f"AUC: {areas}; {said}."
+    return f"AUC: {areas}; {', '.join(better[half.done] for half in halves)}."
 
 
 def _line(curve: Tensor, areas: Tensor, curves: MeasuredCurves, sample: int | None) -> Line:
     """One sample's curve and area, or the mean over those that have one."""
-    whole = ~areas.isnan() if sample is None else torch.arange(len(areas), device=areas.device) == sample
-    if not whole.any():
+    chosen = ~areas.isnan() if sample is None else torch.arange(len(areas), device=areas.device) == sample
+    if not chosen.any():
         raise ValueError("no sample could be normalised, so there is no curve: measure with normalise=None.")
-    scores, shown = curve[whole].double().mean(0), areas[whole].double().mean()
-    return Line(as_float_array(curves.shares), check_finite(as_float_array(scores), "a curve"), float(shown))
+    scores, mean_area = curve[chosen].double().mean(0), areas[chosen].double().mean()
+    return Line(as_float_array(curves.shares), check_finite(as_float_array(scores), "a curve"), float(mean_area))
 
 
 def _read_curves(curves: CurveScores, what: str) -> dict[str, Line]:
-    read = {}
+    lines = {}
     for label, scores in curves.items():
         line = check_finite(as_float_array(scores), f"the {what} curve of {label!r}")
         if line.ndim != 1 or not line.size:
             raise ValueError(
                 f"the {what} curve of {label!r} has shape {line.shape}: give one score per part, k of them."
             )
-        read[str(label)] = Line.even(line)
-    return read
+        lines[str(label)] = Line.even(line)
+    return lines
 
 
 def _styles(labels: Iterable[str]) -> dict[str, Style]:
-    return {
-        label: (rgb(COLOURS[i % len(COLOURS)]), DASHES[i // len(COLOURS) % len(DASHES)])
-        for i, label in enumerate(labels)
-    }
+    return {label: (SERIES[i % len(SERIES)], DASHES[i // len(SERIES) % len(DASHES)]) for i, label in enumerate(labels)}
 
 
 def _limits(halves: Sequence[CurvePanel]) -> tuple[float, float]:
-    """The same for both, with some air."""
+    """The limits of the y axis of both halves, with a margin."""
     scores = np.concatenate([line.scores for half in halves for line in half.curves.values()])
     low, high = float(scores.min()), float(scores.max())
-    air = 0.04 * (high - low) or 0.5
-    return low - air, high + air
+    margin = 0.04 * (high - low) or 0.5
+    return low - margin, high + margin

@@ -26,7 +26,7 @@ from samp.plots.reading import (
     stretch_to_unit,
 )
 from samp.plots.shades import GREY, Grey
-from samp.plots.sheet import CURVES
+from samp.plots.sheet import WALK_LABELS
 from samp.plots.walks import draw_walk, scored_directions, scores_of, share_of_walk
 
 Scale = float | Sequence[float] | None
@@ -54,44 +54,44 @@ def film_strip(
     std: Scale = None,
     title: str = "",
 ) -> Figure:
-    """The path of a result made with `record=True`: points on it, the credit so far and the score (Fig. verification).
+    """The path of a result made with `keep_points=True`: points on it, credit so far and the score (Fig. verification).
 
-    `direction` is to the image where that was walked. `mean` and `std` are those the model is fed with, as in
+    `direction` defaults to "to_image" where that was walked. `mean` and `std` are the model's normalisation, as in
     `samp.models.Classifier`; without them the points are stretched from their own range, and the caption says so.
 
-    A tape holds no credit. The credit so far is the map times the share of its way that each pixel has gone: true for
-    pixels that have arrived or not yet moved, in proportion for those between. Where both directions were walked, the
-    map is that of both.
+    A tape holds no credit. The credit so far is the map times the share of its change that each pixel has made: exact
+    for pixels that have arrived or not yet moved, in proportion for those between. Where both directions were walked,
+    the map is that of both.
 
     >>> import samp, torch
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 2)).eval()
-    >>> result = samp.explain(net, torch.rand(1, 1, 8, 8), record=True)
+    >>> result = samp.explain(net, torch.rand(1, 1, 8, 8), keep_points=True)
     >>> len(film_strip(result, frames=4).axes)  # two rows of four, and the curve
     9
     """
-    way = _choose_direction(result, direction)
-    scores = scores_of(result, way, sample)
-    points, steps = _sample_points(result.tapes[way][sample], frames)
+    chosen = _choose_direction(result, direction)
+    scores = scores_of(result, chosen, sample)
+    points, steps = _sample_points(result.tapes[chosen][sample], frames)
     credit = credit_of(result, sample)
     pixels, words = _pixels(points, mean, std)
     strip = [Frame(*moment) for moment in zip(steps, pixels, credit * _progress_share(points), strict=True)]
     panels = _panels(strip, scores, credit)
     last = panels[-1]
     tall = max(last.top + last.height - HEAD, 1.3)
-    curve = partial(_draw_curve, way=way, scores=scores, strip=strip)
+    curve = partial(_draw_curve, direction=chosen, scores=scores, strip=strip)
     panels.append(Panel(last.left + last.width + TICKS, HEAD, CURVE, tall, curve))
-    caption = [describe_result(result, sample), _words(result, way), Grey().words(credit), words]
+    caption = [describe_result(result, sample), _walk_words(result, chosen), Grey().words(credit), words]
     return make_figure(panels, caption, title, below=0.36, right=EDGE)
 
 
 def _panels(strip: list[Frame], scores: Array, credit: Array) -> list[Panel]:
     """Two rows: points above, credit so far below."""
-    room = WIDTH - 2 * MARGIN - LABEL - TICKS - CURVE - EDGE
-    width = max((room + GAP) / len(strip) - GAP, NARROWEST)
+    strip_width = WIDTH - 2 * MARGIN - LABEL - TICKS - CURVE - EDGE
+    width = max((strip_width + GAP) / len(strip) - GAP, NARROWEST)
     height = max(fit_height(width, credit.shape), LOWEST)
     panels = []
-    for number_in_row, moment in enumerate(strip):
-        left, label = LABEL + number_in_row * (width + GAP), not number_in_row
+    for number, moment in enumerate(strip):
+        left, label = LABEL + number * (width + GAP), not number
         panels += [
             Panel(left, HEAD, width, height, partial(_draw_point, moment=moment, scores=scores, label=label)),
             Panel(
@@ -118,35 +118,34 @@ def _draw_credit(axes: Axes, moment: Frame, whole: Array, label: bool) -> None:
     axes.set_ylabel("credit so far" * label, size=SIZE, labelpad=3)
 
 
-def _draw_curve(axes: Axes, way: Direction, scores: Array, strip: list[Frame]) -> None:
-    draw_walk(axes, way, scores, [moment.step for moment in strip])
+def _draw_curve(axes: Axes, direction: Direction, scores: Array, strip: list[Frame]) -> None:
+    draw_walk(axes, direction, scores, [moment.step for moment in strip])
 
 
 def _format_score(score: float, scores: Array) -> str:
-    """As many digits as tell the scores of this walk apart: three of their range."""
+    """The score with three digits of the range of the walk's scores, which tells them apart."""
     span = float(np.ptp(scores))
     return format_number(score) if not span else f"{score:z.{max(3 - ceil(log10(span)), 0)}f}".replace("-", "−")
 
 
-def _words(result: Attribution, way: Direction) -> str:
+def _walk_words(result: Attribution, direction: Direction) -> str:
     both = " (of both walks together)" if len(result.scores) > 1 else ""
-    return (
-        f"The walk {CURVES[way][1]}. Credit so far: the map{both} times the share of its way that each pixel has gone."
-    )
+    credit = f"the map{both} times the share of its way that each pixel has gone"
+    return f"The walk {WALK_LABELS[direction]}. Credit so far: {credit}."
 
 
 def _choose_direction(result: Attribution, direction: Direction | None) -> Direction:
-    """The direction asked for, else to the image, if it was walked and recorded."""
-    ways = scored_directions(result)
+    """Return the given direction, else "to_image" where it was walked; raise ValueError if no points were kept."""
+    walked = scored_directions(result)
     if not result.tapes:
-        raise ValueError("the result has no tape of its path: explain again with record=True.")
+        raise ValueError("the result has no tape of its path: explain again with keep_points=True.")
     if direction:
-        return look_up(direction, {way: way for way in ways}, "direction of this result")
-    return "to_image" if "to_image" in ways else ways[0]
+        return look_up(direction, {one: one for one in walked}, "direction of this result")
+    return "to_image" if "to_image" in walked else walked[0]
 
 
 def _sample_points(tape: Tape, frames: int) -> tuple[Array, list[int]]:
-    """The points (k c h w) nearest to even parts of the walk, its first and last among them, and their steps."""
+    """The points (k c h w) nearest to evenly spaced steps, the first and last among them, and their steps."""
     if not isinstance(tape.points, Tensor) or tape.points.ndim != 4:
         raise ValueError("a film strip shows the path of one b c h w image input, and this result is of other inputs.")
     if frames < 2:
@@ -157,18 +156,18 @@ def _sample_points(tape: Tape, frames: int) -> tuple[Array, list[int]]:
 
 
 def _progress_share(points: Array) -> Array:
-    """k h w: the share of its way from first to last point that each pixel has gone; 0 for pixels that stay."""
-    moved, way = (abs(x - points[0]).sum(1) for x in (points, points[-1:]))
-    share: Array = np.divide(moved, way, out=np.zeros_like(moved), where=way > 0).clip(0, 1)
+    """k h w: the share of its change from first to last point that each pixel has made; 0 for pixels that stay."""
+    moved, whole = (abs(x - points[0]).sum(1) for x in (points, points[-1:]))
+    share: Array = np.divide(moved, whole, out=np.zeros_like(moved), where=whole > 0).clip(0, 1)
     return share
 
 
 def _pixels(points: Array, mean: Scale, std: Scale) -> tuple[Array, str]:
-    """k h w 3 in [0, 1], and what was done in words."""
+    """k h w 3 in [0, 1], and how the points were scaled, in words."""
     if mean is None and std is None:
         unit, words = stretch_to_unit(points)
     else:
-        undo = [np.reshape(0.0 + d if v is None else v, (-1, 1, 1)) for v, d in ((mean, 0), (std, 1))]
-        unit, words = (points * undo[1] + undo[0]).clip(0, 1), ""
+        shift, scale = (np.reshape(default if v is None else v, (-1, 1, 1)) for v, default in ((mean, 0.0), (std, 1.0)))
+        unit, words = (points * scale + shift).clip(0, 1), ""
     pixels = np.stack([photo_of(np.moveaxis(point, 0, -1)).pixels for point in unit])
     return pixels, words and f"Points {words}."

@@ -1,8 +1,8 @@
-"""Text on pictures in any script: in a font that has its letters, else in words that can be read.
+"""Text on pictures in any script: in a font that has its characters, else in a readable replacement.
 
-Pillow's own font has little more than ASCII. Letters that it lacks are looked for in matplotlib's DejaVu Sans (extra
-`viz`) and in the fonts of the machine, which are searched only then. What no font has is written otherwise: letters
-without their accents, emoji by their names, ideographs by their numbers.
+Pillow's own font has little more than ASCII. Characters that it lacks are looked up in matplotlib's DejaVu Sans (extra
+`viz`) and then in the fonts installed on the machine, which are searched only in that case. Characters in no font are
+replaced: letters by the same without accents, emoji by their names, ideographs by their code points.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from PIL import ImageDraw, ImageFont
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 BUILT_IN = ""  # stands for Pillow's own font among files
 MOST_FONTS = 400  # fonts of the machine that are opened at most
-# Fonts that have many scripts come first, then any other.
+# Fonts that cover many scripts are tried first.
 PREFERRED_FONTS = re.compile(
     "dejavusans|notosans|cjk|sourcehan|wqy|fallback|gothic|nanum|malgun|msyh|simsun|pingfang", re.I
 )
 AVOIDED_STYLES = re.compile("bold|italic|oblique|light|thin|black|mono|condensed|serif", re.I)
-SELECTORS = re.compile("[\u200b-\u200d\u2060\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]")  # they change how others look
+SELECTORS = re.compile("[\u200b-\u200d\u2060\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]")  # modifiers of other characters
 
 
 def fonts_for(text: str) -> tuple[str, ...]:
-    """Return the files of the fonts that the text needs, first the one to prefer; `BUILT_IN` is Pillow's own.
+    """Return the font files that the text needs, in order of preference; `BUILT_IN` is Pillow's own font.
 
     >>> fonts_for("tabby (281)")
     ('',)
     """
     lacking, found = _characters_missing(BUILT_IN, set(_normalise_text(text))), []
-    for look in (_matplotlib_fonts, _system_fonts):  # the machine's are looked for only if need be
+    for look in (_matplotlib_fonts, _system_fonts):  # the machine's fonts are searched only if needed
         for file in look() if lacking else ():
             left = _characters_missing(file, lacking)
             if left < lacking:
@@ -48,7 +48,7 @@ def fonts_for(text: str) -> tuple[str, ...]:
 
 
 def make_legible(text: str, fonts: Iterable[str]) -> str:
-    """Return the text with every character that none of these fonts has written otherwise.
+    """Return the text with every character that none of these fonts has replaced by what they can draw.
 
     >>> make_legible("café 猫", [BUILT_IN])
     'cafe [U+732B]'
@@ -72,7 +72,7 @@ def missing_characters(text: str, fonts: Iterable[str]) -> str:
 
 
 def warn_of_missing(text: str, fonts: tuple[str, ...]) -> None:
-    """Warn of characters that none of these fonts has, and of what is written for them."""
+    """Warn of characters that none of these fonts has, and name their replacements."""
     lost = missing_characters(text, fonts)
     if lost:
         warnings.warn(
@@ -92,11 +92,11 @@ def draw_text(
     pen: ImageDraw.ImageDraw,
     place: tuple[float, float],
     text: str,
-    colour: tuple[int, int, int],
+    colour: str,
     fonts: tuple[str, ...],
     size: int,
 ) -> None:
-    """Draw a line from its upper left corner on, all of its fonts on one base line."""
+    """Draw one line of text with its upper left corner at `place`, all fonts on one base line."""
     left, top = place
     base = top + _ascent(size)
     for file, run in _runs(text, fonts):
@@ -107,12 +107,12 @@ def draw_text(
 
 @cache
 def open_font(file: str, size: int) -> Font:
-    """Return the font of this file at this size; raise OSError if it is none that can be scaled."""
+    """Return the font of this file at this size; raise OSError if the file is no scalable font."""
     return ImageFont.truetype(file, size) if file else ImageFont.load_default(size)
 
 
 def _runs(text: str, fonts: tuple[str, ...]) -> list[tuple[str, str]]:
-    """The text in pieces, each with its font; what none has stays with the first."""
+    """Return (font file, text) pieces; characters in none of the fonts stay with the first one."""
     runs: list[tuple[str, str]] = []
     for one in text:
         file = _font_of(one, fonts)
@@ -134,12 +134,12 @@ def _characters_missing(file: str, characters: set[str]) -> set[str]:
 
 @cache
 def _has_glyph(file: str, character: str) -> bool:
-    """Whether a font draws this character otherwise than one that no font has."""
+    """Return whether the font draws this character differently from one that no font has."""
     if character == " ":
         return True
     try:
         font = open_font(file, 16)
-    except OSError:  # no font, or one of pictures of one size
+    except OSError:  # not a font, or a bitmap font of a single size
         return False
     drawn, unknown = (font.getmask(one) for one in (character, "\U0010ffff"))
     return (drawn.size, bytes(drawn)) != (unknown.size, bytes(unknown))
@@ -151,12 +151,12 @@ def _ascent(size: int) -> int:
 
 
 def _normalise_text(text: str) -> str:
-    """The text with accents on their letters, on one line, without marks that draw nothing by themselves."""
+    """Return the text on one line, accents composed with their letters, without modifiers that draw nothing alone."""
     return " ".join(SELECTORS.sub("", unicodedata.normalize("NFC", text)).split())
 
 
 def _replacement(character: str, fonts: tuple[str, ...]) -> str:
-    """What is written for a character that no font has."""
+    """Return what is drawn instead of a character that no font has."""
     letters = "".join(one for one in unicodedata.normalize("NFKD", character) if not unicodedata.combining(one))
     if letters != character and all(_font_of(one, fonts) is not None for one in letters):
         return letters
@@ -170,7 +170,7 @@ def _replacement(character: str, fonts: tuple[str, ...]) -> str:
 
 @cache
 def _matplotlib_fonts() -> tuple[str, ...]:
-    """DejaVu Sans as it comes with matplotlib, which itself is not imported."""
+    """Return the file of the DejaVu Sans that ships with matplotlib, without importing matplotlib."""
     spec = find_spec("matplotlib")
     places = [Path(place) for place in (spec.submodule_search_locations or [])] if spec else []
     files = (place / "mpl-data" / "fonts" / "ttf" / "DejaVuSans.ttf" for place in places)
@@ -179,7 +179,7 @@ def _matplotlib_fonts() -> tuple[str, ...]:
 
 @cache
 def _system_fonts() -> tuple[str, ...]:
-    """The fonts of this machine, the likely ones first."""
+    """Return the font files of this machine, those that likely cover the text first."""
 
     def rank(file: str) -> tuple[bool, bool, str]:
         name = re.sub(r"\W", "", Path(file).stem)
@@ -196,7 +196,7 @@ def _system_fonts() -> tuple[str, ...]:
 
 
 def _font_folders() -> Iterator[Path]:
-    """Where this kind of machine keeps its fonts."""
+    """Yield the folders in which this operating system keeps fonts."""
     home = Path("~").expanduser()
     if sys.platform == "win32":
         yield Path(os.environ.get("WINDIR", r"C:\Windows")) / "Fonts"

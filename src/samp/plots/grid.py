@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,7 +11,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.dense import check_real
+from samp.checks import check_real
 from samp.plots.page import GAP, LINE, MARGIN, SIZE, WIDTH, Panel, fit_height, frame_axes, make_figure, wrap_text
 from samp.plots.reading import (
     Array,
@@ -34,7 +33,7 @@ GREY_MAPS = Grey()
 
 @dataclass(frozen=True, eq=False)
 class GridCell:
-    """A photo, or a map of it if there is one, with what stands above and beside it."""
+    """Draws a photo, or a map of it if there is one, with the texts above and beside it."""
 
     photo: Array
     credit: Array | None
@@ -59,9 +58,9 @@ def method_grid(
     shade: Shade = GREY_MAPS,
     title: str = "",
 ) -> Figure:
-    """One row per photo, one column per method (Fig. gallery); each map has a scale of its own.
+    """Draw one row per photo and one column per method (Fig. gallery); each map has a scale of its own.
 
-    - `results`: by the heading of their column; each holds the maps of all photos, in their order.
+    - `results`: {heading of the column: maps of all photos, in their order}.
     - `labels`: one per row, for instance the class explained.
     - `shade`: `Grey()`, `Signed()` or `Glow()`.
 
@@ -92,14 +91,14 @@ def method_grid(
 
 
 def _lines(texts: Sequence[str]) -> int:
-    """Of the longest; 0 where all are empty."""
+    """The number of lines of the longest text; 0 where all are empty."""
     return max(text.count("\n") + bool(text) for text in texts)
 
 
 def _notes(results: Mapping[str, CreditMap], pictures: Sequence[PhotoPixels]) -> list[str]:
-    """How each column was made, then what was done to the photos (the same words once)."""
-    made = [f"{name}: {_summary(given)}" for name, given in results.items() if isinstance(given, Attribution)]
-    return made + list(dict.fromkeys(picture.words for picture in pictures))
+    """How each column was made, then how the photos were scaled, each text once."""
+    methods = [f"{name}: {_summary(given)}" for name, given in results.items() if isinstance(given, Attribution)]
+    return methods + list(dict.fromkeys(picture.words for picture in pictures))
 
 
 def _summary(result: Attribution) -> str:
@@ -108,8 +107,8 @@ def _summary(result: Attribution) -> str:
     return f"{result.method}; {misses}; up to {cost_words(result, int(result.gradients.argmax()))}."
 
 
-def _check_kinds(photos: Any, results: Any, labels: Any, shade: Any) -> None:
-    """Raise TypeError for what is no list of photos, no mapping of results, no list of labels, no shade."""
+def _check_kinds(photos: object, results: object, labels: object, shade: object) -> None:
+    """Raise TypeError, or ValueError for photos without an axis, if an argument is of the wrong kind."""
     if not isinstance(photos, Sequence | Tensor | np.ndarray) or isinstance(photos, str | bytes | range):
         raise TypeError(f"photos are a list of photos or a batch b c h w, not {type(photos).__name__}.")
     if isinstance(photos, Tensor):

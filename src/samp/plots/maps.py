@@ -7,7 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
-from samp.plots.page import GAP, INK, SMALL, Panel, fit_height, frame_axes, make_figure
+from samp.plots.page import GAP, SMALL, Panel, fit_height, frame_axes, make_figure
+from samp.plots.palette import INK
 from samp.plots.reading import Array, CreditMap, Photo, PhotoPixels, credit_of, describe_result, photo_of
 from samp.plots.shades import Glow, Grey, Shade, Signed
 from samp.plots.sheet import FULL_WHITE_QUANTILE
@@ -18,7 +19,7 @@ SIDE, BAR, INSET = 3.6, 0.09, 0.15  # inches
 def grey_map(
     credit: CreditMap, *, sample: int = 0, percentile: float = 100 * FULL_WHITE_QUANTILE, title: str = ""
 ) -> Figure:
-    """The map as in the paper: positive credit in grey, white from the percentile up (100 clips nothing).
+    """Draw the map as in the paper: positive credit in grey, white from the percentile up (100 clips nothing).
 
     `credit` is a result or a map of shape h w, b h w or b c h w (channels are summed); `sample` picks one of a batch.
 
@@ -33,7 +34,7 @@ def grey_map(
 def signed_map(
     credit: CreditMap, *, sample: int = 0, percentile: float = 100 * FULL_WHITE_QUANTILE, title: str = ""
 ) -> Figure:
-    """Credit of both signs: orange for, blue against, white at exactly 0, the same limit on both sides.
+    """Draw credit of both signs: orange for, blue against, white at exactly 0, the same limit on both sides.
 
     >>> signed_map(np.array([[-2.0, 1.0]]), percentile=100).axes[0].images[0].get_clim()
     (-2.0, 2.0)
@@ -44,10 +45,10 @@ def signed_map(
 def overlay(
     credit: CreditMap, photo: Photo, *, sample: int = 0, percentile: float = 100 * FULL_WHITE_QUANTILE, title: str = ""
 ) -> Figure:
-    """Positive credit glowing on the photo the model was shown, in dim grey.
+    """Draw positive credit as a glow over the model's input photo, which is shown in dim grey.
 
     `photo` is a PIL image, a `c h w` tensor (or a batch) or an `h w c` array, as large as the map. Numbers outside
-    [0, 1], as a model is fed, are stretched from their own range, and the caption says so.
+    [0, 1], such as normalised inputs, are stretched from their own range, and the caption says so.
 
     >>> len(overlay(np.ones((4, 6)), np.zeros((4, 6, 3))).axes[0].images)
     2
@@ -56,7 +57,7 @@ def overlay(
 
 
 def _single(given: CreditMap, sample: int, shade: Shade, title: str, photo: PhotoPixels | None = None) -> Figure:
-    """One map with a bar of its colours."""
+    """One map with its colour bar."""
     credit = credit_of(given, sample)
     pixels, words = (photo.pixels, photo.words) if photo else (np.zeros((*credit.shape, 3)), "")
     drawn: list[AxesImage] = []
@@ -74,7 +75,7 @@ def _single(given: CreditMap, sample: int, shade: Shade, title: str, photo: Phot
 
 
 def _bar(axes: Axes, image: AxesImage, credit: Array) -> None:
-    """The colours with their credit; pointed ends say that there is credit beyond."""
+    """The colour bar; pointed ends mark credit beyond its limits."""
     low, high = image.get_clim()
     beyond = (bool(credit.min() < low and low < 0), bool(credit.max() > high))
     extend = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}[beyond]

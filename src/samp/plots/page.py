@@ -13,24 +13,14 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 
-from samp.plots import sheet
+from samp.plots.palette import FRAME, INK, PAPER, QUIET, RULE
 
 WIDTH = 8.0  # of the wide figures: at 800 pixels, letters of 8 points are 11 pixels high
 MARGIN, GAP, LINE = 0.12, 0.08, 0.13
 EDGE = 0.16  # right of curves, for the half of the last tick's label
-HINTING = 1.06  # letters on a screen are up to so much wider than their outlines
+HINTING = 1.06  # hinted letters on a screen are up to this much wider than their outlines
 DPI = 150
 SIZE, SMALL, LARGE = 8.0, 7.0, 10.0
-
-
-def rgb(colour: Sequence[int]) -> tuple[float, float, float]:
-    """A colour of `samp.plots.sheet` in matplotlib's scale."""
-    red, green, blue = colour
-    return red / 255, green / 255, blue / 255
-
-
-INK, PAPER = rgb(sheet.INK), rgb(sheet.PAPER)
-QUIET, RULE = rgb(sheet.FAINT), rgb((225, 225, 225))
 # Everything that a user's dark style or TeX would break is set here; fonts stay the user's.
 # Any, as the type of its keys differs between versions of matplotlib.
 LOOK: Any = {
@@ -58,7 +48,7 @@ LOOK: Any = {
 
 @dataclass(frozen=True)
 class Panel:
-    """Axes at a place in inches from the upper left corner of the figure's body, and what draws in them."""
+    """Axes at a place in inches from the upper left corner of the figure's body, and a function that draws in them."""
 
     left: float
     top: float
@@ -70,7 +60,7 @@ class Panel:
 def make_figure(
     panels: Sequence[Panel], caption: Sequence[str], title: str = "", *, below: float = 0.0, right: float = 0.0
 ) -> Figure:
-    """The figure; `below` and `right` are what labels need beside the outermost panels. Empty captions are left out.
+    """Return the figure; `below` and `right` are inches for labels of the outermost panels. Empty captions are skipped.
 
     >>> figure = make_figure([Panel(0, 0, 3, 2, lambda axes: axes.plot([1, 2]))], ["Two points."], "A title")
     >>> len(figure.axes), [text.get_text() for text in figure.texts]
@@ -96,7 +86,7 @@ def make_figure(
 
 
 def wrap_text(text: str, width: float, size: float) -> list[str]:
-    """The text in lines of at most this many inches, broken between words; a word of over 60 letters is cut.
+    """The text in lines of at most `width` inches, broken between words; a word of over 60 letters is cut.
 
     >>> wrap_text("one two", 0.3, 8.0)
     ['one', 'two']
@@ -112,26 +102,26 @@ def wrap_text(text: str, width: float, size: float) -> list[str]:
 
 
 def frame_axes(axes: Axes, heading: str = "") -> None:
-    """Axes for a picture: no ticks, a hairline around it so that white is seen to end, a heading above."""
+    """Style axes for a picture: no ticks, a hairline around it, which white pictures need, and a heading above."""
     axes.set_xticks([])
     axes.set_yticks([])
     for spine in axes.spines.values():
-        spine.set(color=rgb((190, 190, 190)), linewidth=0.5)
+        spine.set(color=FRAME, linewidth=0.5)
     if heading:
         axes.set_title(heading, size=SIZE, pad=3, color=INK)
 
 
 def rule_axes(axes: Axes, x: str, y: str) -> None:
-    """Axes for curves: two spines, quiet horizontal lines, small ticks, labels."""
+    """Style axes for curves: two spines, light horizontal lines, small ticks, labels."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color=RULE, linewidth=0.6)
     axes.set_axisbelow(True)
-    # said here, as ticks are made only when drawn, under whatever style holds by then
+    # set explicitly: ticks are made when the figure is drawn, under whatever rcParams hold by then
     axes.tick_params(colors=INK, labelsize=SMALL, length=2.5, width=0.6, direction="out")
     axes.set_xlabel(x, size=SIZE, labelpad=2)
     axes.set_ylabel(y, size=SIZE, labelpad=3)
 
 
 def fit_height(width: float, shape: Sequence[int]) -> float:
-    """The height at which an image of this shape (h w …) fills the width, within reason for very wide and high ones."""
+    """The height at which an image of this shape (h w …) fills the width, limited for very wide and very high ones."""
     return min(max(width * shape[0] / shape[1], 0.15 * width), 2.5 * width)

@@ -1,4 +1,4 @@
-"""What the figures are given: credit as h w numbers, photos as h w 3 pixels in [0, 1], and words on both."""
+"""Reading the arguments of figures: credit as h w numbers, photos as h w 3 pixels in [0, 1], and words on both."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from PIL import Image
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.dense import check_real
-from samp.layout import check_map_layout
+from samp.checks import check_real
+from samp.groups import check_map_layout
 
 Array = np.ndarray[Any, np.dtype[Any]]
 CreditMap = Attribution | Tensor | Array
@@ -22,14 +22,14 @@ FULL = {"uint8": 255, "uint16": 65535}  # white, in types whose whole numbers ar
 
 @dataclass(frozen=True, eq=False)
 class PhotoPixels:
-    """A photo as it is shown, and what was done to it (empty if nothing was)."""
+    """The pixels of a photo, and how they were scaled, in words (empty if they were not)."""
 
     pixels: Array  # h w 3, in [0, 1]
     words: str = ""
 
 
 def credit_of(given: CreditMap, sample: int = 0) -> Array:
-    """The map of one sample, h w, in float64; channels of a bare `b c h w` are summed, as in `Attribution.map`.
+    """The map of one sample, h w, in float64; channels of a `b c h w` array are summed, as in `Attribution.map`.
 
     >>> import torch
     >>> credit_of(torch.ones(2, 3, 4, 5)).shape, credit_of(np.ones((6, 7))).shape
@@ -51,13 +51,13 @@ def credit_of(given: CreditMap, sample: int = 0) -> Array:
 
 
 def samples_of(given: CreditMap) -> int:
-    """How many samples there are maps of."""
+    """The number of samples that have maps here."""
     shape = given.map.shape if isinstance(given, Attribution) else as_float_array(given).shape
     return shape[0] if len(shape) > 2 else 1
 
 
 def describe_result(given: CreditMap, sample: int = 0) -> str:
-    """Method, class, residual and cost of one sample as a sentence; nothing of a bare map, of which nothing is known.
+    """Method, class, residual and cost of one sample as a sentence; empty for a bare map.
 
     >>> import samp, torch
     >>> describe_result(samp.explain(torch.nn.Linear(4, 2).eval(), torch.rand(1, 4), target=1, method="random"))
@@ -73,17 +73,17 @@ def describe_result(given: CreditMap, sample: int = 0) -> str:
 
 
 def cost_words(result: Attribution, sample: int = 0) -> str:
-    """Model calls spent on a sample."""
+    """The number of model calls spent on a sample, in words."""
     counts = {"gradient": int(result.gradients[sample]), "forward": result.details.get("forwards") or 0}
     spent = [f"{count:,} {what}{'s' * (count != 1)}" for what, count in counts.items() if count]
     return ", ".join(spent) or "no model calls"
 
 
 def photo_of(given: Photo, sample: int = 0) -> PhotoPixels:
-    """A PIL image, a `c h w` tensor (or one of a batch) or an `h w c` array as pixels.
+    """The pixels of a PIL image, a `c h w` tensor (or one of a batch) or an `h w c` array.
 
-    Bytes (and 16-bit numbers) are divided by their largest; other numbers are taken as they are if all lie in [0, 1],
-    else stretched to it from their own range, which is said.
+    Bytes and 16-bit integers are divided by their largest value. Other numbers are used unchanged if all lie in [0, 1],
+    else stretched to it from their own range, which `words` tells.
 
     >>> import torch
     >>> photo_of(torch.tensor([-1.0, 3.0]).view(1, 1, 2)).words
@@ -105,7 +105,7 @@ def photo_of(given: Photo, sample: int = 0) -> PhotoPixels:
 
 
 def stretch_to_unit(values: Array) -> tuple[Array, str]:
-    """Values moved from their own range to [0, 1], and the words for it.
+    """The values stretched from their own range to [0, 1], and a description of that.
 
     >>> stretch_to_unit(np.array([2.0, 4.0]))
     (array([0., 1.]), 'stretched from [2, 4] to [0, 1]')
@@ -118,7 +118,7 @@ def stretch_to_unit(values: Array) -> tuple[Array, str]:
 
 
 def as_float_array(values: object) -> Array:
-    """A tensor of any kind, device and precision, or anything like an array, in float64."""
+    """Return a tensor of any device and precision, or anything like an array, as a float64 array."""
     if isinstance(values, Tensor):
         check_real(values, "the tensor")
         return values.detach().cpu().double().numpy()
@@ -132,7 +132,7 @@ def as_float_array(values: object) -> Array:
 
 
 def check_finite(values: Array, what: str) -> Array:
-    """The values as they are, or a sentence if some are NaN or infinite."""
+    """Return the values; raise ValueError if some are NaN or infinite."""
     bad = int((~np.isfinite(values)).sum())
     if bad:
         raise ValueError(
@@ -143,7 +143,7 @@ def check_finite(values: Array, what: str) -> Array:
 
 
 def format_number(value: float) -> str:
-    """Three digits, or all of a number of thousands, and a true minus sign.
+    """The number with three significant digits, or as an integer from 1,000 to a million, with a true minus sign.
 
     >>> format_number(-0.012345), format_number(-1987.4), format_number(1234567)
     ('−0.0123', '−1,987', '1.23e+06')
@@ -160,7 +160,7 @@ def _residual_words(result: Attribution, sample: int) -> str:
 
 
 def _picture_of_image(photo: Image.Image) -> PhotoPixels:
-    """A PIL image in any mode: more than 8 bits as they are, all else as RGB, transparency over white."""
+    """The pixels of a PIL image in any mode: more than 8 bits unchanged, others as RGB, transparency over white."""
     if photo.mode.startswith(("I", "F")):
         return photo_of(np.asarray(photo))
     if photo.has_transparency_data:

@@ -1,4 +1,4 @@
-"""How credit becomes brightness or colour: small objects that draw one map and say in words what they did."""
+"""How credit becomes brightness or colour: small objects that draw one map and describe its scale in words."""
 
 from __future__ import annotations
 
@@ -10,23 +10,18 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, LinearSegmentedColormap
 from matplotlib.image import AxesImage
 
+from samp.plots.palette import HEAT, SIGNED
 from samp.plots.reading import Array, format_number
-from samp.plots.sheet import FULL_WHITE_QUANTILE, HEAT
+from samp.plots.sheet import FULL_WHITE_QUANTILE
 
 DIM = 0.45  # the photo's brightness under an overlay, as `samp explain` draws it
-# From dark blue over white to dark orange: the hues of Okabe and Ito, equally dark at equal distance from the middle.
-# An odd number of colours, so that one of them, white, is that of exactly 0.
-DIVERGING = LinearSegmentedColormap.from_list(
-    "samp_signed",
-    [(0.0, "#053a63"), (0.25, "#2f86bd"), (0.5, "#ffffff"), (0.75, "#d56a10"), (1.0, "#6e2b00")],
-    N=257,
-)
-GLOW = LinearSegmentedColormap.from_list("samp_glow", [tuple(c / 255 for c in colour) for colour in HEAT])
+DIVERGING = LinearSegmentedColormap.from_list("samp_signed", SIGNED, N=257)
+GLOW = LinearSegmentedColormap.from_list("samp_glow", HEAT)
 GREY = LinearSegmentedColormap.from_list("samp_grey", ["black", "white"])
 
 
 class Shade(Protocol):
-    """Draws a map (h w) into axes, over a photo (h w 3) if it needs one, and says how credit was scaled."""
+    """Draws a map (h w) into axes, over a photo (h w 3) if it needs one, and describes how credit is scaled."""
 
     @property
     def percentile(self) -> float: ...
@@ -62,9 +57,9 @@ class Grey:
         return _image(axes, credit, self.limits(credit), GREY)
 
     def words(self, credit: Array) -> str:
-        """How this map was scaled, with its numbers."""
-        if (told := _nothing_positive(credit, "black")) is not None:
-            return told
+        """How this map is scaled, with its numbers."""
+        if (words := _nothing_positive(credit, "black")) is not None:
+            return words
         full = self.limits(credit)[1]
         return (
             f"Grey is linear in credit: white from {format_number(full)} "
@@ -103,7 +98,7 @@ class Signed:
         return image
 
     def words(self, credit: Array) -> str:
-        """How this map was scaled, with its numbers."""
+        """How this map is scaled, with its numbers."""
         if not credit.any():
             return "The map is zero everywhere: all white."
         full = self.limits(credit)[1]
@@ -132,7 +127,7 @@ class Glow:
         _check(self.percentile)
 
     def limits(self, credit: Array) -> tuple[float, float]:
-        """The credit of nothing and of full glow."""
+        """The credit at which the glow begins, and that at which it is full."""
         return Grey(self.percentile).limits(credit)
 
     def draw(self, axes: Axes, credit: Array, photo: Array) -> AxesImage:
@@ -147,9 +142,9 @@ class Glow:
         return _image(axes, credit, limits, GLOW, np.sqrt((credit / limits[1]).clip(0, 1)))
 
     def words(self, credit: Array) -> str:
-        """How this map was scaled, with its numbers."""
-        if (told := _nothing_positive(credit, "without glow")) is not None:
-            return told
+        """How this map is scaled, with its numbers."""
+        if (words := _nothing_positive(credit, "without glow")) is not None:
+            return words
         full = self.limits(credit)[1]
         return (
             f"Colour is linear in credit, opacity in its square root: full from {format_number(full)} "
@@ -169,14 +164,15 @@ def _image(
 
 
 def _full(amount: Array, percentile: float) -> float:
-    """The amount shown in full: its percentile, its maximum where that is 0 (a few bright pixels), 1 if all is 0."""
+    """The amount at full brightness: its percentile, its maximum where that is 0 (few bright pixels), 1 if all is 0."""
     return float(np.percentile(amount, percentile)) or float(amount.max()) or 1.0
 
 
-def _nothing_positive(credit: Array, shown: str) -> str | None:
+def _nothing_positive(credit: Array, look: str) -> str | None:
+    """What to say of a map without positive credit, which looks all the same; None for any other."""
     if (credit > 0).any():
         return None
-    return f"The map is zero everywhere: all {shown}." if not credit.any() else f"No credit is positive: all {shown}."
+    return f"The map is zero everywhere: all {look}." if not credit.any() else f"No credit is positive: all {look}."
 
 
 def _check(percentile: float) -> None:

@@ -1,4 +1,4 @@
-"""The score along the walks: curves, and how to read them from a result."""
+"""The score along the walks of a result, as curves."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from samp.attribution import Attribution, Direction
-from samp.plots.page import EDGE, Panel, make_figure, rgb, rule_axes
+from samp.plots.page import EDGE, Panel, make_figure, rule_axes
+from samp.plots.palette import WALKS
 from samp.plots.reading import Array, as_float_array, check_finite, describe_result
-from samp.plots.sheet import CURVES
+from samp.plots.sheet import WALK_LABELS
 
 
 def score_curves(result: Attribution, *, sample: int = 0, title: str = "") -> Figure:
-    """The score at each point of the walks, one line per direction, against the share of its steps.
+    """Draw the score at each point of the walks, one line per direction, against the share of its steps.
 
     >>> import samp, torch
     >>> result = samp.explain(torch.nn.Linear(4, 2).eval(), torch.rand(1, 4))
@@ -24,7 +25,7 @@ def score_curves(result: Attribution, *, sample: int = 0, title: str = "") -> Fi
 
     def curves(axes: Axes) -> None:
         for direction, scores in walks.items():
-            draw_walk(axes, direction, scores, [0], label=f"{CURVES[direction][1]}, {len(scores) - 1} steps")
+            draw_walk(axes, direction, scores, [0], label=f"{WALK_LABELS[direction]}, {len(scores) - 1} steps")
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, ncols=2, handlelength=1.5)
 
     starts = "Dots mark the starts: the image and the baseline." if len(walks) > 1 else "The dot marks the start."
@@ -34,7 +35,7 @@ def score_curves(result: Attribution, *, sample: int = 0, title: str = "") -> Fi
 
 
 def scored_directions(result: Attribution) -> list[Direction]:
-    """The directions that have a score curve, or a sentence if there are none."""
+    """Return the directions that have a score curve; raise ValueError if there are none."""
     if not isinstance(result, Attribution):
         raise TypeError(f"curves are drawn of what samp.explain returns, not of {type(result).__name__}.")
     if not result.scores:
@@ -43,7 +44,7 @@ def scored_directions(result: Attribution) -> list[Direction]:
 
 
 def scores_of(result: Attribution, direction: Direction, sample: int) -> Array:
-    """The scores of one walk from its start to where it arrived."""
+    """The scores of one walk, from its start to its last step."""
     scores = result.scores[direction]
     if not -len(scores) <= sample < len(scores):
         raise IndexError(f"there is no sample {sample}: the result has {len(scores)}, counted from 0.")
@@ -51,13 +52,13 @@ def scores_of(result: Attribution, direction: Direction, sample: int) -> Array:
 
 
 def share_of_walk(step: int, scores: Array) -> float:
-    """How much of the walk lies behind at this step."""
+    """The share of the walk's steps that are done at this one."""
     return step / max(len(scores) - 1, 1)
 
 
 def draw_walk(axes: Axes, direction: Direction, scores: Array, marked: list[int], label: str = "") -> None:
-    """One walk's line with dots at the marked steps, in axes ruled for it."""
-    colour = rgb(CURVES[direction][0])
+    """Draw one walk's line, with dots at the marked steps, and style the axes for it."""
+    colour = WALKS[direction]
     line = [share_of_walk(step, scores) for step in range(len(scores))]
     axes.plot(line, scores, color=colour, label=label, solid_capstyle="round")
     axes.plot([line[step] for step in marked], scores[marked], "o", color=colour, markersize=4)

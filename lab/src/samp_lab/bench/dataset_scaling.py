@@ -1,8 +1,8 @@
 """Whole data sets: two workers against one, and whether rate and memory stay flat over thousands of images.
 
-The slim MNIST net on small photos, so that what is measured is the machinery around it. After each shard the memory
-that all workers hold is noted. A straight line is fitted through the means of ten stretches of equal length, and its
-slope is told with a 95 % interval (Student's t, 8 degrees of freedom). A process that does nothing but gradients grows
+The slim MNIST net on small photos, so that the machinery around the net is measured. After each shard the memory of all
+workers is recorded. A straight line is fitted through the means of ten stretches of equal length, and its
+slope is given with a 95 % interval (Student's t, 8 degrees of freedom). A process that does nothing but gradients grows
 a little too, by its allocator alone: the last row is such a one, with as many gradients of the same net and size, and a
 leak is a slope that lies above that one's, interval and all.
 """
@@ -22,10 +22,9 @@ import numpy as np
 import torch
 from PIL import Image
 
+from samp.batch.progress import RunProgress
 from samp.batch.results import load
 from samp.batch.run import run
-from samp.batch.summary import RunProgress
-from samp.batch.workers import Workers
 from samp.models import mnist_slim
 from samp_lab.bench.machine import describe_machine
 
@@ -49,7 +48,7 @@ class Slope:
         return abs(self.per_thousand) <= self.half
 
     def excess_over(self, other: Slope) -> Slope:
-        """By how much this one is steeper; two intervals that know nothing of each other add as squares.
+        """Return by how much this slope is steeper; independent intervals add in quadrature.
 
         >>> Slope(2.0, 0.3).excess_over(Slope(1.5, 0.4))
         Slope(per_thousand=0.5, half=0.5)
@@ -59,10 +58,10 @@ class Slope:
 
 @dataclass(frozen=True)
 class RunMeasurement:
-    """One run: images per second once all workers work, and what became of rate and memory."""
+    """One run: images per second once all workers are busy, and the trends of rate and memory."""
 
     workers: int | None
-    """None: no run, but bare gradients."""
+    """None: bare gradients instead of a run."""
     images: int
     rate: float
     start: float
@@ -75,7 +74,7 @@ class RunMeasurement:
 
 @dataclass
 class ShardLog:
-    """What is noted after each shard."""
+    """Counts, times and memory after each shard."""
 
     workers: int
     started: float = field(default_factory=time.perf_counter)
@@ -93,13 +92,13 @@ class ShardLog:
             self.ready.append(len(found) >= max(self.workers, 1) and not any(map(_is_starting, found)))
 
     def warm_up_notes(self) -> int:
-        """How many notes come before all workers work and have grown to their size."""
+        """Return how many notes come before all workers are busy and have reached their size."""
         first = self.ready.index(True) if True in self.ready else len(self.ready)
         return first + int(WARM_UP * (len(self.ready) - first))
 
 
 def measure(images: int = 5000, workers: Sequence[int] = (1, 2), method: str = "samp++") -> list[RunMeasurement]:
-    """A run over this many generated photos for each number of workers, and last as many bare gradients.
+    """Time a run over this many generated photos for each number of workers, and finally as many bare gradients.
 
     0 workers: in this process, without Ray.
     """
@@ -112,14 +111,14 @@ def measure(images: int = 5000, workers: Sequence[int] = (1, 2), method: str = "
 
 
 def measure_bare_gradients(images: int, gradients: float) -> RunMeasurement:
-    """So many gradients for each image and nothing else, in a process of its own with one thread, as a worker has."""
+    """Time `gradients` gradients for each image and nothing else, in a process with one thread, like a worker."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         watch = pool.apply(_run_bare_gradients, (images, round(gradients)))
     return _summarise(watch, images, None)
 
 
 def table(rows: Sequence[RunMeasurement]) -> str:
-    """The rows as Markdown, with the machine below them.
+    """Return the rows as Markdown, with the machine below them.
 
     >>> run, bare = RunMeasurement(2, 2000, 50.0, 9.0, 700.0, *[Slope(0.1, 0.3)] * 2), Slope(0.1, 0.4)
     >>> print(table([run, RunMeasurement(None, 2000, 60.0, 0.1, 300.0, bare, bare)]).splitlines()[2])
@@ -141,7 +140,7 @@ def table(rows: Sequence[RunMeasurement]) -> str:
 
 
 def fit_slope(x: Sequence[float], y: Sequence[float]) -> Slope:
-    """The slope of y over x per 1,000, through the means of ten stretches.
+    """Return the slope of y over x per 1,000, through the means of ten stretches.
 
     >>> fit_slope(range(100), [0.5 * i for i in range(100)])
     Slope(per_thousand=500.0, half=0.0)
@@ -155,7 +154,7 @@ def fit_slope(x: Sequence[float], y: Sequence[float]) -> Slope:
 
 
 def worker_pids(workers: int) -> list[int]:
-    """This process, or the workers below it, as Linux shows them.
+    """Return the ids of the workers below this process, or its own without workers (Linux).
 
     >>> worker_pids(0) == [os.getpid()]
     True
@@ -166,7 +165,7 @@ def worker_pids(workers: int) -> list[int]:
 
 
 def resident_mebibytes(pid: int) -> float:
-    """MiB of memory that a process holds; 0 if it is gone.
+    """Return the resident memory of a process in MiB; 0 if it has ended.
 
     >>> resident_mebibytes(os.getpid()) > 1
     True
@@ -177,12 +176,12 @@ def resident_mebibytes(pid: int) -> float:
 
 def _measure_run(photos: Path, out: Path, images: int, workers: int, method: str) -> RunMeasurement:
     watch = ShardLog(workers)
-    run(photos, out=out, model="mnist_slim", method=method, shard_size=SHARD, crew=Workers(workers), tell=watch.note)
+    run(photos, out=out, model="mnist_slim", method=method, shard_size=SHARD, workers=workers, on_progress=watch.note)
     return _summarise(watch, images, workers)
 
 
 def _run_bare_gradients(images: int, gradients: int) -> ShardLog:
-    """The control's process: for each shard of images, this many gradients of a batch of them."""
+    """Run the control: for each shard of images, this many gradients of a batch of them."""
     torch.set_num_threads(1)
     net, watch = mnist_slim().net, ShardLog(0)
     for done in range(SHARD, images + 1, SHARD):
@@ -210,7 +209,7 @@ def _summarise(watch: ShardLog, images: int, workers: int | None) -> RunMeasurem
 
 
 def _rate_slope(done: Sequence[int], seconds: Sequence[float]) -> Slope:
-    """Of the rate in each of twenty stretches: single shards come in bursts."""
+    """Return the slope of the rate over twenty stretches, because single shards come in bursts."""
     marks = np.linspace(0, len(done) - 1, 2 * STRETCHES + 1).astype(int)
     images, times = np.asarray(done, float)[marks], np.asarray(seconds)[marks]
     rates = np.diff(images) / np.maximum(np.diff(times), 1e-9)

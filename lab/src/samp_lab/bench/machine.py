@@ -1,4 +1,4 @@
-"""What a benchmark runs on: waiting for it, its memory, its description."""
+"""The machine of a benchmark: synchronisation, peak memory, description."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import samp
 
 
 def synchronize(device: torch.device | str) -> None:
-    """Until the device has done all it was told."""
+    """Wait until the device has finished."""
     if torch.device(device).type == "cuda":
         torch.cuda.synchronize(device)
 
 
 def peak_bytes(work: Callable[[], object], device: torch.device | str) -> int:
-    """Bytes in use on a CUDA device at most during the work, with all that CUDA graphs hold for themselves.
+    """Return the peak of bytes in use on a CUDA device during the work, including the pools of CUDA graphs.
 
-    It is 0 elsewhere, where torch does not count.
+    Returns 0 on other devices, for which torch does not count.
 
     >>> peak_bytes(lambda: None, "cpu")
     0
@@ -36,7 +36,7 @@ def peak_bytes(work: Callable[[], object], device: torch.device | str) -> int:
 
 
 def _graph_pool_bytes(device: torch.device) -> int:
-    """Bytes in the pools of CUDA graphs that do not count as allocated: nothing else may use them."""
+    """Return the bytes of CUDA graph pools that do not count as allocated, although nothing else may use them."""
     segments = torch.cuda.memory_snapshot()  # type: ignore[no-untyped-call]  # torch leaves it untyped
     own = [s for s in segments if s.get("segment_pool_id", (0, 0)) != (0, 0)]
     index = torch.cuda.current_device() if device.index is None else device.index
@@ -44,7 +44,7 @@ def _graph_pool_bytes(device: torch.device) -> int:
 
 
 def describe_machine(device: torch.device | str) -> str:
-    """The machine and the versions, for below a table.
+    """Return a line with the machine and the versions.
 
     >>> "torch" in describe_machine("cpu")
     True

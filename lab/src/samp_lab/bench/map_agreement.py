@@ -1,7 +1,7 @@
-"""How far maps made at two speeds agree: pixel by pixel, cell by cell, and in what Deletion and Insertion make of them.
+"""How far two maps agree: by pixels, by cells of 8 × 8 pixels, and by their Deletion and Insertion.
 
 A path is chosen step by step, and two gradients that differ by rounding choose differently among pixels that matter
-little; from there on the paths differ. So maps of large nets never agree pixel by pixel, exact ones neither.
+little; from there on the paths differ. So maps of large nets never agree pixel by pixel, not even two exact ones.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Agreement:
 
 
 def measure_agreement(model: Callable[..., Any], x: Tensor, target: Target, first: Tensor, second: Tensor) -> Agreement:
-    """How far two maps (b h w) of the same images agree.
+    """Return how far two maps (b h w) of the same images agree.
 
     >>> import torch
     >>> model, x, map_ = torch.nn.Flatten().eval(), torch.rand(1, 3, 16, 16), torch.rand(1, 16, 16)
@@ -61,7 +61,7 @@ def measure_agreement(model: Callable[..., Any], x: Tensor, target: Target, firs
 
 
 def top_tenth(map_: Tensor) -> Tensor:
-    """A mask (b n) of each map's highest tenth.
+    """Return a mask (b n) of each map's highest tenth.
 
     >>> import torch
     >>> top_tenth(torch.arange(20.0)[None]).nonzero()[:, 1].tolist()

@@ -1,6 +1,6 @@
 """All methods side by side: seconds, model calls and memory, and beside them the same method of another library.
 
-Peers are called directly, with the settings of ours, in the same run; a peer that fails is shown as failing.
+Peers are called directly with our settings, in the same run; the table shows the error of a peer that fails.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SLOW = 4.0  # seconds after which a measurement is not repeated
 
 @dataclass(frozen=True)
 class MethodRow:
-    """One method: seconds for all images together, rows of model calls per image, peak memory in MiB."""
+    """One method: seconds for all images, rows of model calls per image, peak memory in MiB."""
 
     name: str
     seconds: float
@@ -36,7 +36,7 @@ class MethodRow:
 
 
 class CallCounter(nn.Module):
-    """A net that counts the samples it is shown, with and without a gradient."""
+    """A net that counts its input samples, with and without a gradient."""
 
     def __init__(self, net: nn.Module) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ def _row(name: str, model: nn.Module, x: Tensor, target: int) -> MethodRow:
 
 
 def _peer(name: str, model: nn.Module, x: Tensor, target: int) -> str:
-    """The peer's seconds for as many images as it is shown: 2 at most of those that take one at a time."""
+    """Return the peer's seconds; libraries that take one image at a time get 2 images at most."""
     if name not in PEERS:
         return "–"
     library, call = PEERS[name]
@@ -81,14 +81,14 @@ def _peer(name: str, model: nn.Module, x: Tensor, target: int) -> str:
     try:
         first = _time_once(lambda: call(model, shown, target), x.device)
         seconds = _seconds(lambda: call(model, shown, target), x.device, first)
-    except Exception as error:  # a peer may fail in any way; the table says how
+    except Exception as error:  # a peer may fail in any way; the table shows how
         return f"{type(error).__name__} ({library})"
     each = f", {len(shown)} of {len(x)} images" if len(shown) < len(x) else ""
     return f"{seconds:.3f} ({library}{each})"
 
 
 def _seconds(work: Callable[[], object], device: torch.device, first: float) -> float:
-    """The shortest of three runs after a first one; where that one was slow, it alone, warm-up and all."""
+    """Return the shortest of three runs after a first one; or the first, warm-up included, if that was slow."""
     return first if first > SLOW else min(_time_once(work, device) for _ in range(3))
 
 
@@ -101,7 +101,7 @@ def _time_once(work: Callable[[], object], device: torch.device) -> float:
 
 
 def table(rows: Sequence[MethodRow], device: torch.device) -> str:
-    """The rows as Markdown, with the machine below."""
+    """Return the rows as Markdown, with the machine below."""
     lines = [
         "| method | seconds | gradients/image | forwards/image | peak MiB | peer, seconds |",
         "|---|---|---|---|---|---|",
@@ -115,7 +115,7 @@ def table(rows: Sequence[MethodRow], device: torch.device) -> str:
 
 
 def one_by_one(names: Sequence[str], model: nn.Module, x: Tensor, target: int) -> str:
-    """A batch against its images one after the other, for methods that other libraries take one image at a time."""
+    """Return a table of a batch against its images one by one, for methods that other libraries run image by image."""
     lines = ["| method | images | batch s | one by one s | times faster |", "|---|---|---|---|---|"]
     for name in names:
 
@@ -133,7 +133,7 @@ def one_by_one(names: Sequence[str], model: nn.Module, x: Tensor, target: int) -
 
 
 def adapters(model: nn.Module, x: Tensor, target: int, repeats: int) -> str:
-    """Our adapters over Captum itself with the same settings: the median ratio of pairs of runs, and its range."""
+    """Return a table of our adapters against Captum itself with the same settings, in pairs of runs."""
     lines = ["| adapter | settings | ours s | Captum s | ratio (range) |", "|---|---|---|---|---|"]
     for name, (settings, call) in ADAPTERS.items():
         method: Any = replace(methods.resolve_method(name), **settings)  # type: ignore[type-var]  # every method is a dataclass
@@ -153,6 +153,6 @@ def adapters(model: nn.Module, x: Tensor, target: int, repeats: int) -> str:
 
 
 def random_resnet(device: str) -> nn.Module:
-    """A ResNet-50-shaped net with random weights."""
+    """Return a ResNet-50-shaped net with random weights."""
     torch.manual_seed(0)
     return ResNet50().to(device).eval()

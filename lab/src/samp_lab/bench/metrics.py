@@ -1,7 +1,7 @@
 """What Deletion and Insertion add to the model's own forwards: against the bare calls, a plain loop, and Quantus.
 
-The bare calls are those of the metric, inputs and all: they are noted during a first run and made again. The plain loop
-asks for the same points one at a time. Runs alternate, so that a machine that slows down slows all. Quantus'
+The bare calls are those of the metric with the same inputs, recorded during a first run and replayed. The plain loop
+evaluates the same points one at a time. Runs alternate, so that a machine that slows down slows all. Quantus'
 PixelFlipping deletes scalars, not pixels, and so makes three times as many points; compare it by forwards per second.
 """
 
@@ -18,19 +18,20 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from samp.engine.batching import BatchSize
+from samp.baselines import resolve_baseline
+from samp.engine.driver import BatchSize
 from samp.metrics.deletion_insertion import deletion_insertion
 from samp.metrics.protocols import PROTOCOLS
 from samp_lab.bench.machine import describe_machine, synchronize
 
 Work = Callable[[], object]
 POINTS = 29  # of one curve, by the paper's protocol at 224 pixels
-SLOW = 60.0  # seconds that a rival may take in all; it is shown fewer images otherwise
+SLOW = 60.0  # seconds for a peer in all; it gets fewer images otherwise
 
 
 @dataclass(frozen=True)
 class TimingRow:
-    """Seconds of one way to get these scores, by its forwards, and its ratio to the bare calls run beside it."""
+    """Seconds of one way to compute the scores, its forwards, and its ratio to the bare calls run beside it."""
 
     name: str
     forwards: int
@@ -43,7 +44,7 @@ class TimingRow:
 
 
 class InputRecorder(nn.Module):
-    """A net that keeps the input of every call, so that the very same calls can be made again."""
+    """A net that keeps the input of every call, so that the same calls can be replayed."""
 
     def __init__(self, net: nn.Module) -> None:
         super().__init__()
@@ -56,7 +57,7 @@ class InputRecorder(nn.Module):
 
 
 def measure(model: nn.Module, x: Tensor, batch_size: BatchSize, repeats: int) -> list[TimingRow]:
-    """Deletion and Insertion of random maps of these images, beside what they are to be compared with."""
+    """Time Deletion and Insertion of random maps of these images, bare calls, a plain loop, and Quantus."""
     maps = torch.rand(len(x), *x.shape[2:], generator=torch.Generator().manual_seed(1)).to(x.device)
     noted = InputRecorder(model).eval()
     deletion_insertion(noted, x, maps, 0, "imagenet", batch_size=batch_size)
@@ -80,7 +81,7 @@ def measure(model: nn.Module, x: Tensor, batch_size: BatchSize, repeats: int) ->
 
 
 def table(rows: list[TimingRow], device: torch.device) -> str:
-    """The rows as Markdown, with the machine below."""
+    """Return the rows as Markdown, with the machine below."""
     lines = ["| | forwards | seconds | forwards/s | ratio to bare (range) |", "|---|---|---|---|---|"]
     lines += [f"| {row.name} | {row.forwards} | {row.seconds:.3f} | {row.rate:.1f} | {row.ratio} |" for row in rows]
     return "\n".join([*lines, "", describe_machine(device)])
@@ -88,9 +89,9 @@ def table(rows: list[TimingRow], device: torch.device) -> str:
 
 @torch.no_grad()
 def _loop(model: nn.Module, x: Tensor, maps: Tensor) -> list[float]:
-    """Both curves of every image, one point at a time."""
+    """Return both curves of every image, one point at a time."""
     protocol, scores = PROTOCOLS["imagenet"], []
-    for image, start, map_ in zip(x, protocol.start(x), maps, strict=True):
+    for image, start, map_ in zip(x, resolve_baseline(protocol.start)(x), maps, strict=True):
         order = map_.flatten().argsort(descending=True, stable=True)
         black = torch.zeros_like(image)
         for count in protocol.counts(len(order)).tolist():
@@ -103,7 +104,7 @@ def _loop(model: nn.Module, x: Tensor, maps: Tensor) -> list[float]:
 
 
 def _quantus(model: nn.Module, x: Tensor, maps: Tensor) -> list[TimingRow]:
-    """Quantus' PixelFlipping of the same maps; its failure, where it fails."""
+    """Time Quantus' PixelFlipping of the same maps; the row shows its error if it fails."""
     try:
         quantus: Any = import_module("quantus")
     except ImportError:
@@ -118,12 +119,12 @@ def _quantus(model: nn.Module, x: Tensor, maps: Tensor) -> list[TimingRow]:
     }
     try:
         return [_time_work("Quantus PixelFlipping", x.numel() // step, lambda: metric(model=model, **given), x)]
-    except Exception as error:  # a rival may fail in any way; the table says how
+    except Exception as error:  # a peer may fail in any way; the table shows how
         return [TimingRow(f"Quantus PixelFlipping: {type(error).__name__}", 0, float("nan"))]
 
 
 def _time_pair(ours: Work, bare: Work, x: Tensor, ours_first: bool) -> tuple[float, float]:
-    """Seconds of both, run one after the other; which goes first takes turns."""
+    """Return the seconds of both, run in pairs whose order alternates."""
     if ours_first:
         return _seconds(ours, x), _seconds(bare, x)
     late = _seconds(bare, x)

@@ -1,6 +1,6 @@
 """What samp adds to the model's own work: SAMP++ against the bare calls it makes, in one run.
 
-The bare calls have the same number, batch sizes and inputs' shape as those of the walk: they are noted during a first
+The bare calls have the same number, batch sizes and input shape as those of the walk: they are recorded during a first
 run and replayed. Runs alternate, so that a machine that slows down slows both.
 """
 
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 import samp
-from samp.engine.batching import BatchSize
+from samp.engine.driver import BatchSize
 from samp.lookup import look_up
 from samp_lab.bench.machine import describe_machine, peak_bytes, synchronize
 
@@ -38,7 +38,7 @@ class Overhead:
 
 
 class GradientCallRecorder(nn.Module):
-    """A net that notes the batch size of every call that asks for a gradient."""
+    """A net that records the batch size of every call with a gradient."""
 
     def __init__(self, net: nn.Module) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ def measure(net: str, images: int, batch_size: BatchSize, device: str, repeats: 
 
 
 def table(row: Overhead) -> str:
-    """The row as Markdown, with the machine below it."""
+    """Return the row as Markdown, with the machine below it."""
     low, high = row.spread
     return "\n".join(
         [
@@ -102,7 +102,7 @@ def table(row: Overhead) -> str:
 
 
 def load_net(name: str) -> nn.Module:
-    """EfficientNet-Lite0 with its weights, or a ResNet-50-shaped net with random ones."""
+    """Return EfficientNet-Lite0 with its weights, or a ResNet-50-shaped net with random ones."""
     net: nn.Module = look_up(name, {"efficientnet-lite0": _lite0, "resnet50": _resnet50}, "net")()
     return net
 

@@ -1,4 +1,4 @@
-"""The same methods in other libraries, called directly, with the settings of ours; imported when first called."""
+"""The same methods in other libraries, called directly with our settings; imported on first use."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def _lime(model: nn.Module, x: Tensor, target: int, samples: int = 1000) -> obje
 
 
 def _simple(name: str) -> Peer:
-    """A class of Captum's that takes the model and a target."""
+    """Return a caller of one of Captum's classes that take the model and a target."""
     return lambda model, x, target: getattr(_captum(), name)(model).attribute(x, target=target)
 
 
 def _saliency_call(model: nn.Module, device: torch.device) -> Callable[..., dict[str, Any]]:
-    """PAIR's form of a model: a batch of HWC arrays and a class in, gradients out."""
+    """Return the model in PAIR's form: from a batch of HWC arrays and a class to gradients."""
 
     def call(images: Any, call_model_args: Any = None, expected_keys: Any = None) -> dict[str, Any]:
         x = torch.as_tensor(np.asarray(images), dtype=torch.float32).permute(0, 3, 1, 2).to(device).requires_grad_()
@@ -79,7 +79,7 @@ def _saliency_call(model: nn.Module, device: torch.device) -> Callable[..., dict
 
 
 def _by_saliency(name: str, **settings: Any) -> Peer:
-    """A method of PAIR's `saliency`, image by image: it takes one at a time."""
+    """Return a caller of a method of PAIR's `saliency`, which takes one image at a time."""
 
     def call(model: nn.Module, x: Tensor, target: int) -> object:
         import saliency.core

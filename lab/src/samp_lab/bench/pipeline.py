@@ -1,4 +1,4 @@
-"""Whole runs: which part of the rate of `samp.explain` is left when photos are read and maps are written beside it.
+"""Whole runs: the share of the rate of `samp.explain` that remains when photos are read and maps are written.
 
 A run explains shards of the size that is timed alone here, so that what differs is what a run adds: decoding and
 cutting photos, feeding the net, the numbers of each map, and files. Its rate is that from the first shard's end to the
@@ -21,8 +21,8 @@ from torch import nn
 
 import samp
 from samp.batch.models import Model
+from samp.batch.progress import RunProgress
 from samp.batch.run import run
-from samp.batch.summary import RunProgress
 from samp.fast import Speed
 from samp.models import Classifier
 from samp_lab.bench.machine import describe_machine
@@ -32,7 +32,7 @@ KINDS, SIZE = 64, (500, 375)  # photos that differ, and their pixels: ImageNet's
 
 @dataclass(frozen=True)
 class PipelineSettings:
-    """What is run: so many photos in shards, by a method at a speed."""
+    """The number of photos and of photos in a shard, the method and its speed."""
 
     images: int = 256
     shard: int = 64
@@ -56,7 +56,7 @@ class PipelineResult:
 
     @property
     def ratios(self) -> list[float]:
-        """Each run's rate over that of the method alone, as it was around it: a machine's speed may change.
+        """The rate of each run over that of the method alone just before and after it: the machine's speed may change.
 
         >>> PipelineResult(PipelineSettings(), [(1.0, 3.0)], [1.5]).ratios
         [0.75]
@@ -65,7 +65,7 @@ class PipelineResult:
 
 
 def measure(net: nn.Module, settings: PipelineSettings, side: int = 224) -> PipelineResult:
-    """Time the method on one shard in memory, a run of all, and the method again, as often as there are repeats."""
+    """Time the method on one shard in memory, a whole run, and the method again, `repeats` times."""
     classifier = Classifier(net.eval(), "net", side, 0.5, 0.25, ())
     alone, whole = [], []
     with tempfile.TemporaryDirectory() as folder:
@@ -80,7 +80,7 @@ def measure(net: nn.Module, settings: PipelineSettings, side: int = 224) -> Pipe
 
 
 def write_photos(folder: Path, count: int) -> Path:
-    """So many JPEGs of about 110 kB: soft colours with grain; every 64th is the same file.
+    """Write `count` JPEGs of about 110 kB: soft colours with grain; every 64th is the same file.
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     [path.name for path in sorted(write_photos(Path(folder) / "photos", 2).iterdir())]
@@ -114,7 +114,7 @@ def _run_rate(classifier: Classifier, photos: Path, out: Path, settings: Pipelin
         target=0,
         speed=settings.speed,
         shard_size=settings.shard,
-        tell=on_progress,
+        on_progress=on_progress,
     )
     (began, first), (ended, last) = told[0], told[-1]
     return (last - first) / (ended - began)
@@ -135,7 +135,7 @@ def _alone_rate(classifier: Classifier, photos: Path, settings: PipelineSettings
 
 
 def table(found: PipelineResult) -> str:
-    """Both rates, their ratio with its range, and where this was."""
+    """Return both rates and their ratio with its range as Markdown, with the machine."""
     asked, ratios = found.settings, found.ratios
     alone = statistics.median(rate for pair in found.alone for rate in pair)
     return "\n".join(

@@ -1,4 +1,4 @@
-"""How close walks come to the gradients they are made of: bare rates and walks, exact and fast, in one run.
+"""How close walks come to the rate of bare gradients, exact and fast, measured in one run.
 
 Images are random. A bare rate counts value-and-gradient calls of a whole batch, by every way that `speed="fast"` might
 take and one that it does not (all of the net in bfloat16). A walk's share is its gradients per second over the fastest
@@ -38,7 +38,7 @@ MakeInputs = Callable[[int], tuple[Tensor, int]]  # images and steps of a walk o
 
 @dataclass(frozen=True)
 class SpeedSettings:
-    """What is measured: walks are counted in images, two rows each, and at most `rows` of them in a call."""
+    """Settings: walks are counted in images of two rows each, with at most `rows` rows in a call."""
 
     device: str = "cpu"
     images: tuple[int, ...] = (1, 2)
@@ -48,7 +48,7 @@ class SpeedSettings:
     compiled: bool = False
 
     def rows_of(self, images: int) -> int:
-        """Rows of a call, where so many images are explained.
+        """Return the rows of a call when this many images are explained.
 
         >>> SpeedSettings().rows_of(8), SpeedSettings().rows_of(100)
         (16, 128)
@@ -57,7 +57,7 @@ class SpeedSettings:
 
 
 def tables(model: nn.Module, settings: SpeedSettings) -> Iterator[str]:
-    """Every table as Markdown, as soon as it is measured, the machine last."""
+    """Yield every table as Markdown as soon as it is measured, the machine last."""
     batches = sorted({2, *map(settings.rows_of, settings.images)}, reverse=True)  # the one compiled for itself first
     bare = [one for batch in batches for one in measure_bare_calls(model, batch, settings, largest=batch == batches[0])]
     yield bare_table(bare)
@@ -70,7 +70,7 @@ def tables(model: nn.Module, settings: SpeedSettings) -> Iterator[str]:
 
 
 def measure_bare_calls(model: nn.Module, batch: int, settings: SpeedSettings, largest: bool) -> Iterator[BareRate]:
-    """Every way to call the net on a batch of this size; what is compiled for one size only, at the largest."""
+    """Yield the rate of every way to call the net on a batch of this size; some are compiled for the largest only."""
     x = _images(batch, settings)
     for way, net in _ways(model, settings, largest):
         yield from _measure_bare_call(
@@ -115,7 +115,7 @@ def _to_half(net: Net) -> Net:
 
 
 def make_gradient_call(net: Net, x: Tensor, last: bool = False) -> Work:
-    """One bare call: the gradient of the first class by the input, which the net is given in channels last or not.
+    """One bare call: the gradient of the first class by the input, in channels last or not.
 
     >>> make_gradient_call(lambda x: x**2, torch.tensor([[3.0]]))()
     tensor([[6.]])
@@ -137,7 +137,7 @@ def _capture(net: ModelCopy, x: Tensor) -> Work:
 
 
 def _measure_bare_call(way: str, x: Tensor, make: Callable[[], Work], settings: SpeedSettings) -> Iterator[BareRate]:
-    """The way's row; none, and a word on it, where this machine cannot go it."""
+    """Return the row of one way; nothing, with a message, if it fails on this machine."""
     try:
         call = make()
         call()
@@ -150,7 +150,7 @@ def _measure_bare_call(way: str, x: Tensor, make: Callable[[], Work], settings: 
 
 
 def measure_walk(model: nn.Module, method: str, speed: Speed, images: int, settings: SpeedSettings) -> WalkRate:
-    """A method on so many images at this speed, both directions."""
+    """Time a method on this many images at this speed, in both directions."""
     x = _images(images, settings)
     forget_graphs(model)  # of other sizes: memory is to be that of this walk
 
@@ -168,7 +168,7 @@ def measure_walk(model: nn.Module, method: str, speed: Speed, images: int, setti
 
 
 def measure_lines(model: nn.Module, settings: SpeedSettings) -> Iterator[CostLine]:
-    """Seconds against images, steps and pixels; exact, since every size of image would be compiled anew."""
+    """Time exact walks against images, steps and pixels; fast ones would be compiled anew for every size."""
     most = settings.images[-1]
     counts = sorted({max(most * k // 4, 1) for k in (1, 2, 3, 4)})
     yield _measure_line("images", counts, lambda n: (_images(n, settings), 14), model, settings)

@@ -20,7 +20,7 @@ class BareRate:
 
 @dataclass(frozen=True)
 class WalkRate:
-    """Images per second of a method at one speed, with gradients per second, and what it says it used."""
+    """Images per second of a method at one speed, with gradients per second and the speed it reports."""
 
     method: str
     speed: str
@@ -47,7 +47,7 @@ class CostLine:
 
     @property
     def fit(self) -> tuple[float, float, float]:
-        """Slope, intercept and R² by least squares.
+        """Return slope, intercept and R² by least squares.
 
         >>> [round(number, 6) for number in CostLine("steps", (1.0, 2.0, 3.0), (3.0, 5.0, 7.0)).fit]
         [2.0, 1.0, 1.0]
@@ -57,7 +57,7 @@ class CostLine:
 
 
 def bare_table(rows: Sequence[BareRate]) -> str:
-    """Bare calls, one a row."""
+    """Return a table of bare calls."""
     lines = ["| bare calls | batch | gradients/s | ms a call | peak MiB |", "|---|---|---|---|---|"]
     lines += [
         f"| {r.way} | {r.batch} | {r.rate:,.1f} | {1000 * r.batch / r.rate:.2f} | {_mebibytes(r.peak)} |" for r in rows
@@ -66,7 +66,7 @@ def bare_table(rows: Sequence[BareRate]) -> str:
 
 
 def walk_table(rows: Sequence[WalkRate], bare: Sequence[BareRate]) -> str:
-    """Walks beside the fastest bare calls: of all, and of those with as many rows at the same speed."""
+    """Return a table of walks beside the fastest bare calls: of all, and of those with as many rows and this speed."""
     fastest = max(b.rate for b in bare)
     lines = [
         "| method | speed | images | rows a call | gradients an image | images/s | gradients/s "
@@ -86,7 +86,7 @@ def walk_table(rows: Sequence[WalkRate], bare: Sequence[BareRate]) -> str:
 
 
 def lines_table(found: Iterable[CostLine]) -> str:
-    """Quantities with the lines that fit them."""
+    """Return a table of quantities with the lines that fit them."""
     lines = ["| seconds against | at | seconds | slope | intercept | R² |", "|---|---|---|---|---|---|"]
     for line in found:
         slope, intercept, fit = line.fit

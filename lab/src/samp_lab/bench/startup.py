@@ -1,6 +1,6 @@
-"""What the command line adds: `samp --help` over importing click, `samp explain` over the gradients it must make.
+"""The overhead of the command line: `samp --help` over importing click, `samp explain` over its gradients.
 
-Every run is a process of its own, started as a user's is. The bare side of `samp explain` imports torch, loads the
+Every run is a process of its own, started like a user's. The bare side of `samp explain` imports torch, loads the
 weights and makes the value-and-gradient calls that the walk makes: as many, of the same batch sizes. Runs alternate, so
 that a machine that slows down slows both.
 """
@@ -52,7 +52,7 @@ class Startup:
 
 
 def measure(repeats: int) -> list[Startup]:
-    """Both rows, from this many pairs of runs each, after one run of each that is not counted."""
+    """Return both rows, from this many pairs of runs after one that is not counted."""
     calls = [str(rows) for rows in gradient_calls()]
     with tempfile.TemporaryDirectory() as folder:
         explain = ["explain", "--out", str(Path(folder) / "explanation.png")]
@@ -69,7 +69,7 @@ def measure(repeats: int) -> list[Startup]:
 
 
 def gradient_calls() -> list[int]:
-    """The batch size of every gradient call that `samp explain` makes of the embedded photo."""
+    """Return the batch size of every gradient call that `samp explain` makes for the embedded photo."""
     classifier = efficientnet_lite0()
     watched = GradientCallRecorder(classifier.net).eval()
     samp.explain(watched, classifier.prepare(images.read(images.example_photo())))
@@ -77,7 +77,7 @@ def gradient_calls() -> list[int]:
 
 
 def table(rows: Sequence[Startup]) -> str:
-    """The rows as Markdown, with the machine below them.
+    """Return the rows as Markdown, with the machine below them.
 
     >>> print(table([Startup("`samp --help`", "import click", 0.06, 0.05, 1.2, (1.1, 1.3))]).splitlines()[2])
     | `samp --help` | import click | 0.060 | 0.050 | **1.200** (1.100–1.300) | 1.3 |

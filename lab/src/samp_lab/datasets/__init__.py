@@ -1,7 +1,7 @@
 """Data sets of the paper and folders of photos, in the layouts they usually come in.
 
-`open_dataset(name, folder)` gives the pictures of a data set, which are opened one at a time; `arrays(name, folder)`
-the small ones whole, to train on. Nothing is downloaded unless `samp_lab.datasets.download` is asked to.
+`open_dataset(name, folder)` returns the pictures of a data set, each opened on use; `arrays(name, folder)` returns the
+small data sets as arrays, to train on. Nothing is downloaded except by `samp_lab.datasets.download`.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ READERS: Mapping[str, Callable[[Path], Images]] = {
 
 
 def open_dataset(name: str, folder: str | os.PathLike[str], check: bool = True) -> Images:
-    """The pictures of a data set that lies in this folder, or below it under its usual name.
+    """Return the pictures of a data set in this folder, or below it under its usual name.
 
-    `check=False` takes other data than MNIST or CIFAR-10 in their files, whose content is compared with the published
-    one otherwise.
+    The content of MNIST and CIFAR-10 is compared with the published one; `check=False` accepts other data in their
+    formats. Raises ValueError for an unknown name and FileNotFoundError where the data is missing.
 
     >>> from samp.images import example_photo
     >>> images = open_dataset("photos", example_photo().parent)
@@ -79,7 +79,7 @@ def open_dataset(name: str, folder: str | os.PathLike[str], check: bool = True) 
 def arrays(
     name: str, folder: str | os.PathLike[str], check: bool = True
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """All pictures of MNIST (n 28 28) or CIFAR-10 (n 32 32 3) in bytes, and their classes.
+    """Return all pictures of MNIST (n 28 28) or CIFAR-10 (n 32 32 3) in bytes, and their classes.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as data:

@@ -1,4 +1,4 @@
-"""Images that need no data folder: they come with samp, or are made here."""
+"""Images that need no data folder: shipped with samp, or generated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from samp_lab.datasets.images import Images
 
 
 def digits() -> Images:
-    """The first twenty digits of MNIST's test set, which come with samp.
+    """Return the first twenty digits of MNIST's test set, which come with samp.
 
     >>> digits().labels[:5]
     (7, 2, 1, 0, 4)
@@ -30,4 +30,4 @@ DERIVED_IMAGES: dict[str, tuple[str, Callable[[Images], Images]]] = {
     "mosaic": ("mnist", mosaics_of),
     "digit-mosaic": ("digits", mosaics_of),
 }
-"""Data sets made of the images of another: which, and how."""
+"""Data sets made from the images of another one: its name, and how."""

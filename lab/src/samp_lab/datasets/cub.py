@@ -19,7 +19,7 @@ CREDIT = "CUB-200-2011, C. Wah et al., 2011; non-commercial research and educati
 
 
 def open_cub(folder: Path) -> Images:
-    """Photos of birds with their species, numbered from 0, and a box around each where `bounding_boxes.txt` is there.
+    """Return photos of birds with their species, numbered from 0, and boxes if there is `bounding_boxes.txt`.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as data:
@@ -40,7 +40,7 @@ def open_cub(folder: Path) -> Images:
 
 
 def _species(path: Path) -> tuple[str, ...]:
-    """Their names without the number that begins each."""
+    """Return the names of the species without their numbers."""
     table = _table(path)
     if set(table) != {str(number) for number in range(1, len(table) + 1)}:
         raise ValueError(f"{path} does not number its species from 1 to {len(table)}: get it again.")
@@ -61,7 +61,7 @@ def _read_published(home: Path, classes: tuple[str, ...]) -> list[Entry]:
 
 
 def _table(path: Path) -> dict[str, str]:
-    """Lines of a number and what belongs to it."""
+    """Return the lines of a file as a number and its text."""
     rows = [
         line.split(maxsplit=1)
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines()

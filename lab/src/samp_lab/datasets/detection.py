@@ -20,7 +20,7 @@ COCO_UNDER = ("coco254", "coco", ".")
 COCO_CREDIT = "COCO 2017, T.-Y. Lin et al., 2014; annotations CC BY 4.0, photos under Flickr's terms."
 VOC_UNDER = ("VOCdevkit/VOC2007", "VOC2007", "voc2007_8", ".")
 VOC_CREDIT = "PASCAL VOC2007, M. Everingham et al., 2010; photos under Flickr's terms, for research."
-SPLITS = ("test", "val", "trainval")  # the first that is there is read
+SPLITS = ("test", "val", "trainval")  # the first one found is read
 
 # What VOC calls otherwise than COCO; the other 14 classes have the same name in both.
 IN_COCO = {"aeroplane": "airplane", "diningtable": "dining table", "motorbike": "motorcycle"}
@@ -34,9 +34,9 @@ ClassMapping = dict[str, tuple[int, ...]]
 
 
 def coco_classes(folder: Path | None = None) -> ClassMapping:
-    """The 80 classes of COCO in their order, each with the ImageNet classes it stands for; some stand for none.
+    """Return the 80 classes of COCO in their order, each with its ImageNet classes, of which some have none.
 
-    A folder's own `mapping.json` comes before ours.
+    A `mapping.json` in the folder takes precedence over ours.
 
     >>> coco_classes()["zebra"], coco_classes()["person"], len(coco_classes())
     ((340,), (), 80)
@@ -48,7 +48,7 @@ def coco_classes(folder: Path | None = None) -> ClassMapping:
 
 
 def open_coco(folder: Path) -> Images:
-    """Photos with boxes: `images/` beside `boxes/` or `labels/` in YOLO's text, or beside COCO's `instances*.json`.
+    """Return photos with boxes: `images/` beside `boxes/` or `labels/` in YOLO's text, or beside `instances*.json`.
 
     >>> from tempfile import TemporaryDirectory
     >>> from PIL import Image
@@ -70,13 +70,13 @@ def open_coco(folder: Path) -> Images:
 
 
 def open_voc(folder: Path) -> Images:
-    """Photos with boxes in VOC's XML: the devkit (its test part, if it is there), or photos with the XML beside.
+    """Return photos with boxes in VOC's XML: the devkit (its test part if there is one), or photos beside XML files.
 
     >>> open_voc(Path("nowhere"))
     Traceback (most recent call last):
     FileNotFoundError: data set voc is not there: looked for JPEGImages/*.jpg with Annotations/*.xml, or *.jpg with
-    *.xml, in nowhere/VOCdevkit/VOC2007, nowhere/VOC2007, nowhere/voc2007_8, nowhere; get it with
-    `samp bench download voc --data nowhere`.
+    *.xml, in nowhere/VOCdevkit/VOC2007, nowhere/VOC2007, nowhere/voc2007_8, nowhere; get it into nowhere
+    with `samp bench download voc`.
     """
     ours = coco_classes()
     mapping = {name: ours[IN_COCO.get(name, name)] for name in VOC_CLASSES}
@@ -94,7 +94,7 @@ def open_voc(folder: Path) -> Images:
 
 
 def _yolo(home: Path, classes: tuple[str, ...]) -> list[Entry]:
-    """Entries of all photos; one without a text file has no objects, as YOLO's tools have it."""
+    """Return entries of all photos; one without a text file has no objects, as in YOLO's tools."""
     kept = next((home / name for name in ("boxes", "labels") if (home / name).is_dir()), None)
     if kept is None:
         return []
@@ -155,7 +155,7 @@ def _own_mapping(path: Path) -> ClassMapping:
 
 
 def _read_split(home: Path) -> tuple[list[str], str]:
-    """The names of the photos in the first part that is there, else of all that have an XML file."""
+    """Return the names of the photos in the first part found, else of all that have an XML file."""
     lists = {split: home / "ImageSets" / "Main" / f"{split}.txt" for split in SPLITS}
     for split, path in lists.items():
         if path.is_file() and (
@@ -179,7 +179,7 @@ def _identity(annotation: Annotation) -> Annotation:
 
 
 def _check_photo_size(path: Path, boxes: Callable[[], Annotation]) -> Annotation:
-    """Boxes in pixels, for a photo of the size that they were drawn on; a photo made smaller would be off silently."""
+    """Return boxes in pixels; raise ValueError if the photo has not the size that they were drawn for."""
     annotation, size = boxes(), size_of(path)
     if annotation.size != size:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Data sets from the internet, each file compared with its published checksum; the one file that imports pooch."""
+"""Data sets from the internet, each file checked against its published checksum; the only file that imports pooch."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from samp_lab.datasets.locate import ADVICE
 
 @dataclass(frozen=True)
 class Remote:
-    """A file on the internet: the places it lies at, the first to be tried first, and its checksum.
+    """A file on the internet: its addresses, tried in order, and its checksum.
 
-    `checked` says whether the address and the checksum were seen to work together by us; the others are as their
-    origin and other projects publish them.
+    `checked` is whether we have tried the address with this checksum; the others are published by the origin and other
+    projects.
 
     >>> [name for name, source in SOURCES.items() if all(remote.checked for remote in source.files)]
     ['cifar10-npm']
@@ -35,9 +35,9 @@ class Remote:
 
 @dataclass(frozen=True)
 class Source:
-    """The files of a data set and the folder `into` which they go.
+    """The files of a data set and the folder `into` which they are put.
 
-    Of an archive the folder `inside` it is taken, and its file `proof` comes last: if that is there, all is.
+    From an archive the folder `inside` it is taken. Its file `proof` is written last: if it exists, all files do.
 
     >>> SOURCES["voc"].into, SOURCES["voc"].proof
     ('VOCdevkit/VOC2007', 'ImageSets/Main/test.txt')
@@ -122,9 +122,9 @@ def download(
     progress: bool = False,
     sources: Mapping[str, Source] = SOURCES,
 ) -> Path:
-    """Bring a data set below `folder`, where `open_dataset` finds it, and say where it lies.
+    """Download a data set to a place below `folder` where `open_dataset` finds it, and return that place.
 
-    What is there already stays; a file with another checksum than the published one is never kept.
+    Existing files are not downloaded again; a file with another checksum than the published one is never kept.
 
     >>> download("imagenet", "data")
     Traceback (most recent call last):
@@ -147,7 +147,7 @@ def download(
 
 
 def _fetch(remote: Remote, folder: Path, progress: bool) -> Path:
-    """The file in this folder, from the first place that has it."""
+    """Return the file in this folder, downloaded from the first address that has it."""
     pooch, request_error = _pooch()
     failed = []
     for url in remote.urls:
@@ -182,15 +182,15 @@ def _pooch() -> tuple[Any, type[Exception]]:
 
 
 def _describe_error(error: Exception) -> str:
-    """What went wrong in few words; the reasons of a failed connection come with all their objects."""
+    """Return a short reason; those of a failed connection contain long reprs."""
     answer = getattr(error, "response", None)
     return f"status {answer.status_code}" if answer is not None else type(error).__name__
 
 
 def _unpack(archive: Path, source: Source, home: Path) -> None:
-    """Unpack aside and move into place only what is wanted, the proof last."""
+    """Unpack into a temporary folder and move what is wanted into place, the proof of completeness last."""
     aside = archive.with_name(f".{archive.name}.unpacked")
-    shutil.rmtree(aside, ignore_errors=True)  # of a run that was killed
+    shutil.rmtree(aside, ignore_errors=True)  # left by a run that was killed
     try:
         with tarfile.open(archive) as packed:
             for member in packed:
@@ -206,7 +206,7 @@ def _unpack(archive: Path, source: Source, home: Path) -> None:
 
 
 def _extract(packed: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
-    """Write a plain file below the folder; anything but files and folders in there, and any other place, is refused.
+    """Write a plain file below the folder; raise TarError for any other place, and for links and devices.
 
     tarfile's own filters came with Python 3.11.4.
     """

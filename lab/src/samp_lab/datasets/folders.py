@@ -23,7 +23,7 @@ ORIENTATION, LYING = 0x0112, (5, 6, 7, 8)  # EXIF's tag, and its values that swa
 
 
 def open_folder(folder: Path) -> Images:
-    """Any folder of photos: labelled by its `labels.csv` or by one folder per class, else without labels.
+    """Return the photos of any folder: labelled by its `labels.csv` or by one folder per class, else without labels.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as data:
@@ -55,7 +55,7 @@ def open_folder(folder: Path) -> Images:
 def photo_entry(
     path: Path, root: Path, label: int | None = None, boxes: Callable[[], Annotation] | None = None
 ) -> Entry:
-    """The entry of a photo, called by its place below `root`, or in full if it lies elsewhere.
+    """Return the entry of a photo, named by its path below `root`, or in full if it is elsewhere.
 
     >>> photo_entry(Path("data/cats/1.png"), Path("data"), 3)
     Entry(id='cats/1.png', label=3)
@@ -65,7 +65,7 @@ def photo_entry(
 
 
 def photos_in(folder: Path) -> list[Path]:
-    """The photos right in a folder, in the order of their names; none is opened.
+    """Return the photos directly in a folder, in the order of their names; none is opened.
 
     >>> from samp.images import example_photo
     >>> [path.name for path in photos_in(example_photo().parent)]
@@ -78,7 +78,7 @@ def photos_in(folder: Path) -> list[Path]:
 
 
 def classes_in(folder: Path) -> tuple[str, ...]:
-    """The names of the folders in this one that have photos.
+    """Return the names of the folders in this one that have photos.
 
     >>> from samp.images import example_photo
     >>> "data" in classes_in(example_photo().parent.parent), classes_in(example_photo().parent)
@@ -89,7 +89,7 @@ def classes_in(folder: Path) -> tuple[str, ...]:
 
 
 def read_class_folders(folder: Path, indices: dict[str, int]) -> list[Entry]:
-    """The photos of one folder per class; a photo outside of them has no label, which is said.
+    """Return the photos of one folder per class; raise ValueError if there are photos outside of them.
 
     >>> read_class_folders(Path("nowhere"), {"cat": 0})
     []
@@ -103,7 +103,7 @@ def read_class_folders(folder: Path, indices: dict[str, int]) -> list[Entry]:
 
 
 def read_labelled_photos(folder: Path) -> tuple[list[Entry], tuple[str, ...]]:
-    """The photos that `labels.csv` names, and the names of their classes; both lists have to agree.
+    """Return the photos in `labels.csv` and the names of their classes; raise if the photos and the table disagree.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as data:
@@ -136,7 +136,7 @@ def _has_photos(folder: Path) -> bool:
 
 
 def size_of(path: Path) -> Size:
-    """Height and width of the photo as `samp.images.read` shows it, from the head of its file alone.
+    """Return height and width of a photo as `samp.images.read` turns it, reading only the header of its file.
 
     >>> from samp.images import example_photo
     >>> size_of(example_photo())
@@ -146,6 +146,6 @@ def size_of(path: Path) -> Size:
         with Image.open(path) as photo:
             lying = photo.getexif().get(ORIENTATION) in LYING
             return (photo.width, photo.height) if lying else (photo.height, photo.width)
-    except Exception as error:  # broken files make Pillow's readers raise almost anything
+    except Exception as error:  # Pillow raises almost anything for broken files
         said = " ".join(str(error).split()) or type(error).__name__
         raise UnreadableError(f"{path} cannot be read as an image ({said}): give a whole JPEG or PNG file.") from error

@@ -1,4 +1,4 @@
-"""Images made here: coloured shapes to count, and mosaics of four digits."""
+"""Generated images: coloured shapes to count, and mosaics of four digits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Colour = tuple[int, int, int]
 
 
 def coloured_shapes(colours: Sequence[Colour] = PLAIN, name: str = "plain") -> Images:
-    """Small pictures of five shapes, two of them blue, the others and the ground of these colours.
+    """Return small pictures of five shapes, two of them blue, the others and the background of these colours.
 
     >>> colours = {colour for _, colour in coloured_shapes()[0].picture().getcolors()}
     >>> BLUE in colours, len(colours) > 2
@@ -33,7 +33,7 @@ def coloured_shapes(colours: Sequence[Colour] = PLAIN, name: str = "plain") -> I
 
 
 def mixed_shapes() -> Images:
-    """The same in colours that have some blue in them, such as white and cyan.
+    """Return the same in colours that contain some blue, such as white and cyan.
 
     >>> mixed_shapes()[0].id
     'mixed shapes/00'
@@ -42,7 +42,7 @@ def mixed_shapes() -> Images:
 
 
 def mosaics_of(digits: Images) -> Images:
-    """Pictures of 2×2 digits, drawn from these by a fixed seed, with a box around each digit (READING, point 16).
+    """Pictures of 2×2 digits, drawn from these by a fixed seed, with a box around each digit (docs/paper.md#mosaics).
 
     >>> black = [Entry(str(n), n, lambda: Image.new("L", (28, 28))) for n in range(10)]
     >>> mosaic = mosaics_of(Images("ten", black, tuple("0123456789")))[0]
@@ -56,7 +56,7 @@ def mosaics_of(digits: Images) -> Images:
 
 
 def _draw_shapes(colours: Sequence[Colour], number: int) -> Image.Image:
-    """Shapes over each other, the first and the last of them blue, on one of the first three colours."""
+    """Return overlapping shapes, the first and the last of them blue, on one of the first three colours."""
     choose = random.Random(number)
     image = Image.new("RGB", (SIDE, SIDE), colours[number % 3])
     pen = ImageDraw.Draw(image)
@@ -87,7 +87,7 @@ def _mosaic(four: Sequence[Entry], classes: Sequence[str]) -> Entry:
 
 
 def _box(label: str, place: int, width: int, height: int) -> Box:
-    """Around one quarter: upper left, upper right, lower left, lower right."""
+    """Return the box around one quarter: upper left, upper right, lower left, lower right."""
     left, top = place % 2 * width, place // 2 * height
     return Box(label, left, top, left + width, top + height)
 

@@ -1,4 +1,4 @@
-"""MNIST, and any other data in its idx files, packed or not."""
+"""MNIST, and any other data in idx files, compressed or not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from samp_lab.datasets.locate import find_folder, missing_error
 
 UNDER = ("mnist", "MNIST/raw", "MNIST", ".")
 STEMS = {"test": "t10k", "train": "train"}
-MOST = 2**30  # bytes; a header of a few letters may claim any number
+MOST = 2**30  # bytes; a damaged header may claim any number
 CREDIT = "MNIST, Y. LeCun, C. Cortes and C. Burges; commonly given as CC BY-SA 3.0."
 
 # SHA-256 of the unpacked files as published: packing them again changes the .gz alone.
@@ -32,7 +32,7 @@ PUBLISHED: Mapping[str, str] = {
 
 
 def read_mnist(folder: Path, check: bool = True, *, split: str = "test") -> ArrayDataset:
-    """The test or training digits; `check=False` takes other data of the same files, such as Fashion-MNIST.
+    """Return the test or training digits; `check=False` accepts other data in the same files, such as Fashion-MNIST.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as data:
@@ -48,7 +48,7 @@ def read_mnist(folder: Path, check: bool = True, *, split: str = "test") -> Arra
     home = find_folder(folder, UNDER, wanted)
     if home is None:
         raise missing_error(name, folder, UNDER, wanted)
-    pixels_at, labels_at = (min(home.glob(pattern)) for pattern in wanted)  # the unpacked one, if there are both
+    pixels_at, labels_at = (min(home.glob(pattern)) for pattern in wanted)  # the uncompressed one, if there are both
     pixels = read_idx(pixels_at, 3, PUBLISHED[f"{stem}-images"] if check else None)
     labels = read_idx(labels_at, 1, PUBLISHED[f"{stem}-labels"] if check else None)
     classes = tuple(map(str, range(max(10, int(labels.max(initial=0)) + 1))))
@@ -57,7 +57,7 @@ def read_mnist(folder: Path, check: bool = True, *, split: str = "test") -> Arra
 
 
 def read_idx(path: str | os.PathLike[str], dimensions: int, sha256: str | None = None) -> NDArray[np.uint8]:
-    """The bytes of an idx file with this many dimensions, whose unpacked content may have to have this SHA-256.
+    """Return the bytes of an idx file with this many dimensions; check the SHA-256 of its unpacked content if given.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""ImageNet photos in folders per class or with a table of labels, and photos that anyone may show."""
+"""ImageNet photos in folders per class or with a table of labels, and photos that may be published."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FREE_CREDIT = "photos of scikit-image (CC0 and public domain) and of alibi (publ
 
 
 def open_imagenet(folder: Path) -> Images:
-    """Photos with ImageNet's labels: one folder per class, by WordNet id or name, or a flat one with `labels.csv`.
+    """Return photos with ImageNet's labels: a folder per class, by WordNet id or name, or a flat one with `labels.csv`.
 
     >>> from tempfile import TemporaryDirectory
     >>> from PIL import Image
@@ -54,7 +54,9 @@ def open_imagenet(folder: Path) -> Images:
 
 
 def open_photos(folder: Path) -> Images:
-    """A flat folder of photos, `free` if all are of those in the public domain; a name may begin `n02123045_281_`.
+    """Return a flat folder of photos, `free` if all are known to be in the public domain.
+
+    A name that begins like `n02123045_281_` gives the label, here 281.
 
     >>> from samp.images import example_photo
     >>> images = open_photos(example_photo().parent)
@@ -72,7 +74,7 @@ def open_photos(folder: Path) -> Images:
 
 @cache
 def wnids() -> tuple[str, ...]:
-    """The WordNet ids of the 1,000 classes, in the order of their index.
+    """Return the WordNet ids of the 1,000 classes, in the order of their index.
 
     >>> wnids()[281], len(wnids())
     ('n02123045', 1000)
@@ -82,7 +84,7 @@ def wnids() -> tuple[str, ...]:
 
 @cache
 def _by_name() -> Mapping[str, int]:
-    """Index by WordNet id and by name; of the two names that two classes share neither is there."""
+    """Return the index of each WordNet id and of each name; the two names that two classes share are left out."""
     names = [_normalise_name(name) for name in imagenet_classes()]
     known = {name: index for index, name in enumerate(names) if names.count(name) == 1}
     return known | {wnid: index for index, wnid in enumerate(wnids())}
@@ -102,7 +104,7 @@ def _index(name: str, home: Path) -> int:
 
 
 def _find_class_folders(folder: Path) -> Path | None:
-    """The first place with a folder called after a class; a folder of all data has others in it."""
+    """Return the first place with a folder named after a class; a folder of all data contains others as well."""
     homes = (folder / name for name in UNDER if (folder / name).is_dir())
     return next((home for home in homes if any(_normalise_name(name) in _by_name() for name in classes_in(home))), None)
 

@@ -1,4 +1,4 @@
-"""A data set as a list of pictures that are opened one at a time, when they are asked for."""
+"""A data set as a list of pictures, each opened on use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from PIL import Image
 
-from samp.metrics.checks import check_count
+from samp.checks import check_whole
 
 if TYPE_CHECKING:
     from samp.annotations.boxes import Annotation
@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Entry:
-    """One picture: what it is called, its class where that is known, and how to open it.
+    """One picture: its id, its class if known, and a function that opens it.
 
-    `read` and `boxes` are called when the picture and its annotation are asked for, not before, so that a broken file
-    is a matter of its own entry alone.
+    `read` and `boxes` are called on use, so that a broken file affects its own entry alone.
 
     >>> entry = Entry("test/00042", 7, lambda: Image.new("L", (28, 28)))
     >>> entry.picture().size, entry.annotation
@@ -34,21 +33,21 @@ class Entry:
     boxes: Callable[[], Annotation] | None = field(default=None, repr=False, compare=False)
 
     def picture(self) -> Image.Image:
-        """The picture, opened now; a file that is none gets a sentence with its name."""
+        """Open and return the picture; raise OSError or ValueError with its name if that fails."""
         return self.read()
 
     @cached_property
     def annotation(self) -> Annotation | None:
-        """The boxes in pixels of the picture, read when first asked for; None where the data set has none."""
+        """The boxes in pixels of the picture, read on first use; None if the data set has none."""
         return self.boxes() if self.boxes else None
 
 
 @dataclass(frozen=True, eq=False)
 class Images:
-    """The pictures of a data set in a fixed order, and what is known of them as a whole.
+    """The pictures of a data set in a fixed order, with their classes, licence and credit.
 
-    `free` says whether they may be shown in public, `credit` where they come from and on what terms. `mapping` gives
-    the ImageNet classes that a class with boxes stands for.
+    `free` is whether they may be published, `credit` their source and terms. `mapping` holds the ImageNet classes of
+    each class with boxes.
 
     >>> black = Entry("a.png", 0, lambda: Image.new("RGB", (4, 4)))
     >>> images = Images("mine", [black], classes=("dark",))
@@ -81,11 +80,11 @@ class Images:
 
     @property
     def labels(self) -> tuple[int | None, ...]:
-        """The class of each picture, None where it is not known."""
+        """The class of each picture, None if not known."""
         return tuple(entry.label for entry in self.entries)
 
     def fingerprint(self) -> str:
-        """SHA-256 over the ids in their order: which pictures these are, not what is in them.
+        """Return the SHA-256 of the ids in their order, which identifies the selection, not the content.
 
         >>> Images("none", []).fingerprint()[:8]
         'e3b0c442'
@@ -93,10 +92,10 @@ class Images:
         return _hash("".join(f"{entry.id}\n" for entry in self.entries)).hex()
 
     def sample(self, count: int | None, seed: int) -> Images:
-        """`count` of the pictures, drawn without replacement, in the order of the draw; None takes all as they are.
+        """Return `count` pictures drawn without replacement, in the order of the draw; None returns all in order.
 
-        The draw sorts by a hash of seed and id. So it is the same on every machine, a larger draw begins with the
-        smaller one, and pictures added to the data set move none of the others past each other.
+        The draw sorts by a hash of seed and id, so that it is the same on every machine, a larger draw begins with the
+        smaller one, and added pictures do not change the order of the others.
 
         >>> images = Images("mine", [Entry(name, None, lambda: Image.new("L", (1, 1))) for name in "abcde"])
         >>> [entry.id for entry in images.sample(2, seed=0)], [entry.id for entry in images.sample(3, seed=0)]
@@ -104,7 +103,7 @@ class Images:
         """
         if count is None:
             return self
-        if check_count("the number of pictures to draw", count, 1) > len(self):
+        if check_whole("the number of pictures to draw", count, 1) > len(self):
             raise ValueError(f"{self.name} has {len(self)} pictures, not {count}: ask for that many at most.")
         drawn = sorted(self.entries, key=lambda entry: _hash(f"{seed} {entry.id}"))
         return replace(self, entries=tuple(drawn[:count]))

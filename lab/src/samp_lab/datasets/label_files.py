@@ -1,4 +1,4 @@
-"""`labels.csv`: which class each photo of a folder is of."""
+"""`labels.csv`, the table of the classes of photos in a folder."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 INDEX = ("index", "class_index", "label")
 NAME = ("name", "species", "class")
-MOST = 1_000_000  # classes; a larger index is a slip, and would make as many names
+MOST = 1_000_000  # classes; a larger index is a typing error, and would need as many names
 
 
 @dataclass(frozen=True)
 class Labels:
-    """The index of the class of each file, the names of all classes, and the WordNet ids where given.
+    """The class index of each file, the names of all classes, and the WordNet ids if given.
 
     >>> Labels({"a.png": 1}, ("cat", "dog")).indices["a.png"]
     1
@@ -27,7 +27,7 @@ class Labels:
 
 
 def read_labels(path: str | os.PathLike[str]) -> Labels:
-    """A table with the columns `file` and `index` (or `class_index`), and `name` (or `species`) where there are names.
+    """Read a table with the columns `file` and `index` (or `class_index`), and optionally `name` (or `species`).
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Where a data set lies below the folder of all data, and what to say if it does not."""
+"""Find a data set below the folder of all data, or raise an error that says how to get it."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ ADVICE = {
 
 
 def data_folder(folder: str | os.PathLike[str]) -> Path:
-    """The folder as a path, or a sentence if it is none.
+    """Return the folder as a path; raise FileNotFoundError if there is none.
 
     >>> str(data_folder("."))
     '.'
     """
     if not Path(folder).is_dir():
-        raise FileNotFoundError(f"there is no folder {folder} of data: make it, or name another with --data.")
+        raise FileNotFoundError(f"there is no folder {folder} of data: make it, or give another folder.")
     return Path(folder)
 
 
 def find_folder(folder: Path, under: Sequence[str], files: Sequence[str]) -> Path | None:
-    """The first of the folders `under` this one that has something for each of these patterns.
+    """Return the first of the folders `under` this one with a match for each of these patterns, or None.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as data:
@@ -40,13 +40,13 @@ def find_folder(folder: Path, under: Sequence[str], files: Sequence[str]) -> Pat
 
 
 def missing_error(name: str, folder: Path, under: Sequence[str], files: Sequence[str]) -> FileNotFoundError:
-    """What is not there, where it was looked for, and how to get it.
+    """Return an error that says what is missing, where it was looked for, and how to get it.
 
     >>> print(missing_error("mnist", Path("data"), ("mnist", "."), ["t10k-images-idx3-ubyte"]))
-    data set mnist is not there: looked for t10k-images-idx3-ubyte in data/mnist, data; get it with
-    `samp bench download mnist --data data`.
+    data set mnist is not there: looked for t10k-images-idx3-ubyte in data/mnist, data; get it into data with
+    `samp bench download mnist`.
     """
     looked = ", ".join(dict.fromkeys(str(folder / one) for one in under))
-    download = f"get it with `samp bench download {name.removesuffix('-train')} --data {{folder}}`"
+    download = f"get it into {{folder}} with `samp bench download {name.removesuffix('-train')}`"
     advice = ADVICE.get(name, download).format(folder=folder)
     return FileNotFoundError(f"data set {name} is not there: looked for {' and '.join(files)} in {looked}; {advice}.")

@@ -1,1 +1,1 @@
-"""The paper's figures, and ours: each names its measurements and draws what they found."""
+"""The figures of the paper, and our own: each names its measurements and draws their results."""

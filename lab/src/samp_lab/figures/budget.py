@@ -1,4 +1,4 @@
-"""Quality against the gradients spent: 7, 14, 28, 56 and 112 an image, for the methods that can be told how many."""
+"""Quality at 7, 14, 28, 56 and 112 gradients an image, of the methods whose number of gradients can be set."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ BUDGETS = (7, 14, 28, 56, 112)
 
 
 def steps_within(budget: int) -> int:
-    """Steps of each of two walks whose gradients, end points included, are within the budget.
+    """Return the steps of each of two walks whose gradients, end points included, are within the budget.
 
     >>> [steps_within(budget) for budget in BUDGETS]
     [2, 6, 13, 27, 55]
@@ -19,15 +19,15 @@ def steps_within(budget: int) -> int:
 
 
 def samp_within(budget: int) -> Method:
-    """SAMP in so many steps: a 55th of the pixels at a time for 112 gradients."""
+    """Return SAMP within the budget: a 55th of the pixels at a time for 112 gradients."""
     return SAMP(steps=steps_within(budget))
 
 
 def samp_plus_plus_within(budget: int) -> Method:
-    """SAMP++ with twice as many pixels at a time, and with η so that IC brings the number of steps up again.
+    """Return SAMP++ within the budget: twice as many pixels at a time, and η such that IC doubles the steps.
 
-    Steps of uneven length that IC cuts leave rests, so η is somewhat more than 1 / steps: by counting, on MNIST and
-    on photos.
+    Steps of uneven length that IC cuts leave remainders, so η is somewhat above 1 / steps; the factor was found by
+    counting gradients on MNIST and on photos.
 
     >>> samp_plus_plus_within(28).steps, round(samp_plus_plus_within(28).eta, 3)
     (6, 0.092)
@@ -36,17 +36,17 @@ def samp_plus_plus_within(budget: int) -> Method:
 
 
 def coupled_within(budget: int) -> Method:
-    """Ours in so many steps of growing size, which no η cuts: exactly the budget's."""
+    """Return the coupled walk within the budget, in steps of growing size that no η cuts."""
     return Coupled(steps=steps_within(budget), eta=1.0)
 
 
 def ig_within(budget: int) -> Method:
-    """IG with its end point counted."""
+    """Return IG within the budget, its end point counted."""
     return IG(steps=budget - 1)
 
 
 def guided_ig_within(budget: int) -> Method:
-    """Guided IG with its end point counted."""
+    """Return Guided IG within the budget, its end point counted."""
     return GuidedIG(steps=budget - 1)
 
 

@@ -1,4 +1,4 @@
-"""Fig. counting: who gets credit for a count of blue pixels (READING, point 15)."""
+"""Fig. counting: who gets credit for a count of blue pixels (docs/paper.md#counting)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COLUMNS: dict[str, str | Method] = {
     "SAMP++, B+G": SAMPPlusPlus(eta=0.02),
 }
 CLAIMED = ("SAMP, B+B", "SAMP++, B+B", "SAMP, B+G", "SAMP++, B+G")
-CONSISTENT = 0.05  # of the mean credit, and of all credit: what we take for equal and for none
+CONSISTENT = 0.05  # of the mean credit, and of all credit: below this we call it equal, and none
 SHOWN = 4  # images
 ABOUT = (
     "The score is a soft count: each pixel adds b·(1 − r)·(1 − g). Equally blue pixels should get equal credit, others "
@@ -32,43 +32,45 @@ ABOUT = (
 )
 
 
-def cells(bed: Setup) -> dict[str, CountingCredit]:
-    """One for each column."""
-    return {column: CountingCredit(bed, method) for column, method in COLUMNS.items()}
+def measurements_by_column(setup: Setup) -> dict[str, CountingCredit]:
+    """Return the measurement of each column."""
+    return {column: CountingCredit(setup, method) for column, method in COLUMNS.items()}
 
 
-def draw(sheet: FigureContext, bed: Setup, name: str) -> None:
-    """The first images by all methods."""
-    there = {column: cell for column, cell in cells(bed).items() if sheet.has(cell)}
-    maps = {column: sheet.arrays(cell)["map"][:SHOWN].numpy() for column, cell in there.items()}
-    draw_grid(sheet, bed, name, maps, None)
+def draw(context: FigureContext, setup: Setup, name: str) -> None:
+    """Draw the first images by all methods."""
+    there = {
+        column: measurement for column, measurement in measurements_by_column(setup).items() if context.has(measurement)
+    }
+    maps = {column: context.arrays(measurement)["map"][:SHOWN].numpy() for column, measurement in there.items()}
+    draw_grid(context, setup, name, maps, None)
 
 
-def table(results: Results, bed: Setup) -> list[Block]:
-    """How unequal credit is, and how much of it lies elsewhere."""
+def table(results: Results, setup: Setup) -> list[Block]:
+    """Return a table of how unequal credit is, and how much of it lies elsewhere."""
     rows = []
-    for column, cell in cells(bed).items():
-        if results.has(cell):
-            found = (summarise(results.numbers(cell, name)) for name in ("spread", "elsewhere"))
+    for column, measurement in measurements_by_column(setup).items():
+        if results.has(measurement):
+            found = (summarise(results.numbers(measurement, name)) for name in ("spread", "elsewhere"))
             rows.append((column, *(format_with_deviation(summary) for summary in found)))
     heads = ("", "(largest − smallest) / mean credit of blue pixels", "share of |credit| on other pixels")
-    return [Grid(heads, tuple(rows), bed.title)]
+    return [Grid(heads, tuple(rows), setup.title)]
 
 
-def verdicts(results: Results, bed: Setup) -> list[Verdict]:
-    """Whether credit is consistent on every image; the mixed colours are our addition, and no claim of the paper."""
+def verdicts(results: Results, setup: Setup) -> list[Verdict]:
+    """Return whether credit is consistent on every image; the mixed colours are our addition and not in the paper."""
     found = []
-    for column in CLAIMED if bed.data == "counting" else ():
-        if results.has(cell := cells(bed)[column]):
-            spread, elsewhere = (max(results.numbers(cell, name)) for name in ("spread", "elsewhere"))
+    for column in CLAIMED if setup.data == "counting" else ():
+        if results.has(measurement := measurements_by_column(setup)[column]):
+            spread, elsewhere = (max(results.numbers(measurement, name)) for name in ("spread", "elsewhere"))
             ours = f"spread up to {percent(spread, 1)}, elsewhere up to {percent(elsewhere, 1)}"
             state = consistency_state(spread, elsewhere)
-            found.append(Verdict(f"{column}: consistent credit", "“consistent attributions”", ours, state, bed.title))
+            found.append(Verdict(f"{column}: consistent credit", "“consistent attributions”", ours, state, setup.title))
     return found
 
 
 def consistency_state(spread: float, elsewhere: float) -> State:
-    """Whether equally blue pixels get equal credit and others none, on every image.
+    """Return the state of "equally blue pixels get equal credit and others none, on every image".
 
     >>> consistency_state(0.01, 0.0), consistency_state(0.3, 0.0)
     ('holds', 'fails')
@@ -81,7 +83,7 @@ COUNTING = SetupFigure(
     title="Fig. counting: a model that counts blue pixels",
     setups=("counting", "counting-mixed"),
     caption="credit for the soft count of blue pixels.",
-    measurements_of=lambda bed: list(cells(bed).values()),
+    measurements_of=lambda setup: list(measurements_by_column(setup).values()),
     draw_on=draw,
     verdicts_of=verdicts,
     tables_of=table,

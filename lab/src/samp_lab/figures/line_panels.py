@@ -1,6 +1,6 @@
-"""Pages with a panel of lines for each test bed, drawn with matplotlib (extra `viz`).
+"""Pages with a panel of lines for each setup, drawn with matplotlib (extra `viz`).
 
-This file is imported by `draw` alone, so that measuring and reporting need no matplotlib.
+Imported inside `draw` functions only, so that measuring and reporting need no matplotlib.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from samp.plots.deletion_insertion import COLOURS
-from samp.plots.page import EDGE, MARGIN, WIDTH, Panel, make_figure, rgb, rule_axes
+from samp.plots.page import EDGE, MARGIN, WIDTH, Panel, make_figure, rule_axes
+from samp.plots.palette import SERIES
 from samp_lab.figures.pages import SweepLine
 
 IN_A_ROW = 2
@@ -22,7 +22,7 @@ LEGEND = 3  # entries side by side above one panel
 
 @dataclass(frozen=True, eq=False)
 class PanelStyle:
-    """The words beside the axes, whether x is logarithmic and at which places it is marked, and a line to compare with.
+    """Labels of the axes, ticks of a logarithmic x axis, and a line to compare with.
 
     >>> PanelStyle("gradients", "insertion − deletion", marked=(7, 14)).marked
     (7, 14)
@@ -31,13 +31,13 @@ class PanelStyle:
     x: str
     y: str
     marked: tuple[float, ...] = ()
-    """Places of a logarithmic axis; without any, the axis is even."""
+    """Ticks of a logarithmic axis; without any the axis is linear."""
     against: tuple[tuple[float, float], tuple[float, float]] | None = None
     """The two ends of a dotted line."""
 
 
 def panel_page(setups: Mapping[str, Sequence[SweepLine]], look: PanelStyle, caption: Sequence[str]) -> Figure:
-    """Lines by the title of their bed, two beds in a row; the legend stands above the first.
+    """Return a page of lines by the title of their setup, two panels in a row, with the legend above the first.
 
     >>> line = SweepLine("SAMP", [7.0, 14.0], [1.0, 2.0], [0.9, 1.9], [1.1, 2.1])
     >>> len(panel_page({"MNIST": [line], "CIFAR-10": [line]}, PanelStyle("gradients", "score", (7, 14)), []).axes)
@@ -63,7 +63,7 @@ class _Drawing:
 
     def __call__(self, axes: Axes) -> None:
         for number, line in enumerate(self.lines):
-            colour = rgb(COLOURS[number % len(COLOURS)])
+            colour = SERIES[number % len(SERIES)]
             axes.fill_between(line.x, line.low, line.high, color=colour, alpha=0.1, linewidth=0)
             axes.plot(line.x, line.mean, "o-", color=colour, markersize=3, label=line.label)
         if self.look.against:

@@ -1,8 +1,17 @@
-"""Fig. λ: Deletion and Insertion drawn against the momentum coefficient, over the cells of its table."""
+"""Fig. λ: Deletion and Insertion against the momentum coefficient; best near 0.3 on ImageNet."""
 
 from __future__ import annotations
 
+from samp.methods import SAMPPlusPlus
 from samp_lab.figures.sweep import Sweep
-from samp_lab.tables.momentum_table import LAMBDAS, MOMENTUM
+from samp_lab.tables.metric_table import MetricTable
 
-MOMENTUM_FIGURE = Sweep(MOMENTUM, LAMBDAS, "λ", best=0.3)
+LAMBDAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+TABLE = MetricTable(
+    name="momentum",
+    title="Fig. λ: the momentum coefficient",
+    rows={f"λ = {value}": SAMPPlusPlus(momentum=value) for value in LAMBDAS},
+    setups=("imagenet/mobilenet_v2",),
+    values={},
+)
+MOMENTUM = Sweep(TABLE, LAMBDAS, "λ", best=0.3)

@@ -1,17 +1,17 @@
-"""Fig. multi-label: 2×2 mosaics of MNIST digits, a map for each class that is there (READING, point 16)."""
+"""Fig. multi-label: 2×2 mosaics of MNIST digits, a map for each class that is there (docs/paper.md#mosaics)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from samp.metrics.statistics import summarise
-from samp_lab.claims import compare_paired
 from samp_lab.experiment import FigureContext
 from samp_lab.figures.setup_figure import SetupFigure
 from samp_lab.measurements.class_maps import MosaicShares
 from samp_lab.report.format import percent
 from samp_lab.sections import Verdict
 from samp_lab.setups import Setup
+from samp_lab.statistics import compare_paired
 from samp_lab.store import Results
 
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 SHOWN = 4  # images
 
 
-def draw(sheet: FigureContext, bed: Setup, name: str) -> None:
-    """For each mosaic its picture and a map for each of its classes."""
+def draw(context: FigureContext, setup: Setup, name: str) -> None:
+    """Draw each mosaic with a map for each of its classes."""
     from samp.plots.shades import Grey
     from samp_lab.figures.pages import Tile, tile_page
 
-    arrays = {name: array[:SHOWN].numpy() for name, array in sheet.arrays(MosaicShares(bed)).items()}
-    photos, label = sheet.pictures(bed, None), sheet.workspace.net(bed.net).label
+    arrays = {name: array[:SHOWN].numpy() for name, array in context.arrays(MosaicShares(setup)).items()}
+    photos, label = context.pictures(setup, None), context.workspace.net(setup.net).label
     rows: list[Row] = []
     for image, (maps, present) in enumerate(zip(arrays["maps"], arrays["classes"].tolist(), strict=True)):
         full = max(Grey().limits(credit)[1] for credit in maps)
@@ -35,19 +35,19 @@ def draw(sheet: FigureContext, bed: Setup, name: str) -> None:
         tiles += [Tile(maps[place], f"credit for {label(present[place])}", full=full) for place in firsts]
         rows.append([*tiles, *[None] * (4 - len(firsts))])
     words = f"The maps of an image share a scale: {Grey().rule()}, of the brightest."
-    sheet.save(tile_page(rows, [words], width=6.5), name)
+    context.save(tile_page(rows, [words], width=6.5), name)
 
 
-def verdicts(results: Results, bed: Setup) -> list[Verdict]:
-    """Whether credit for a digit lies on it."""
-    inside, ink = (results.numbers(MosaicShares(bed), column) for column in ("inside", "ink"))
+def verdicts(results: Results, setup: Setup) -> list[Verdict]:
+    """Return whether credit for a digit lies on it."""
+    inside, ink = (results.numbers(MosaicShares(setup), column) for column in ("inside", "ink"))
     found, mean, chance = compare_paired(inside, ink), summarise(inside), summarise(ink)
     ours = (
         f"{percent(mean.mean)} [{percent(mean.low)}, {percent(mean.high)}] of the positive credit lies in the digit's "
         f"own quarters, which hold {percent(chance.mean)} of the ink; {found}"
     )
     claim = "credit for a class lies on its own digits, more than brightness alone would put there"
-    return [Verdict(claim, "“only attributes to the 0 digit”", ours, found.state(1), bed.title)]
+    return [Verdict(claim, "“only attributes to the 0 digit”", ours, found.state(1), setup.title)]
 
 
 MOSAICS = SetupFigure(
@@ -55,7 +55,7 @@ MOSAICS = SetupFigure(
     title="Fig. multi-label: mosaics of digits",
     setups=("mosaic",),
     caption="SAMP++ at η = 0.02, one map for each class that is there.",
-    measurements_of=lambda bed: [MosaicShares(bed)],
+    measurements_of=lambda setup: [MosaicShares(setup)],
     draw_on=draw,
     verdicts_of=verdicts,
 )

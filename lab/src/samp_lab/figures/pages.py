@@ -1,6 +1,6 @@
 """Pages of the paper's figures, drawn with matplotlib (extra `viz`): rows of tiles, and curves with bands.
 
-This file is imported by `draw` alone, so that measuring and reporting need no matplotlib.
+Imported inside `draw` functions only, so that measuring and reporting need no matplotlib.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from samp.metrics.deletion_insertion import Curves
 from samp.metrics.intervals import Bootstrap
 from samp.metrics.protocols import PROTOCOLS
 from samp.plots import measured_curves
-from samp.plots.deletion_insertion import COLOURS
 from samp.plots.page import (
     EDGE,
     GAP,
@@ -29,10 +28,10 @@ from samp.plots.page import (
     fit_height,
     frame_axes,
     make_figure,
-    rgb,
     rule_axes,
     wrap_text,
 )
+from samp.plots.palette import SERIES
 from samp.plots.reading import Array, photo_of
 from samp.plots.shades import GREY, Grey
 
@@ -43,14 +42,14 @@ EVEN = Bootstrap(resamples=2000)
 
 @dataclass(frozen=True, eq=False)
 class Tile:
-    """A photo (h w c of bytes) or a map (h w) in grey, with words above and beside, and perhaps a coloured edge."""
+    """A photo (h w c in bytes) or a map (h w) in grey, with text above and beside it, and an optional coloured edge."""
 
     pixels: Array
     above: str = ""
     beside: str = ""
     full: float | None = None
-    """The credit of white, where several maps share a scale."""
-    edge: tuple[int, int, int] | None = None
+    """The credit that is white, for maps that share a scale."""
+    edge: str | None = None
 
     def __call__(self, axes: Axes) -> None:
         if self.pixels.ndim == 3:
@@ -60,15 +59,15 @@ class Tile:
         frame_axes(axes, self.above)
         axes.set_ylabel(self.beside, size=SIZE, labelpad=3)
         for spine in axes.spines.values() if self.edge else ():
-            spine.set(color=rgb(self.edge or ()), linewidth=2)
+            spine.set(color=self.edge, linewidth=2)
 
 
 Row = Sequence[Tile | None]
-"""Tiles from left to right, None where there is none; an empty row leaves a gap."""
+"""Tiles from left to right, None for an empty place; an empty row is a gap."""
 
 
 def tile_page(rows: Sequence[Row], caption: Sequence[str], title: str = "", width: float = WIDTH) -> Figure:
-    """All tiles of one size, in rows; a row with words above its tiles has room for them.
+    """Return a page of tiles of one size, in rows.
 
     >>> figure = tile_page([[Tile(np.ones((4, 4)), "a map"), None], [Tile(np.ones((4, 4))), Tile(np.ones((4, 4)))]], [])
     >>> len(figure.axes)
@@ -78,7 +77,7 @@ def tile_page(rows: Sequence[Row], caption: Sequence[str], title: str = "", widt
 
 
 def layout_panels(rows: Sequence[Row], room: float) -> list[Panel]:
-    """The panels of these rows in so many inches of width."""
+    """Return the panels of these rows within `room` inches of width."""
     beside = [tile.beside for row in rows for tile in row if tile]
     aside = (LINE * max(_lines(text) for text in beside) + 0.06) * any(beside)
     columns = max(len(row) for row in rows)
@@ -100,7 +99,7 @@ def layout_panels(rows: Sequence[Row], room: float) -> list[Panel]:
 
 
 def curve_page(curves: Mapping[str, Mapping[str, Tensor]], protocol: str, title: str = "") -> Figure:
-    """Mean deletion and insertion curves by label, each with the interval of its mean as a band.
+    """Return a page of mean deletion and insertion curves by label, each with the interval of its mean as a band.
 
     `curves` holds `deletion`, `insertion` and `shares` of each label, b k each; rows with NaN are left out.
     """
@@ -117,7 +116,7 @@ def curve_page(curves: Mapping[str, Mapping[str, Tensor]], protocol: str, title:
 
 
 def mean_band(curves: Tensor, bootstrap: Bootstrap = EVEN) -> tuple[Array, Array]:
-    """The interval of the mean at each point of curves b k, by the bootstrap's percentiles; rows with NaN are left out.
+    """Return the bootstrap interval of the mean at each point of curves (b k); rows with NaN are left out.
 
     >>> import torch
     >>> low, high = mean_band(torch.tensor([[0.0, 1.0], [1.0, 1.0]]))
@@ -144,7 +143,7 @@ class SweepLine:
 
 
 def sweep_page(halves: Mapping[str, Sequence[SweepLine]], x: str, caption: Sequence[str], title: str = "") -> Figure:
-    """Axes side by side, each with the same lines of another column.
+    """Return a page of axes side by side, one for each entry of `halves`, with a shared legend.
 
     >>> line = SweepLine("net", [0.0, 0.5], [1.0, 2.0], [0.9, 1.9], [1.1, 2.1])
     >>> len(sweep_page({"deletion": [line], "insertion": [line]}, "λ", []).axes)
@@ -161,7 +160,7 @@ def sweep_page(halves: Mapping[str, Sequence[SweepLine]], x: str, caption: Seque
 def _sweep(lines: Sequence[SweepLine], x: str, y: str, *, first: bool) -> Callable[[Axes], None]:
     def draw(axes: Axes) -> None:
         for number, line in enumerate(lines):
-            colour = rgb(COLOURS[number % len(COLOURS)])
+            colour = SERIES[number % len(SERIES)]
             axes.fill_between(line.x, line.low, line.high, color=colour, alpha=0.13, linewidth=0)
             axes.plot(line.x, line.mean, "o-", color=colour, markersize=3, label=line.label)
         rule_axes(axes, x, y)

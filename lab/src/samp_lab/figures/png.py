@@ -1,4 +1,4 @@
-"""Figures as PNG files of a size that a report can carry."""
+"""PNG files small enough for a report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ATTEMPTS = ((1.0, 64), (1.0, 32), (0.85, 32), (0.75, 32), (0.65, 32), (0.5, 32))
 
 
 def small_png(image: Image.Image, largest: int = LARGEST) -> bytes:
-    """The picture as PNG with a palette: fewer greys, then fewer pixels, until it has at most so many bytes.
+    """Return the picture as PNG with a palette: with fewer greys, then fewer pixels, until it has `largest` bytes.
 
     >>> Image.open(BytesIO(small_png(Image.new("RGB", (20, 10), "red")))).size
     (20, 10)
@@ -31,7 +31,7 @@ def small_png(image: Image.Image, largest: int = LARGEST) -> bytes:
 
 
 def _few_greys(image: Image.Image, levels: int) -> Image.Image:
-    """Greys of so few levels that the palette has room for the colours of photos; these stay as they are."""
+    """Return the picture with its greys reduced to a few levels, so that the palette has room for colours."""
     pixels = np.asarray(image)
     grey = (pixels == pixels[..., :1]).all(2, keepdims=True)
     few = np.round(np.round(pixels / 255 * (levels - 1)) / (levels - 1) * 255).astype(np.uint8)

@@ -40,39 +40,39 @@ ABOUT = (
 )
 
 
-def measurements_of(bed: Setup, betas: Sequence[int] = BETAS) -> list[Measurement]:
-    """Every line at every β.
+def measurements_of(setup: Setup, betas: Sequence[int] = BETAS) -> list[Measurement]:
+    """Return a measurement for every line at every β.
 
     >>> from samp_lab.setups import parse_setup
     >>> len(measurements_of(parse_setup("mnist"))) == len(BETAS) * len(LINES)
     True
     """
-    return [_measurement(bed, line, beta) for line in LINES for beta in betas]
+    return [_measurement(setup, line, beta) for line in LINES for beta in betas]
 
 
-def lines_of(results: Results, bed: Setup) -> dict[tuple[str, Direction], Series]:
-    """By method and direction, the correlation at those β that were measured."""
-    return {(line, d): series for line in LINES for d in DIRECTIONS if (series := _series(results, bed, line, d))}
+def lines_of(results: Results, setup: Setup) -> dict[tuple[str, Direction], Series]:
+    """Return, by method and direction, the correlation at every β that was measured."""
+    return {(line, d): series for line in LINES for d in DIRECTIONS if (series := _series(results, setup, line, d))}
 
 
-def _draw_on(sheet: FigureContext, bed: Setup, name: str) -> None:
-    sheet.save(figure(lines_of(sheet.results, bed), bed.title), name)
+def _draw_on(context: FigureContext, setup: Setup, name: str) -> None:
+    context.save(figure(lines_of(context.results, setup), setup.title), name)
 
 
-def _tables(results: Results, bed: Setup) -> list[Block]:
-    lines = lines_of(results, bed)
+def _tables(results: Results, setup: Setup) -> list[Block]:
+    lines = lines_of(results, setup)
     betas = sorted({beta for series in lines.values() for beta in series})
     rows = tuple(
         (f"{line}, {WORDS[direction]}", *(series[beta].format(".2f") if beta in series else "–" for beta in betas))
         for (line, direction), series in lines.items()
     )
-    return [Grid(("", *(f"β = {beta}" for beta in betas)), rows, f"{bed.title}: correlation of Σa and Δy")]
+    return [Grid(("", *(f"β = {beta}" for beta in betas)), rows, f"{setup.title}: correlation of Σa and Δy")]
 
 
-def _verdicts(results: Results, bed: Setup) -> list[Verdict]:
-    lines = lines_of(results, bed)
+def _verdicts(results: Results, setup: Setup) -> list[Verdict]:
+    lines = lines_of(results, setup)
     return [
-        _rise(results, bed, line, direction, series) for (line, direction), series in lines.items() if len(series) > 1
+        _rise(results, setup, line, direction, series) for (line, direction), series in lines.items() if len(series) > 1
     ]
 
 
@@ -90,28 +90,28 @@ SENSITIVITY = SetupFigure(
 )
 
 
-def _measurement(bed: Setup, line: str, beta: int) -> CreditSums:
-    return CreditSums(bed, replace(LINES[line], eta=1 / beta))
+def _measurement(setup: Setup, line: str, beta: int) -> CreditSums:
+    return CreditSums(setup, replace(LINES[line], eta=1 / beta))
 
 
-def _series(results: Results, bed: Setup, line: str, direction: Direction) -> Series:
-    measured = [beta for beta in BETAS if results.has(_measurement(bed, line, beta))]
+def _series(results: Results, setup: Setup, line: str, direction: Direction) -> Series:
+    measured = [beta for beta in BETAS if results.has(_measurement(setup, line, beta))]
     return {
-        beta: bootstrap_estimate(*_statistic(results, _measurement(bed, line, beta), direction)) for beta in measured
+        beta: bootstrap_estimate(*_statistic(results, _measurement(setup, line, beta), direction)) for beta in measured
     }
 
 
-def _statistic(results: Results, cell: CreditSums, direction: Direction) -> tuple[Statistic, int]:
-    """The correlation over images, and how many there are."""
-    sums = [results.numbers(cell, f"{name} {direction}") for name in ("credit", "change")]
+def _statistic(results: Results, measurement: CreditSums, direction: Direction) -> tuple[Statistic, int]:
+    """Return the correlation over images as a statistic, and the number of images."""
+    sums = [results.numbers(measurement, f"{name} {direction}") for name in ("credit", "change")]
     return correlation(*sums), len(sums[0])
 
 
-def _rise(results: Results, bed: Setup, line: str, direction: Direction, series: Series) -> Verdict:
-    """From the smallest β to the largest, over the same resamples of images; and how steadily."""
+def _rise(results: Results, setup: Setup, line: str, direction: Direction, series: Series) -> Verdict:
+    """Return the verdict on the rise from the smallest β to the largest, over the same resamples of images."""
     betas = list(series)
     (low, images), (high, _) = (
-        _statistic(results, _measurement(bed, line, beta), direction) for beta in (betas[0], betas[-1])
+        _statistic(results, _measurement(setup, line, beta), direction) for beta in (betas[0], betas[-1])
     )
     rise = bootstrap_estimate(lambda weights: high(weights) - low(weights), images)
     steadily = spearman(
@@ -119,14 +119,14 @@ def _rise(results: Results, bed: Setup, line: str, direction: Direction, series:
     )
     ours = f"r(β={betas[-1]}) − r(β={betas[0]}) = {rise.format('+.2f')}; Spearman of β and r {float(steadily):+.2f}"
     claim = f"correlation rises with β: {line}, {WORDS[direction]}"
-    return Verdict(claim, "rises", ours.replace("-", "−"), rise.state(1), bed.title)
+    return Verdict(claim, "rises", ours.replace("-", "−"), rise.state(1), setup.title)
 
 
 # ---- the figure ----
 
 
 def figure(lines: Mapping[tuple[str, Direction], Series], title: str) -> Figure:
-    """Correlation against β on a logarithmic scale: a colour for each direction, a stroke for each method.
+    """Return a figure of correlation against log β: a colour for each direction, a stroke for each method.
 
     >>> import pytest
     >>> _ = pytest.importorskip("matplotlib")
@@ -145,14 +145,14 @@ def figure(lines: Mapping[tuple[str, Direction], Series], title: str) -> Figure:
 
 
 def _draw(axes: Axes, lines: Mapping[tuple[str, Direction], Series]) -> None:
-    from samp.plots.page import rgb, rule_axes
-    from samp.plots.sheet import CURVES
+    from samp.plots.page import rule_axes
+    from samp.plots.palette import WALKS
 
     for (line, direction), series in lines.items():
-        colour, label = rgb(CURVES[direction][0]), f"{line}, {WORDS[direction]}"
+        colour, label = WALKS[direction], f"{line}, {WORDS[direction]}"
         values = [one.value for one in series.values()]
         axes.plot(list(series), values, STROKES[line], color=colour, label=label, marker="o", markersize=3)
-        if line == BANDED:  # four bands over each other could not be told apart
+        if line == BANDED:  # four overlapping bands could not be distinguished
             low, high = ([getattr(one, end) for one in series.values()] for end in ("low", "high"))
             axes.fill_between(list(series), low, high, color=colour, alpha=0.08, linewidth=0)
     rule_axes(axes, "β", "correlation")

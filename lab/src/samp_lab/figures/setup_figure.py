@@ -1,4 +1,4 @@
-"""Figures with a picture for each test bed: what is measured, how it is drawn, and what it says, as three functions."""
+"""Figures with a picture for each setup, put together from functions that measure, draw and judge."""
 
 from __future__ import annotations
 
@@ -12,30 +12,31 @@ from samp_lab.sections import Block, Paragraph, Picture, Section, Verdict, Verdi
 from samp_lab.setups import Setup
 from samp_lab.store import Results
 
-# whose pictures may be published
+# data sets whose pictures may be published
 FREE = ("photos", "mnist", "digits", "counting", "counting-mixed", "mosaic", "digit-mosaic")
 
 
-def no_tables(results: Results, bed: Setup) -> list[Block]:
-    """No tables."""
+def no_tables(results: Results, setup: Setup) -> list[Block]:
+    """Return no tables."""
     return []
 
 
-def no_verdicts(results: Results, bed: Setup) -> list[Verdict]:
-    """No claims."""
+def no_verdicts(results: Results, setup: Setup) -> list[Verdict]:
+    """Return no verdicts."""
     return []
 
 
 @dataclass(frozen=True)
 class SetupFigure:
-    """A figure for each setup: `measurements_of` says what it needs, `draw_on` draws it, `verdicts_of` judges it.
+    """An experiment with a figure for each setup.
 
-    The three are called with a bed; drawing and judging only where at least one of its cells was measured. Figures of
-    data that must not be published show maps alone, and their caption says so.
+    `measurements_of` returns what a setup needs; `draw_on` draws its figure, `tables_of` and `verdicts_of` make its
+    part of the report, all three only if at least one of its measurements is there. Figures of data that must not be
+    published show maps alone, and their caption says so.
 
     >>> from samp_lab.setups import parse_setup
     >>> from samp_lab.figures.mosaics import MOSAICS
-    >>> [cell.kind for cell in MOSAICS.measurements([parse_setup("mosaic")])]
+    >>> [measurement.kind for measurement in MOSAICS.measurements([parse_setup("mosaic")])]
     ['quartered']
     """
 
@@ -45,48 +46,48 @@ class SetupFigure:
     caption: str
     measurements_of: Callable[[Setup], Sequence[Measurement]]
     draw_on: Callable[[FigureContext, Setup, str], None]
-    """Its last argument is the name to save under."""
+    """Called with the context, the setup and the name to save under."""
     verdicts_of: Callable[[Results, Setup], Sequence[Verdict]] = no_verdicts
     tables_of: Callable[[Results, Setup], Sequence[Block]] = no_tables
     about: str = ""
     pictures: bool = True
-    """Whether it shows pictures of the data, or maps of them."""
+    """Whether the figure shows pictures of the data, or maps of them."""
 
     def measurements(self, setups: Sequence[Setup]) -> list[Measurement]:
-        """Those of all beds."""
-        return [cell for bed in setups for cell in self.measurements_of(bed)]
+        """Return the measurements of all setups."""
+        return [measurement for setup in setups for measurement in self.measurements_of(setup)]
 
-    def draw(self, sheet: FigureContext) -> None:
-        """A figure for each bed that has anything to show."""
-        for bed in sheet.setups:
-            if any(sheet.has(cell) for cell in self.measurements_of(bed)):
-                self.draw_on(sheet, bed, figure_stem(self.name, bed))
+    def draw(self, context: FigureContext) -> None:
+        """Draw a figure for each setup that has results."""
+        for setup in context.setups:
+            if any(context.has(measurement) for measurement in self.measurements_of(setup)):
+                self.draw_on(context, setup, figure_stem(self.name, setup))
 
     def section(self, results: Results, setups: Sequence[Setup], figures: Path) -> Section:
-        """For each bed its figure and tables, then all verdicts."""
+        """Return the figure and tables of each setup, then all verdicts."""
         blocks: list[Block] = [Paragraph(self.about)] if self.about else []
         verdicts: list[Verdict] = []
-        for bed in setups:
-            without = hidden_pictures_note(bed) if self.pictures else ""
-            blocks += picture_block(figures, figure_stem(self.name, bed), f"{bed.title}: {self.caption}{without}")
-            if any(results.has(cell) for cell in self.measurements_of(bed)):
-                blocks += self.tables_of(results, bed)
-                verdicts += self.verdicts_of(results, bed)
+        for setup in setups:
+            without = hidden_pictures_note(setup) if self.pictures else ""
+            blocks += picture_block(figures, figure_stem(self.name, setup), f"{setup.title}: {self.caption}{without}")
+            if any(results.has(measurement) for measurement in self.measurements_of(setup)):
+                blocks += self.tables_of(results, setup)
+                verdicts += self.verdicts_of(results, setup)
         return Section(self.name, self.title, (*blocks, *([Verdicts(tuple(verdicts))] if verdicts else [])))
 
 
-def figure_stem(name: str, bed: Setup) -> str:
-    """The name of a bed's figure, without its ending.
+def figure_stem(name: str, setup: Setup) -> str:
+    """Return the file name of a setup's figure, without its suffix.
 
     >>> from samp_lab.setups import parse_setup
     >>> figure_stem("gallery", parse_setup("photos/mobilenet_v2"))
     'gallery-photos-mobilenet_v2'
     """
-    return f"{name}-{bed.name.replace('/', '-').replace(':', '-')}"
+    return f"{name}-{setup.name.replace('/', '-').replace(':', '-')}"
 
 
 def picture_block(figures: Path, name: str, caption: str) -> list[Block]:
-    """The picture of this name, if it was drawn.
+    """Return the picture of this name, or nothing if it was not drawn.
 
     >>> picture_block(Path("nowhere"), "gallery", "Maps.")
     []
@@ -94,12 +95,12 @@ def picture_block(figures: Path, name: str, caption: str) -> list[Block]:
     return [Picture(f"{name}.png", caption)] if (figures / f"{name}.png").is_file() else []
 
 
-def hidden_pictures_note(bed: Setup) -> str:
-    """What a caption says of pictures that are not shown.
+def hidden_pictures_note(setup: Setup) -> str:
+    """Return the sentence for captions of data whose pictures are not shown, "" for other data.
 
     >>> from samp_lab.setups import parse_setup
     >>> hidden_pictures_note(parse_setup("mnist")), hidden_pictures_note(parse_setup("imagenet"))
     ('', ' Maps alone, as these pictures must not be published (`--show` draws them too).')
     """
-    free = bed.data.partition(":")[0] in FREE  # of which a half is mnist:even
+    free = setup.data.partition(":")[0] in FREE  # of which a half is mnist:even
     return "" if free else " Maps alone, as these pictures must not be published (`--show` draws them too)."

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from samp.metrics.statistics import summarise
-from samp_lab.claims import Difference, compare_paired
 from samp_lab.effects import ARROWS, BETTER
 from samp_lab.experiment import FigureContext
 from samp_lab.figures.setup_figure import picture_block
-from samp_lab.measurements.base import Measurement, MethodCurves
+from samp_lab.measurements.base import Measurement
+from samp_lab.measurements.method_maps import MethodCurves
 from samp_lab.sections import Block, Section, State, Verdict, Verdicts
 from samp_lab.setups import Setup
+from samp_lab.statistics import Interval, claim_state, compare_paired
 from samp_lab.store import Results
 from samp_lab.tables.metric_table import MetricTable
 
@@ -30,8 +31,8 @@ NEAR = 0.1 + 1e-9  # "≈ 0.3" is from 0.2 to 0.4
 class Sweep:
     """A table whose rows are values of `axis` in their order, its figure, and whether the paper's `best` one is best.
 
-    >>> from samp_lab.figures.momentum import MOMENTUM_FIGURE
-    >>> MOMENTUM_FIGURE.name, len(MOMENTUM_FIGURE.values)
+    >>> from samp_lab.figures.momentum import MOMENTUM
+    >>> MOMENTUM.name, len(MOMENTUM.values)
     ('momentum', 10)
     """
 
@@ -53,60 +54,58 @@ class Sweep:
         return self.table.setups
 
     def measurements(self, setups: Sequence[Setup]) -> list[Measurement]:
-        """The table's."""
+        """Return the measurements of the table."""
         return self.table.measurements(setups)
 
-    def draw(self, sheet: FigureContext) -> None:
-        """One figure with a line for each bed."""
+    def draw(self, context: FigureContext) -> None:
+        """Draw one figure with a line for each setup."""
         from samp_lab.figures.pages import sweep_page
 
-        setups = [bed for bed in sheet.setups if self._has_results(sheet.results, bed)]
+        setups = [setup for setup in context.setups if self._has_results(context.results, setup)]
         if setups:
-            halves = {ARROWS[c]: [self._line(sheet.results, bed, c) for bed in setups] for c in BETTER}
+            halves = {ARROWS[c]: [self._line(context.results, setup, c) for setup in setups] for c in BETTER}
             words = "Means over images with their 95 % intervals."
-            sheet.save(sweep_page(halves, self.axis, [words]), self.name)
+            context.save(sweep_page(halves, self.axis, [words]), self.name)
 
     def section(self, results: Results, setups: Sequence[Setup], figures: Path) -> Section:
-        """The figure, the table, and the verdict on the best value."""
+        """Return the figure, the table, and the verdict on the best value."""
         table = self.table.section(results, setups, figures)
         blocks: list[Block] = picture_block(figures, self.name, f"Deletion and Insertion against {self.axis}.")
-        there = [bed for bed in setups if self._has_results(results, bed)]
-        verdicts = tuple(self._verdict(results, bed) for bed in there)
+        there = [setup for setup in setups if self._has_results(results, setup)]
+        verdicts = tuple(self._verdict(results, setup) for setup in there)
         return Section(self.name, self.title, (*blocks, *table.blocks, *([Verdicts(verdicts)] if verdicts else [])))
 
-    def _measurement(self, row: str, bed: Setup) -> MethodCurves:
-        return MethodCurves(bed, self.table.rows[row])
+    def _measurement(self, row: str, setup: Setup) -> MethodCurves:
+        return MethodCurves(setup, self.table.rows[row])
 
-    def _has_results(self, results: Results, bed: Setup) -> bool:
-        return all(results.has(self._measurement(row, bed)) for row in self.table.rows)
+    def _has_results(self, results: Results, setup: Setup) -> bool:
+        return all(results.has(self._measurement(row, setup)) for row in self.table.rows)
 
-    def _line(self, results: Results, bed: Setup, column: str) -> SweepLine:
+    def _line(self, results: Results, setup: Setup, column: str) -> SweepLine:
         from samp_lab.figures.pages import SweepLine
 
-        found = [summarise(results.numbers(self._measurement(row, bed), column)) for row in self.table.rows]
+        found = [summarise(results.numbers(self._measurement(row, setup), column)) for row in self.table.rows]
         means, lows, highs = ([getattr(one, name) for one in found] for name in ("mean", "low", "high"))
-        return SweepLine(bed.title, self.values, means, lows, highs)
+        return SweepLine(setup.title, self.values, means, lows, highs)
 
-    def _verdict(self, results: Results, bed: Setup) -> Verdict:
-        """By Insertion − Deletion, one number for both; values near the paper's are all called the paper's."""
-        scores = [self._difference(results, row, bed) for row in self.table.rows]
+    def _verdict(self, results: Results, setup: Setup) -> Verdict:
+        """Return the verdict on the best value by Insertion − Deletion; values near the paper's count as it."""
+        scores = [self._difference(results, row, setup) for row in self.table.rows]
         means = [summarise(score).mean for score in scores]
         ours = int(np.nanargmax(means)) if not np.isnan(means).all() else 0
         theirs = min(range(len(self.values)), key=lambda place: abs(self.values[place] - self.best))
-        found = compare_paired(scores[ours], scores[theirs])
-        said = f"best at {self.values[ours]:g}"
-        said += f", better than at {self.best:g} by {found}" if ours != theirs else ""
-        state = _state(abs(self.values[ours] - self.best), found)
+        gain = compare_paired(scores[ours], scores[theirs])
+        measured = f"best at {self.values[ours]:g}"
+        measured += f", better than at {self.best:g} by {gain}" if ours != theirs else ""
+        state = _state(abs(self.values[ours] - self.best), gain)
         claim = f"best {self.axis} ≈ {self.best:g} by Insertion − Deletion"
-        return Verdict(claim, f"{self.best:g}", said, state, bed.title)
+        return Verdict(claim, f"{self.best:g}", measured, state, setup.title)
 
-    def _difference(self, results: Results, row: str, bed: Setup) -> list[float]:
-        deletion, insertion = (results.numbers(self._measurement(row, bed), column) for column in BETTER)
+    def _difference(self, results: Results, row: str, setup: Setup) -> list[float]:
+        deletion, insertion = (results.numbers(self._measurement(row, setup), column) for column in BETTER)
         return [after - before for before, after in zip(deletion, insertion, strict=True)]
 
 
-def _state(away: float, found: Difference) -> State:
-    """Near the paper's: it holds. Farther away: it fails where the other value is surely better, else it is open."""
-    if away <= NEAR:
-        return "holds"
-    return "fails" if found.low > 0 else "open"
+def _state(away: float, gain: Interval) -> State:
+    """Return the state of "the paper's value is best", by how far ours is from it and what ours gains over it."""
+    return "holds" if away <= NEAR else claim_state(gain, most=0.0)

@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from samp.plots.page import EDGE, GAP, MARGIN, WIDTH, Panel, make_figure, rgb, rule_axes
+from samp.plots.page import EDGE, GAP, MARGIN, WIDTH, Panel, make_figure, rule_axes
+from samp.plots.palette import WALKS
 from samp.plots.reading import Array
 from samp.plots.shades import Grey
-from samp.plots.sheet import CURVES
 from samp_lab.figures.pages import Row, Tile, layout_panels
 from samp_lab.report.format import percent
 
@@ -23,7 +23,7 @@ WORDS = f"All maps of a walk have the scale of its last one: {Grey().rule()}."
 
 @dataclass(frozen=True, eq=False)
 class WalkPictures:
-    """One image's walk: its map, when each pixel arrives, the score at each percent, and the picture if it is shown."""
+    """The walk of one image: its map, when each pixel arrives, the score at each percent, and the picture if shown."""
 
     credit: Array  # h w
     arrival: Array  # h w, the share of the steps; 0 for pixels that never had to move
@@ -32,18 +32,18 @@ class WalkPictures:
     black: Array  # c of bytes: the colour of the start
 
     def point(self, share: float) -> Array | None:
-        """h w c: the picture where pixels have arrived, the start's colour elsewhere."""
+        """Return h w c: the picture where pixels have arrived, the start's colour elsewhere; None without a picture."""
         if self.photo is None:
             return None
         return np.where((self.arrival <= share + 1e-6)[..., None], self.photo, self.black).astype(np.uint8)
 
     def credit_at(self, share: float) -> Array:
-        """h w: the credit of the pixels that have arrived."""
+        """Return h w: the credit of the pixels that have arrived."""
         return np.where((self.arrival <= share + 1e-6) & (share > 0), self.credit, 0.0)
 
 
 def walk_page(walks: Sequence[WalkPictures], moments: Sequence[float]) -> Figure:
-    """For each walk a row of points, a row of maps, and its curve beside them.
+    """Return a page with a row of points, a row of maps and a score curve for each walk.
 
     >>> walk = WalkPictures(np.ones((4, 4)), np.full((4, 4), 0.5), np.linspace(0, 1, 101), None, np.zeros(1, np.uint8))
     >>> len(walk_page([walk], [0.0, 0.5, 1.0]).axes)  # three maps and the curve
@@ -85,7 +85,7 @@ def _first_head(word: str, moments: Sequence[float]) -> list[str]:
 
 def _curve(walk: WalkPictures, moments: Sequence[float], last: bool) -> Callable[[Axes], None]:
     def draw(axes: Axes) -> None:
-        colour, share = rgb(CURVES["to_image"][0]), np.linspace(0, 1, len(walk.scores))
+        colour, share = WALKS["to_image"], np.linspace(0, 1, len(walk.scores))
         axes.plot(share, walk.scores, color=colour)
         axes.plot(moments, np.interp(moments, share, walk.scores), "o", color=colour, markersize=3.5)
         rule_axes(axes, "share of the steps" if last else "", "score")

@@ -1,1 +1,1 @@
-"""What is measured of one net, one data set and one method: a number, or a map, for each image."""
+"""Measurements: numbers, or maps, of each image of a setup, as frozen dataclasses."""

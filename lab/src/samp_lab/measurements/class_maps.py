@@ -1,4 +1,4 @@
-"""Cells with a map for each of several classes: the digits of a mosaic, and birds of different species."""
+"""Measurements with a map for each of several classes: the digits of a mosaic, and birds of different species."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ BLOCK = 5  # images × classes of the paper's grid
 class MosaicShares:
     """A map for the class of each box of an image, and how much of its positive credit lies in that class's boxes.
 
-    `inside` is that share, `ink` the share of the image's own brightness there: what a map without regard to the class
-    would give. Both are means over the boxes of an image.
+    `inside` is that share; `ink` is the share of the image's brightness there, which a map that ignores the class would
+    have. Both are means over the boxes of an image.
 
     >>> from samp_lab.setups import parse_setup
-    >>> MosaicShares(parse_setup("mosaic")).bed.net
+    >>> MosaicShares(parse_setup("mosaic")).setup.net
     'mosaic'
     """
 
     kind: ClassVar[str] = "quartered"
     version: ClassVar[int] = 1
 
-    bed: Setup
+    setup: Setup
     method: Method = FOR_PICTURES
     most: int | None = None
 
@@ -49,7 +49,7 @@ class MosaicShares:
 
 
 def share_inside(maps: Tensor, masks: Tensor) -> Tensor:
-    """b: the share of positive credit (b n h w) inside the masks, as a mean over the n maps of an image.
+    """Return b: the share of positive credit (b n h w) inside the masks, as a mean over the n maps of an image.
 
     >>> share_inside(torch.tensor([[[[3.0, 1.0, -5.0]]]]), torch.tensor([[[[True, False, False]]]]))
     tensor([0.7500])
@@ -74,7 +74,7 @@ class ClassBlocks:
     kind: ClassVar[str] = "blocks"
     version: ClassVar[int] = 1
 
-    bed: Setup
+    setup: Setup
     method: Method = FOR_PICTURES
     most: int | None = 25
 
@@ -92,7 +92,7 @@ class ClassBlocks:
 
 
 def block_classes(labels: Tensor) -> Tensor:
-    """b 5: the classes of the five images of each image's block; −1 where a block has fewer.
+    """Return b 5: the classes of the five images of each image's block; −1 where a block has fewer.
 
     >>> block_classes(torch.tensor([3, 1, 4, 1, 5, 9]))[[0, 5]]
     tensor([[ 3,  1,  4,  1,  5],
@@ -111,7 +111,7 @@ def _maps(part: ImagePart, method: Method, target: Tensor) -> Tensor:
 
 
 def _masks(note: Annotation) -> Tensor:
-    """4 h w: for each box, where boxes of its class are."""
+    """Return 4 h w: for each box, where boxes of its class are."""
     masks = torch.zeros(len(note.boxes), *note.size, dtype=torch.bool)
     for mask, box in zip(masks, note.boxes, strict=True):
         for same in note.of(box.label):
@@ -126,11 +126,11 @@ def _class(part: ImagePart, label: str) -> int:
 
 def _annotation(name: str, note: Annotation | None) -> Annotation:
     if note is None:
-        raise ValueError(f"{name} has no boxes: this is measured on images whose objects are marked.")
+        raise ValueError(f"{name} has no boxes: take a data set whose objects are annotated.")
     return note
 
 
 def _label(name: str, label: int | None) -> int:
     if label is None:
-        raise ValueError(f"{name} has no label: this is measured on images whose classes are known.")
+        raise ValueError(f"{name} has no label: take a data set whose classes are known.")
     return label

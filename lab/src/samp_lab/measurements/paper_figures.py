@@ -1,4 +1,4 @@
-"""Cells of the paper's figures: a walk and its scores, how alike maps are, confidence and concentration, counting."""
+"""Measurements of the paper's figures: scores along a walk, similarity of maps, confidence, counting."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EARLY = 25  # percent of the walk that the paper calls its start
 
 @dataclass(frozen=True)
 class WalkScores:
-    """The walk from black to the image: maps, when each pixel arrives, and the score at each percent of its steps.
+    """The walk from black to the image: its map, when each pixel arrives, and the score at each percent of its steps.
 
     `early` is the score's rise over the first quarter and `drop` its fall at the end, both as shares of the whole rise
     from the start to the highest score. SAMP moves each pixel in one step, so the credit so far is that of the pixels
@@ -40,7 +40,7 @@ class WalkScores:
     kind: ClassVar[str] = "walked"
     version: ClassVar[int] = 1
 
-    bed: Setup
+    setup: Setup
     method: SAMP = FROM_BLACK
     most: int | None = None
 
@@ -61,7 +61,7 @@ class WalkScores:
 
 
 def even_scores(result: Attribution) -> Tensor:
-    """b 101: the scores of the walk to the image at each percent of its steps, straight between two steps."""
+    """Return b 101: the scores of the walk to the image at each percent of its steps, interpolated linearly."""
     rows = []
     for scores, count in zip(result.scores["to_image"].double(), result.steps["to_image"].tolist(), strict=True):
         place = torch.linspace(0, count, POINTS, dtype=torch.float64, device=scores.device)
@@ -73,7 +73,7 @@ def even_scores(result: Attribution) -> Tensor:
 
 @dataclass(frozen=True)
 class MapSimilarity:
-    """How alike some methods' maps are: for each image, the mean Pearson correlation over all pairs of them.
+    """How similar the maps of several methods are: for each image the mean Pearson correlation over all pairs.
 
     >>> from samp_lab.setups import parse_setup
     >>> MapSimilarity(parse_setup("photos"), (SAMP(), SAMPPlusPlus())).kind
@@ -83,7 +83,7 @@ class MapSimilarity:
     kind: ClassVar[str] = "alike"
     version: ClassVar[int] = 1
 
-    bed: Setup
+    setup: Setup
     methods: tuple[Method, ...]
     most: int | None = None
 
@@ -93,7 +93,7 @@ class MapSimilarity:
 
 
 def mean_correlation(maps: Tensor) -> Tensor:
-    """b: the mean Pearson correlation over all pairs of m maps, b m h w.
+    """Return b: the mean Pearson correlation over all pairs of m maps (b m h w).
 
     >>> one = torch.tensor([[[[1.0, 2.0]], [[2.0, 4.0]], [[2.0, 1.0]]]])
     >>> mean_correlation(one)  # 1, −1 and −1
@@ -108,7 +108,7 @@ def mean_correlation(maps: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Confidence:
-    """How sure the net is of the class explained (soft-max), and how concentrated and how scattered its map is.
+    """The net's confidence in the class explained (soft-max), and how concentrated and how scattered its map is.
 
     >>> from samp_lab.setups import parse_setup
     >>> Confidence(parse_setup("imagenet")).method.eta
@@ -118,20 +118,24 @@ class Confidence:
     kind: ClassVar[str] = "confident"
     version: ClassVar[int] = 1
 
-    bed: Setup
+    setup: Setup
     method: Method = FOR_PICTURES
     most: int | None = None
 
     def measure(self, part: ImagePart) -> PartResult:
         with torch.no_grad():
-            sure = part.net(part.x).double().softmax(1).gather(1, part.target[:, None])[:, 0]
+            confidence = part.net(part.x).double().softmax(1).gather(1, part.target[:, None])[:, 0]
         maps = _map(part, self.method)
-        found = {"confidence": to_numbers(sure), "gini": to_numbers(gini(maps)), "scatter": to_numbers(scatter(maps))}
+        found = {
+            "confidence": to_numbers(confidence),
+            "gini": to_numbers(gini(maps)),
+            "scatter": to_numbers(scatter(maps)),
+        }
         return PartResult(found, arrays={"map": maps})
 
 
 def scatter(maps: Tensor) -> Tensor:
-    """b: how far positive credit lies from its own centre (root mean square), over that of credit spread evenly.
+    """Return b: the root mean square distance of positive credit from its centre, over that of even credit.
 
     >>> even, point = torch.ones(1, 4, 4), torch.eye(16)[:1].view(1, 4, 4)
     >>> scatter(even).item(), scatter(point).item()
@@ -153,20 +157,20 @@ def scatter(maps: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class CountingCredit:
-    """Credit for counting blue pixels: how unequal it is among them, and how much of it others get.
+    """Credit for counting blue pixels: how unequal it is among them, and how much of it other pixels get.
 
     `spread` is (largest − smallest) / mean over the blue pixels, all equally blue; `elsewhere` the share of |credit|
     on all other pixels.
 
     >>> from samp_lab.setups import parse_setup
-    >>> CountingCredit(parse_setup("counting"), "ig").bed.net
+    >>> CountingCredit(parse_setup("counting"), "ig").setup.net
     'counting'
     """
 
     kind: ClassVar[str] = "counted"
     version: ClassVar[int] = 1
 
-    bed: Setup
+    setup: Setup
     method: str | Method
     most: int | None = None
 
@@ -180,7 +184,7 @@ class CountingCredit:
 
 
 def relative_spread(credit: Tensor) -> Tensor:
-    """(largest − smallest) / |mean|.
+    """Return (largest − smallest) / |mean|.
 
     >>> relative_spread(torch.tensor([1.0, 2.0, 3.0]))
     tensor(1.)

@@ -1,4 +1,4 @@
-"""Cells beyond the paper: how near paths come to the optimum, scores along random orders, and maps judged elsewhere."""
+"""Measurements beyond the paper: paths beside the optimum, scores along random orders, maps scored by another net."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from samp_lab.workspace import ImagePart
 PAIR = (black, Blurred())
 """The paper's baselines: deletion ends at black, insertion starts from the blurred image."""
 WAYS = (*DIRECTIONS, "both")
-"""Two walks of their own, and one order for both, whose moves earn what they take off the one and add to the other."""
+"""The two directions, each with its own order, and "both": one order, whose moves earn in both directions."""
 WIDTHS = (4, 16, 64)
 RANDOM = 200  # orders
 
@@ -53,16 +53,16 @@ class Squares:
     across: int = 4
 
     def ids(self, x: Tensor) -> Tensor:
-        """b h w: the number of each pixel's group."""
+        """Return b h w: the number of each pixel's group."""
         size = -(-max(x.shape[2:]) // self.across)
         return Patches(size).ids((1, *x.shape[2:])).to(x.device).expand(len(x), -1, -1)
 
 
 @dataclass(frozen=True)
 class Superpixels:
-    """Groups of like pixels near each other: k-means over colour and place, from the centres of `across` × `across`.
+    """Groups of similar pixels near each other: k-means over colour and place, from the centres of `across` × `across`.
 
-    As SLIC weighs them: a distance of `stiffness` standard deviations of colour counts as one patch's width.
+    Weighed as in SLIC: a distance of `stiffness` standard deviations of colour counts as one patch's width.
 
     >>> halves = torch.cat([torch.zeros(1, 1, 4, 2), torch.ones(1, 1, 4, 2)], 3)
     >>> Superpixels(2).ids(halves)[0].unique().tolist()
@@ -74,7 +74,7 @@ class Superpixels:
     rounds: int = 10
 
     def ids(self, x: Tensor) -> Tensor:
-        """b h w: the number of each pixel's group."""
+        """Return b h w: the number of each pixel's group."""
         squares = Squares(self.across).ids(x)
         return torch.stack([self._segment_one(image, first) for image, first in zip(x, squares, strict=True)])
 
@@ -110,7 +110,7 @@ class Optimum:
     kind: ClassVar[str] = "optimum"
     version: ClassVar[int] = 1
 
-    bed: Setup
+    setup: Setup
     cut: Cut = Squares()
     most: int | None = 50
 
@@ -127,7 +127,7 @@ class Optimum:
         return PartResult(found, {"seconds": [(part.now() - started) / len(part.x)] * len(part.x)})
 
     def _search(self, score: Floats, seed: int) -> dict[str, list[ScoredPath]]:
-        """What each search finds, where the score should rise."""
+        """Return the paths of each search for a score that should rise."""
         orders = random_orders(len(score).bit_length() - 1, RANDOM, seed)
         found = {"optimum": max_variance_path(score), "highest": max_area_path(score), "greedy": greedy_path(score)}
         found |= {f"beam {width}": beam_search(score, width) for width in WIDTHS}
@@ -138,7 +138,7 @@ class Optimum:
 class MethodOrders:
     """The variance of true credits and the area along a method's order of groups, one a step, in each of the `WAYS`.
 
-    Its paths serve their own directions; the one order for both is the ranking of its credit, as metrics take it.
+    The orders of the two directions are those of its paths; the order for both is the ranking of its credit.
 
     >>> from samp_lab.setups import parse_setup
     >>> MethodOrders(parse_setup("mnist"), "samp").kind
@@ -148,7 +148,7 @@ class MethodOrders:
     kind: ClassVar[str] = "ordered"
     version: ClassVar[int] = 1
 
-    bed: Setup
+    setup: Setup
     method: str | Method
     cut: Cut = Squares()
     most: int | None = 50
@@ -169,9 +169,9 @@ class MethodOrders:
 
 @dataclass(frozen=True)
 class RandomOrders:
-    """What Ass. 1 says of credits, on a real net: scores and credits along random orders of the groups.
+    """Scores and credits of a real net along random orders of the groups, to compare with Ass. 1.
 
-    `to_numbers` hold, by direction, what `Allocation` does.
+    `numbers` hold the fields of `Allocation`, by direction.
 
     >>> from samp_lab.setups import parse_setup
     >>> RandomOrders(parse_setup("mnist")).orders
@@ -181,7 +181,7 @@ class RandomOrders:
     kind: ClassVar[str] = "shuffled"
     version: ClassVar[int] = 1
 
-    bed: Setup
+    setup: Setup
     cut: Cut = Squares(7)
     orders: int = 100
     most: int | None = 20
@@ -199,7 +199,7 @@ class RandomOrders:
 
 @dataclass(frozen=True)
 class TransferCurves:
-    """Maps of the bed's net judged by another: Deletion and Insertion of the class that they explain, by its score.
+    """Maps of the setup's net, scored by another net: its Deletion and Insertion of the class that they explain.
 
     >>> from samp_lab.setups import parse_setup
     >>> TransferCurves(parse_setup("imagenet"), "samp++", "squeezenet1_1").judge
@@ -209,7 +209,7 @@ class TransferCurves:
     kind: ClassVar[str] = "transferred"
     version: ClassVar[int] = 1
 
-    bed: Setup
+    setup: Setup
     method: str | Method
     judge: str
     most: int | None = None
@@ -218,19 +218,19 @@ class TransferCurves:
         judge, x = part.other_net(self.judge)
         if x.shape[2:] != part.x.shape[2:]:
             raise ValueError(
-                f"{self.judge} takes {tuple(x.shape[2:])} pixels and {self.bed.net} {tuple(part.x.shape[2:])}: "
-                "judge maps by a net of the same size."
+                f"{self.judge} takes {tuple(x.shape[2:])} pixels and {self.setup.net} {tuple(part.x.shape[2:])}: "
+                "take a judge of the same input size."
             )
         started = part.now()
         result = explain(part.net, part.x, target=part.target, method=self.method, seed=part.seed)
         seconds = part.now() - started
-        curves = deletion_insertion(judge, x, result.map, part.target, self.bed.protocol)
+        curves = deletion_insertion(judge, x, result.map, part.target, self.setup.protocol)
         columns = {name: to_numbers(getattr(curves, name)) for name in ("deletion", "insertion", "difference")}
         return PartResult(columns, {"seconds": [seconds / len(part.x)] * len(part.x)})
 
 
 def manipulations(part: ImagePart, cut: Cut) -> Iterator[dict[Direction, Manipulation]]:
-    """For each image its two walks by groups, with the logit of the class that the net predicts."""
+    """Yield the two walks by groups of each image, scored by the logit of the predicted class."""
     dark, soft = (baseline(part.x) for baseline in PAIR)
     for image, ids in enumerate(cut.ids(part.x)):
         score = partial(_class_score, part.net, int(part.target[image]))
@@ -239,7 +239,7 @@ def manipulations(part: ImagePart, cut: Cut) -> Iterator[dict[Direction, Manipul
 
 
 def rising_scores(scores: Mapping[Direction, Floats]) -> dict[str, Floats]:
-    """Scores of both directions as what should rise in each of the `WAYS`.
+    """Return scores of both directions as quantities that should rise, for each of the `WAYS`.
 
     >>> list(rising_scores({"to_baseline": np.array([1.0]), "to_image": np.array([3.0])}).values())
     [array([-1.]), array([3.]), array([2.])]
@@ -249,7 +249,7 @@ def rising_scores(scores: Mapping[Direction, Floats]) -> dict[str, Floats]:
 
 
 def random_orders(groups: int, count: int, seed: int) -> Integers:
-    """k d: as many orders, each as likely as any other.
+    """Return k d: `count` uniformly random orders.
 
     >>> random_orders(3, 2, seed=0).shape
     (2, 3)
@@ -258,7 +258,7 @@ def random_orders(groups: int, count: int, seed: int) -> Integers:
 
 
 def orders_of(result: Attribution, image: int, groups: int) -> dict[str, Integers]:
-    """The image's order by way; groups that never had to move change nothing, and come last: the walk is over."""
+    """Return an image's order for each of the `WAYS`; groups that never had to move come last."""
     arrived = {d: result.order[d][image, :groups].cpu() for d in DIRECTIONS}
     orders: dict[str, Tensor] = {
         d: torch.where(steps < 0, torch.inf, steps).argsort(stable=True) for d, steps in arrived.items()
@@ -272,7 +272,7 @@ def _class_score(net: Callable[[Tensor], Tensor], target: int, x: Tensor) -> Ten
 
 
 def _round_all(found: Allocation) -> dict[str, object]:
-    """Seven digits, None for what is no number."""
+    """Return the fields with seven digits, None for NaN."""
     return {
         name: to_numbers(torch.tensor(value)) if isinstance(value, list) else to_numbers(torch.tensor([value]))[0]
         for name, value in vars(found).items()

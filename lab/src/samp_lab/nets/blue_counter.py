@@ -1,4 +1,4 @@
-"""The blue-pixel counter of Fig. counting: a net whose right explanation is known (READING, point 15)."""
+"""The blue-pixel counter of Fig. counting: a net whose right explanation is known (docs/paper.md#counting)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class BlueCount(nn.Module):
 
 
 def blue_counter() -> Classifier:
-    """The counter with how it is fed: plain pixels.
+    """Return the counter as a classifier that takes plain pixels.
 
     >>> blue_counter().label(0)
     'blue pixels'

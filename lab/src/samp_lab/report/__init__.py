@@ -1,4 +1,4 @@
-"""The report: what was measured beside what the paper says, as Markdown and as one HTML page."""
+"""The report: our results beside the paper's, as Markdown and as one HTML page."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 def write_report(store: Store, experiments: Iterable[Experiment] | None = None) -> tuple[Path, Path]:
     """Write report.md and report.html from results.json, timing.json, figures and remarks alone; return both paths.
 
-    All experiments of the paper are asked for their sections unless others are given. The same files give the same
+    It has a section for every registered experiment, unless `experiments` are given. The same files give the same
     report, byte for byte. OUT/remarks/NAME.md is shown below the experiment NAME, OUT/remarks/summary.md at the top.
+    Raises FileNotFoundError if there are no results.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -26,16 +27,16 @@ def write_report(store: Store, experiments: Iterable[Experiment] | None = None) 
     ...     [path.name for path in write_report(store, [])]
     ['report.md', 'report.html']
     """
-    from samp_lab.registry import EXPERIMENTS
+    from samp_lab.registry import load_experiments
     from samp_lab.report.contents import gather_report
     from samp_lab.report.html_page import render_html
     from samp_lab.report.markdown import render_markdown
 
     if not store.results_file.is_file():
         raise FileNotFoundError(
-            f"there are no results in {store.folder}: measure some first, by samp bench table1 --out {store.folder}."
+            f"there are no results in {store.folder}: measure some first, as `samp bench table1` does."
         )
-    report = gather_report(store, EXPERIMENTS.values() if experiments is None else experiments)
+    report = gather_report(store, load_experiments() if experiments is None else experiments)
     written = store.folder / "report.md", store.folder / "report.html"
     for path, text in zip(written, (render_markdown(report), render_html(report)), strict=True):
         with atomic_write(path) as unfinished:

@@ -1,4 +1,4 @@
-"""What a report holds, in no format yet: all that both kinds of report write down."""
+"""The contents of a report, independent of its output format."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from samp_lab.setups import DATA_TITLES, NET_TITLES, Setup, parse_setup
 from samp_lab.store import Results, Store
 
 SILENT = ("", "–")
-SHOWN_HASH = 12  # letters: enough to tell weights apart
+SHOWN_HASH = 12  # characters, enough to tell weights apart
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """What an experiment says, and our remarks on it.
+    """The section of one experiment, with our remarks on it.
 
     >>> Chapter(Section("Fig. λ", "λ", ()), ()).anchor
     'fig'
@@ -33,7 +33,7 @@ class Chapter:
 
     @property
     def anchor(self) -> str:
-        """Where links lead."""
+        """The target of links to the chapter."""
         return re.sub(r"[^a-z0-9]+", "-", self.section.name.lower()).strip("-") or "section"
 
     @property
@@ -42,7 +42,7 @@ class Chapter:
         return self.section.title.partition(":")[0]
 
     def counts(self) -> Counter[State]:
-        """How many claims hold, are open, …"""
+        """Return the number of claims in each state."""
         return Counter(verdict.state for verdict in self.section.verdicts)
 
 
@@ -64,21 +64,21 @@ class Report:
     facts: tuple[tuple[str, str], ...]
     commands: tuple[str, ...]
     left_out: tuple[str, ...]
-    """A sentence for everything that is not shown, or that is shown though it is stale."""
+    """Sentences on everything that is not shown, or that is shown although it is stale."""
     figures: Path
 
     def counts(self, *, own: bool) -> Counter[State]:
-        """How many claims hold, are open, … in all chapters: our own, on which the paper is silent, or the paper's."""
+        """Return the number of claims in each state over all chapters: our own, or those of the paper."""
         every = [verdict for chapter in self.chapters for verdict in chapter.section.verdicts]
         return Counter(verdict.state for verdict in every if (verdict.paper in SILENT) == own)
 
     def claims(self, state: State) -> list[tuple[Chapter, Verdict]]:
-        """All claims in this state, with the chapter each is in."""
+        """Return all claims in this state, each with its chapter."""
         return [(c, verdict) for c in self.chapters for verdict in c.section.verdicts if verdict.state == state]
 
 
 def gather_report(store: Store, experiments: Iterable[Experiment]) -> Report:
-    """Everything from the folder of a run; nothing is measured, and neither images nor nets are needed.
+    """Return the report of a run's folder; nothing is measured, and neither images nor nets are needed.
 
     >>> gather_report(Store(Path("no such folder")), []).facts[0]
     ('Machine and versions', 'not known')
@@ -91,7 +91,7 @@ def gather_report(store: Store, experiments: Iterable[Experiment]) -> Report:
     for experiment in experiments:
         known = {one: _count_known(experiment, one, results) for one in present}
         enough = [one for one in present if _is_complete_enough(known[one], own=_is_for(experiment, one))]
-        mixed = {one: said for one in enough if (said := _mixture_note(experiment, one, results))}
+        mixed = {one: note for one in enough if (note := _mixture_note(experiment, one, results))}
         shown = [one for one in enough if one not in mixed]
         section = experiment.section(results, shown, store.folder / "figures") if shown else None
         if section and not all(isinstance(block, Paragraph) for block in section.blocks):
@@ -109,11 +109,11 @@ def gather_report(store: Store, experiments: Iterable[Experiment]) -> Report:
     )
 
 
-# ---- which experiments, on which beds
+# ---- which experiments, on which setups
 
 
 def _setups_in(results: Results) -> list[Setup]:
-    """The beds that anything was measured on, in the order the paper has them."""
+    """Return the setups with any results, in the order of the paper."""
     found = {parse_setup(entry["asked"]["bed"]) for entry in results.entries.values()}
     data, nets = list(DATA_TITLES), list(NET_TITLES)
 
@@ -129,57 +129,59 @@ def _is_for(experiment: Experiment, one: Setup) -> bool:
 
 
 def _is_complete_enough(count: tuple[int, int], *, own: bool) -> bool:
-    """Whether an experiment was run on a bed: on its own data most cells are there, on other data all.
+    """Return whether an experiment was run on a setup: most measurements exist on its own data, all on other data.
 
-    Experiments share cells, so that some are there although nobody ran the experiment.
+    Experiments share measurements, so that some exist although nobody ran the experiment.
     """
-    measured, asked = count
-    return 2 * measured > asked if own else measured == asked > 0
+    known, every = count
+    return 2 * known > every if own else known == every > 0
 
 
 def _count_known(experiment: Experiment, one: Setup, results: Results) -> tuple[int, int]:
-    """How many of the experiment's cells on a bed were measured or failed, and how many it asks for."""
-    cells = {name_of(cell): cell for cell in experiment.measurements([one])}
-    return sum(results.has(cell) or results.failure(cell) is not None for cell in cells.values()), len(cells)
+    """Return how many of the experiment's measurements on a setup were made or failed, and how many it has."""
+    measurements = {name_of(measurement): measurement for measurement in experiment.measurements([one])}
+    return sum(
+        results.has(measurement) or results.failure(measurement) is not None for measurement in measurements.values()
+    ), len(measurements)
 
 
 def _mixture_note(experiment: Experiment, one: Setup, results: Results) -> str | None:
-    """What is wrong if cells that stand side by side were measured on different images, or with different weights.
+    """Return a sentence if measurements of one table are of different images or weights, else None.
 
-    A cell's entry is that of the last run that asked for it, whatever seed and limit it had.
+    The entry of a measurement is that of the last run that made it, whatever its seed and limit.
     """
     found: dict[int | None, dict[str, str]] = {}
-    for cell in experiment.measurements([one]):
-        if results.has(cell):
-            facts = results.entry(cell).get("facts", {})
+    for measurement in experiment.measurements([one]):
+        if results.has(measurement):
+            facts = results.entry(measurement).get("facts", {})
             same = repr([facts.get(name) for name in ("images", "weights", "unread")])
             weights = str(facts.get("weights"))[:SHOWN_HASH]
             words = f"{facts.get('count')} images of seed {facts.get('seed')}, weights {weights}"
-            found.setdefault(cell.most, {})[same] = words
+            found.setdefault(measurement.most, {})[same] = words
     kinds = next((list(kinds.values()) for kinds in found.values() if len(kinds) > 1), None)
     if kinds is None:
         return None
     return (
         f"{experiment.title} is not shown for {one.title}: its cells are of different images or nets "
-        f"({'; '.join(kinds)}), and samp bench {experiment.name} with one --seed and --limit measures them alike."
+        f"({'; '.join(kinds)}), and samp bench {experiment.name} with one seed and limit measures them alike."
     )
 
 
 def _unfinished_notes(experiment: Experiment, known: Mapping[Setup, tuple[int, int]]) -> Iterator[str]:
     own = {one: count for one, count in known.items() if _is_for(experiment, one)}
-    some = [f"{one.title} ({measured} of {asked} cells)" for one, (measured, asked) in own.items() if measured]
+    some = [f"{one.title} ({known} of {every} cells)" for one, (known, every) in own.items() if known]
     if some:
         yield f"{experiment.title} is not shown for {', '.join(some)}: samp bench {experiment.name} measures the rest."
 
 
 def _stale_notes(results: Results) -> Iterator[str]:
-    """What is shown although the code has changed since, by the reason that its entry in results.json gives."""
+    """Yield sentences on results that are shown although the code has changed since, by the reason in results.json."""
     reasons: dict[str, list[str]] = {}
     for entry in results.entries.values():
         if "stale" in entry:
-            asked = entry["asked"]
-            method = str(asked.get("method", asked["kind"])).partition("(")[0]
-            reasons.setdefault(entry["stale"], []).append(f"{method} on {parse_setup(asked['bed']).title}")
+            spec = entry["asked"]
+            method = str(spec.get("method", spec["kind"])).partition("(")[0]
+            reasons.setdefault(entry["stale"], []).append(f"{method} on {parse_setup(spec['bed']).title}")
     for why, titles in reasons.items():
         yield f"Stale, shown all the same: {', '.join(dict.fromkeys(titles))} ({len(titles)} cells), {why}."
 
@@ -201,7 +203,7 @@ def _setup_table(setups: Sequence[Setup], results: Results) -> Grid:
 
 
 def _nets(trained: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """How good each net is that was trained for the run."""
+    """Yield the accuracy of each net that was trained for the run."""
     for name, net in trained.items():
         test, training = net["accuracy"]["test"], net["accuracy"]["training"]
         tested = f"{100 * test:.2f} % of {net['test_images']:,} test images right; " if test is not None else ""
@@ -227,7 +229,7 @@ def _facts(about: Mapping[str, Any], results: Results) -> Iterator[tuple[str, st
 
 
 def _skipped_notes(results: Results) -> list[str]:
-    """Images that could not be read, each once for a data set however many cells met it."""
+    """Return a sentence for each image that could not be read, once for a data set."""
     found = {
         f"{parse_setup(entry['asked']['bed']).data_title}: image {one['id']} was left out: {_end_sentence(one['why'])}"
         for entry in results.entries.values()
@@ -237,12 +239,12 @@ def _skipped_notes(results: Results) -> list[str]:
 
 
 def _failure_notes(results: Results) -> list[str]:
-    """A sentence for each reason, with the cells that it kept from being measured."""
+    """Return a sentence for each reason of failure, with the measurements that failed."""
     reasons: dict[str, list[str]] = {}
     for name, why in sorted(results.failures.items()):
         again = " again, and older numbers are shown" if name in results.entries else ""
         reasons.setdefault(f"{again}: {_end_sentence(why)}", []).append(name)
-    return [f"{'; '.join(names)} could not be measured{said}" for said, names in reasons.items()]
+    return [f"{'; '.join(names)} could not be measured{reason}" for reason, names in reasons.items()]
 
 
 def _end_sentence(sentence: str) -> str:

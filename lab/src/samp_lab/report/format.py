@@ -1,10 +1,10 @@
-"""How reports write numbers."""
+"""Numbers as reports write them."""
 
 from __future__ import annotations
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """A share in per cent.
+    """Return a share in per cent.
 
     >>> percent(0.186), percent(-0.004, 1)
     ('19 %', '−0.4 %')
@@ -13,7 +13,7 @@ def percent(share: float, digits: int = 0) -> str:
 
 
 def p_value(p: float) -> str:
-    """A p-value with two digits; powers of ten only where it is tiny.
+    """Return a p-value with two digits, and a power of ten only if it is tiny.
 
     >>> p_value(0.0784), p_value(1.4e-18)
     ('p = 0.078', 'p = 1.4e−18')

@@ -1,100 +1,115 @@
-"""Tables of the page: names to the left, numbers to the right, intervals in a line of their own below the number."""
+"""Tables of the page: names to the left, numbers to the right, intervals on a line of their own below the number."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from html import escape
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from samp_lab.report.shared_tables import NUMBER, best_and_rest, numeric_columns, state_words
-from samp_lab.report.texts import PLURALS, SIGNS, STATES
-from samp_lab.sections import Grid, State, Verdict
+from samp_lab.report.texts import SIGNS, STATES
+from samp_lab.sections import Grid, State
 
-Special = Callable[[int, int, str], str | None]
-"""Row, column and text of a cell to its HTML, or None where the cell is like all others."""
-SHORT_HEAD, SHORT_LINK = 12, 20  # letters that need not be broken
+SHORT_HEAD, SHORT_LINK = 12, 20  # letters: texts up to this long are kept on one line
 NO_BREAK = "\N{NO-BREAK SPACE}"
 ARROW = re.compile(r" (?=[↓↑])")
 NUMBER_PARTS = re.compile(r"^(?P<number>.*?)(?P<sd> ± [^\[]*?)?(?P<sure> \[.*)?$", re.DOTALL)
 
 
-def table(grid: Grid, special: Special = lambda row, column, text: None) -> str:
-    """A table in a box that it scrolls in where it is wider than the page.
+@dataclass(frozen=True)
+class Badge:
+    """A state in its colour."""
 
-    >>> '<th scope="row">IG</th><td class="n"><strong>1</strong>' in table(Grid(("", "a"), (("IG", "**1**"),)))
-    True
+    state: State
+    text: str
+    sign: str = ""
+    spoken: str = ""
+    """What a screen reader says for the sign."""
+    hidden: bool = False
+    """Whether a screen reader leaves it out."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table: the text after the best value, or a link to a section, or a badge."""
+
+    text: str
+    best: str = ""
+    deviation: str = ""
+    interval: str = ""
+    link: str = ""
+    badge: Badge | None = None
+    classes: str = ""
+    span: int = 1
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as the template writes it."""
+
+    title: str
+    groups: tuple[Cell, ...]
+    heads: tuple[Cell, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+Special = Callable[[int, int, str], Cell | None]
+"""Row, column and text of a cell to the cell, or None where it is like all others."""
+
+
+def make_table(grid: Grid, special: Special = lambda row, column, text: None) -> Table:
+    """Return the table of a grid; `special` makes the cells unlike the others.
+
+    >>> make_table(Grid(("", "a"), (("IG", "**1**"),))).rows[0][1]
+    Cell(text='', best='1', deviation='', interval='', link='', badge=None, classes='n', span=1)
     """
-    right = numeric_columns(grid)
-    starts = _starts(grid)
-    body = "".join(_row(number, row, right, starts, special) for number, row in enumerate(grid.rows))
-    title = grid.title or "Table"
-    return (
-        f'<div class="card scroll" role="region" aria-label="{escape(title)}" tabindex="0"><table>'
-        f'<caption class="unseen">{escape(title)}</caption>'
-        f"<thead>{_groups(grid, starts)}{_heads(grid, right, starts)}</thead><tbody>{body}</tbody></table></div>"
+    right, starts = numeric_columns(grid), _group_starts(grid)
+    rows = (
+        tuple(
+            replace(special(number, place, text) or _parse_cell(text), classes=_cell_classes(place, right, starts))
+            for place, text in enumerate(row)
+        )
+        for number, row in enumerate(grid.rows)
     )
+    heads = (
+        Cell(_keep_on_one_line(head), classes=_cell_classes(place, right, starts))
+        for place, head in enumerate(grid.heads)
+    )
+    return Table(grid.title or "Table", _group_heads(grid, starts), tuple(heads), tuple(rows))
 
 
-def _starts(grid: Grid) -> set[int]:
-    """The columns that a group begins with."""
-    found, place = set(), 0
+def _group_starts(grid: Grid) -> set[int]:
+    """Return the columns with which a group begins, except the first."""
+    starts, place = set(), 0
     for _, columns in grid.groups:
-        found.add(place)
+        starts.add(place)
         place += columns
-    return found - {0}
+    return starts - {0}
 
 
-def _groups(grid: Grid, starts: set[int]) -> str:
+def _group_heads(grid: Grid, starts: set[int]) -> tuple[Cell, ...]:
     cells, place = [], 0
     for name, columns in grid.groups:
-        edge = ' class="edge"' if place in starts else ""
-        span = f' colspan="{columns}"'
-        cells.append(
-            f'<th scope="colgroup"{span}{edge}>{escape(_keep_on_one_line(name))}</th>'
-            if name
-            else f"<td{span}{edge}></td>"
-        )
+        cells.append(Cell(_keep_on_one_line(name), classes="edge" if place in starts else "", span=columns))
         place += columns
-    return f'<tr class="groups">{"".join(cells)}</tr>' if cells else ""
-
-
-def _heads(grid: Grid, right: Sequence[bool], starts: set[int]) -> str:
-    cells = []
-    for place, head in enumerate(grid.heads):
-        look = _cell_classes(place, right, starts)
-        cells.append(f'<th scope="col"{look}>{escape(_keep_on_one_line(head))}</th>' if head else f"<td{look}></td>")
-    return f"<tr>{''.join(cells)}</tr>"
-
-
-def _row(number: int, row: Sequence[str], right: Sequence[bool], starts: set[int], special: Special) -> str:
-    cells = []
-    for place, text in enumerate(row):
-        inner = special(number, place, text) or _cell(text)
-        look = _cell_classes(place, right, starts)
-        cells.append(f'<th scope="row"{look}>{inner}</th>' if place == 0 else f"<td{look}>{inner}</td>")
-    return f"<tr>{''.join(cells)}</tr>"
+    return tuple(cells)
 
 
 def _cell_classes(place: int, right: Sequence[bool], starts: set[int]) -> str:
-    classes = " ".join(["n"] * right[place] + ["edge"] * (place in starts))
-    return f' class="{classes}"' if classes else ""
+    return " ".join(["n"] * right[place] + ["edge"] * (place in starts))
 
 
-def _cell(text: str) -> str:
-    """The number, its deviation and, below it, how sure it is."""
+def _parse_cell(text: str) -> Cell:
+    """Return the number, its deviation and its interval; a text that is no number stays whole."""
     best, rest = best_and_rest(text)
-    shown = f'<strong>{escape(best)}</strong><span class="unseen"> best</span>' if best else ""
     parts = NUMBER_PARTS.match(rest) if NUMBER.match(text) else None
     if parts is None:
-        return shown + escape(ARROW.sub(NO_BREAK, rest))
-    shown += escape(parts["number"])
-    shown += f'<span class="{"sd" if parts["sure"] else "sure"}">{escape(parts["sd"])}</span>' if parts["sd"] else ""
-    return shown + (f'<span class="sure">{escape(parts["sure"])}</span>' if parts["sure"] else "")
+        return Cell(ARROW.sub(NO_BREAK, rest), best)
+    return Cell(parts["number"], best, parts["sd"] or "", parts["sure"] or "")
 
 
 def _keep_on_one_line(text: str, short: int = SHORT_HEAD) -> str:
-    """A short text, or an arrow and its word, on one line."""
+    """Return a text whose arrow stays with its word, and which is not broken at all if it is short."""
     return ARROW.sub(NO_BREAK, text.replace(" ", NO_BREAK) if len(text) <= short else text)
 
 
@@ -102,78 +117,31 @@ def _keep_on_one_line(text: str, short: int = SHORT_HEAD) -> str:
 
 
 def link_to_chapters(anchors: Iterable[str]) -> Special:
-    """The first cell of each row leads to a chapter.
+    """Return what makes the first cell of each row a link to a chapter.
 
-    >>> link_to_chapters(["table1"])(0, 0, "here")
-    '<a href="#table1">here</a>'
+    >>> link_to_chapters(["table1"])(0, 0, "here").link
+    'table1'
     """
     known = list(anchors)
-    return lambda row, column, text: (
-        f'<a href="#{known[row]}">{escape(_keep_on_one_line(text, SHORT_LINK))}</a>' if column == 0 else None
-    )
+    return lambda row, column, text: Cell(_keep_on_one_line(text, SHORT_LINK), link=known[row]) if column == 0 else None
 
 
 def badge_states(states: Iterable[State]) -> Special:
-    """A cell that names the row's state shows it as a badge.
+    """Return what makes a badge of a cell that names the row's state.
 
-    >>> badge_states(["open"])(0, 3, "? open")
-    '<span class="state open">? open</span>'
+    >>> badge_states(["open"])(0, 3, "? open").badge
+    Badge(state='open', text='? open', sign='', spoken='', hidden=False)
     """
     known = list(states)
     return lambda row, column, text: (
-        state_badge(known[row], text) if column and text == state_words(known[row]) else None
+        Cell("", badge=Badge(known[row], text)) if column and text == state_words(known[row]) else None
     )
 
 
-def state_badge(state: State, text: str, *, spoken: bool = True) -> str:
-    """A state in its colour; a bare number gets the sign before it and the word for those who only hear the page.
+def count_badge(state: State, count: int) -> Badge:
+    """Return a badge with a sign and a number, and the state in words for a screen reader.
 
-    >>> state_badge("fails", "✗ fails")
-    '<span class="state fails">✗ fails</span>'
+    >>> count_badge("fails", 3)
+    Badge(state='fails', text='3', sign='✗', spoken='fails', hidden=False)
     """
-    if not text.isdigit():
-        return f'<span class="state {state}"{"" if spoken else " aria-hidden=true"}>{escape(text)}</span>'
-    sign = f'<span aria-hidden="true">{SIGNS[state]}</span>'
-    return f'<span class="state {state}">{sign} {text}<span class="unseen"> {STATES[state]}, </span></span>'
-
-
-# ---- how many claims are in which state
-
-
-def labelled_bar(counts: Counter[State]) -> str:
-    """The bar of all claims, with a number for each state below it; nothing where there is no claim.
-
-    >>> labelled_bar(Counter())
-    ''
-    """
-    if not counts:
-        return ""
-    items = (
-        f'<li><b>{counts[state]}</b> <span class="state {state}">{SIGNS[state]} {PLURALS[state]}</span></li>'
-        for state in ("holds", "open", "fails", "missing")
-        if counts[state] or state != "missing"
-    )
-    return f'{_bar(counts)}<ul class="legend">{"".join(items)}</ul>'
-
-
-def bar(verdicts: Sequence[Verdict]) -> str:
-    """The bar of some claims.
-
-    >>> '<rect class="holds" x="0" width="1" height="1"/>' in bar([Verdict("a", "b", "c", "holds")])
-    True
-    """
-    return _bar(Counter(verdict.state for verdict in verdicts))
-
-
-def _bar(counts: Counter[State]) -> str:
-    total = max(counts.total(), 1)
-    pieces = "".join(_pieces(counts))
-    return f'<svg class="bar" viewBox="0 0 {total} 1" preserveAspectRatio="none" aria-hidden="true">{pieces}</svg>'
-
-
-def _pieces(counts: Counter[State]) -> Iterator[str]:
-    place = 0
-    for state in ("holds", "open", "fails", "missing"):
-        if counts[state]:
-            yield f'<rect class="{state}" x="{place}" width="{counts[state]}" height="1"/>'
-        place += counts[state]
+    return Badge(state, str(count), SIGNS[state], STATES[state])

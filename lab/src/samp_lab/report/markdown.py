@@ -1,4 +1,4 @@
-"""The report as Markdown, as GitHub shows it; text that looks like markup is escaped."""
+"""The report as GitHub's Markdown; text that looks like markup is escaped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STARTS = re.compile(r"^(?P<number>\d*)(?P<mark>(?<=\d)[.)](?=\s)|(?<!\d)[-+#=])"
 
 
 def render_markdown(report: Report) -> str:
-    """The whole report.
+    """Return the report as Markdown.
 
     >>> from pathlib import Path
     >>> from samp_lab.report.contents import gather_report
@@ -115,7 +115,7 @@ def _grid(grid: Grid) -> str:
 
 
 def _table(grid: Grid, anchors: Sequence[str] = ()) -> str:
-    """A table; with anchors, the first cell of each row leads to one."""
+    """Return a table; with anchors, the first cell of each row links to one."""
     rows = [[_cell(cell) for cell in row] for row in grid.rows]
     if anchors:
         links = [f"[{escape_label(row[0])}](#{anchor})" for row, anchor in zip(grid.rows, anchors, strict=True)]
@@ -134,7 +134,7 @@ def _cell(cell: str) -> str:
 
 
 def escape_text(text: str) -> str:
-    """Text that shows as it is, on one line.
+    """Return text escaped, on one line.
 
     >>> print(escape_text("a_b | **c** <i>"))
     a_b \\| \\*\\*c\\*\\* &lt;i&gt;
@@ -144,7 +144,7 @@ def escape_text(text: str) -> str:
 
 
 def escape_label(text: str) -> str:
-    """The same between the brackets of a link or a picture.
+    """Return text escaped for the brackets of a link or a picture.
 
     >>> print(escape_label("[a](b)"))
     \\[a\\](b)
@@ -153,7 +153,7 @@ def escape_label(text: str) -> str:
 
 
 def escape_paragraph(text: str) -> str:
-    """The same where a line begins, at which a number or a dash would start a list and # a heading.
+    """Return text escaped for the start of a line, where a number or a dash would start a list and # a heading.
 
     >>> print(escape_paragraph("1. to x⁰"), escape_paragraph("- 2"), escape_paragraph("1.5"))
     1\\. to x⁰ \\- 2 1.5

@@ -21,7 +21,7 @@ HEADING = re.compile(r"\s*#+\s+")
 
 @dataclass(frozen=True)
 class TextRun:
-    """Some words of one kind; `to` is where a link leads.
+    """Text of one kind; `to` is the target of a link.
 
     >>> TextRun("link", "here", "#table1").to
     '#table1'
@@ -48,7 +48,7 @@ class Remark:
 
 
 def read_remarks(path: Path) -> tuple[Remark, ...]:
-    """The remarks in a file; none where there is no file.
+    """Return the remarks in a file; none if there is no file.
 
     >>> read_remarks(Path("no such file.md"))
     ()
@@ -62,7 +62,7 @@ def read_remarks(path: Path) -> tuple[Remark, ...]:
 
 
 def parse(text: str) -> tuple[Remark, ...]:
-    """Paragraphs and lists, with blank lines between them; a heading is a paragraph in bold.
+    """Return the paragraphs and lists of a text, separated by blank lines; a heading becomes a bold paragraph.
 
     >>> [(remark.bullets, len(remark.lines)) for remark in parse("Why?\\n\\n- one\\n- two")]
     [(False, 1), (True, 2)]
@@ -71,7 +71,7 @@ def parse(text: str) -> tuple[Remark, ...]:
 
 
 def _remarks(lines: list[str]) -> Iterator[Remark]:
-    """A part between blank lines: first words, then bullets, each with the lines that go on with it."""
+    """Yield the remarks between two blank lines: text, then bullets with their continuation lines."""
     words: list[str] = []
     bullets: list[str] = []
     for line in lines:
@@ -90,7 +90,7 @@ def _remarks(lines: list[str]) -> Iterator[Remark]:
 
 
 def inline(text: str) -> Line:
-    """The runs of a line.
+    """Return the runs of a line.
 
     >>> [run.kind for run in inline("see **this** and `that`")]
     ['text', 'bold', 'text', 'code']

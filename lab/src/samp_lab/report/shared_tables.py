@@ -1,4 +1,4 @@
-"""Tables that both kinds of report show, and what they need to know of a cell."""
+"""Tables that both formats of the report show."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NONE = ("", "–")
 
 
 def best_and_rest(cell: str) -> tuple[str, str]:
-    """What of a cell is marked as best, and the rest of it.
+    """Return the part of a cell that is marked as best, and the rest.
 
     >>> best_and_rest("**0.1** ± 0.2"), best_and_rest("0.1")
     (('0.1', ' ± 0.2'), ('', '0.1'))
@@ -27,7 +27,7 @@ def best_and_rest(cell: str) -> tuple[str, str]:
 
 
 def numeric_columns(grid: Grid) -> list[bool]:
-    """Which columns hold numbers; the first holds names.
+    """Return which columns hold numbers; the first holds names.
 
     >>> numeric_columns(Grid(("", "a", "b"), (("1", "0.5", "c"), ("2", "–", "1"))))
     [False, True, False]
@@ -42,7 +42,7 @@ def _are_numbers(column: Sequence[str]) -> bool:
 
 
 def state_words(state: State) -> str:
-    """A state as a sign and a word.
+    """Return a state as a sign and a word.
 
     >>> state_words("holds")
     '✓ holds'
@@ -51,7 +51,7 @@ def state_words(state: State) -> str:
 
 
 def tally_sentences(report: Report) -> list[str]:
-    """How many claims of the paper hold and, where there are any, how many of our own.
+    """Return sentences on how many claims of the paper hold and, if there are any, how many of our own.
 
     >>> tally_sentences(Report((), (), Grid((), ()), (), (), (), Path()))
     ['No claim of the paper was tested here yet.']
@@ -64,7 +64,7 @@ def tally_sentences(report: Report) -> list[str]:
 
 
 def tally_sentence(counts: Counter[State], whose: str) -> str:
-    """How many claims hold, as a sentence.
+    """Return a sentence on how many claims hold.
 
     >>> tally_sentence(Counter(holds=3, open=1), "of the paper")
     'Of 4 claims of the paper that were tested here, 3 hold, 1 is open and 0 fail.'
@@ -73,13 +73,13 @@ def tally_sentence(counts: Counter[State], whose: str) -> str:
     tested, missing = holds + unsure + fails, counts["missing"]
     if not tested + missing:
         return f"No claim {whose} was tested here yet."
-    said = f"Of {_count_text(tested, 'claim')} {whose} that {_were(tested)} tested here, "
-    said += f"{_verb(holds, 'hold')}, {unsure} {'is' if unsure == 1 else 'are'} open and {_verb(fails, 'fail')}."
-    return said + (f" {missing} more {_were(missing)} not measured." if missing else "")
+    sentence = f"Of {_count_text(tested, 'claim')} {whose} that {_were(tested)} tested here, "
+    sentence += f"{_verb(holds, 'hold')}, {unsure} {'is' if unsure == 1 else 'are'} open and {_verb(fails, 'fail')}."
+    return sentence + (f" {missing} more {_were(missing)} not measured." if missing else "")
 
 
 def tally_table(chapters: Sequence[Chapter]) -> Grid:
-    """A row for each chapter: its claims, and how many of them are in which state.
+    """Return a table with the number of claims of each chapter in each state.
 
     >>> tally_table([]).heads
     ('section', 'claims', '✗ fails', '? open', '✓ holds')
@@ -94,7 +94,7 @@ def tally_table(chapters: Sequence[Chapter]) -> Grid:
 
 
 def summary_table(claims: Sequence[tuple[Chapter, Verdict]], title: str) -> Grid:
-    """Claims of several chapters, each row with its chapter in front.
+    """Return a table of claims of several chapters, each row with its chapter first.
 
     >>> summary_table([], "What fails").heads
     ('section', 'claim', "the paper's", 'ours')
@@ -105,7 +105,7 @@ def summary_table(claims: Sequence[tuple[Chapter, Verdict]], title: str) -> Grid
 
 
 def claim_table(verdicts: Sequence[Verdict], title: str = "", *, states: bool = False) -> Grid:
-    """A row for each claim; the test bed has a column where any claim has one.
+    """Return a table with a row for each claim; setups have a column if any claim has one.
 
     >>> claim_table([Verdict("a beats b", "+1", "+2", "holds")], states=True).rows
     (('a beats b', '✓ holds', '+1', '+2'),)
@@ -126,7 +126,7 @@ def claim_table(verdicts: Sequence[Verdict], title: str = "", *, states: bool = 
 
 
 def picture_path(picture: Picture, figures: Path) -> Path | None:
-    """The file of a picture, which lies in the figures folder itself; None where it does not.
+    """Return the file of a picture; None if it is not in the figures folder itself.
 
     >>> picture_path(Picture("../elsewhere.png", ""), Path("figures"))
     """

@@ -1,4 +1,4 @@
-"""What every report says, whatever was measured."""
+"""The fixed texts of every report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LEAD = (
     "Where we disagree with the paper is said first."
 )
 SIGNS: Mapping[State, str] = {"fails": "✗", "open": "?", "holds": "✓", "missing": "–"}
-"""In the order in which a reader should meet them."""
+"""In the order in which reports show them."""
 STATES: Mapping[State, str] = {"fails": "fails", "open": "open", "holds": "holds", "missing": "not measured"}
 PLURALS: Mapping[State, str] = {"fails": "fail", "open": "open", "holds": "hold", "missing": "not measured"}
 HEADINGS: Mapping[State, str] = {"fails": "What fails here", "open": "What stays open here"}

@@ -1,1 +1,1 @@
-"""Each table of the paper, and ours, as one small module: its settings and the paper's values as data."""
+"""The tables of the paper, and our own: each a small module with its settings and the paper's values as data."""

@@ -1,4 +1,4 @@
-"""Our method against every other, at no more gradients than SAMP++ takes, on the half that nothing was tuned on."""
+"""The coupled walk against all other methods, at no more gradients than SAMP++, on images that nothing was tuned on."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from samp.methods import IG
 from samp_lab.method_ranking import MethodRanking
 from samp_lab.tables.table1 import ROWS
 
-BEDS = (
+SETUPS = (
     "mnist:even",
     "cifar10:even",
     "imagenet:even/efficientnet_lite0",
     "imagenet:even/mobilenet_v2",
     "imagenet:even/squeezenet1_1",
 )
-SLOW = ("RISE", "LIME", "XRAI")  # thousands of forwards each; Table 1 has them beside ours
+SLOW = ("RISE", "LIME", "XRAI")  # thousands of forwards each; Table 1 has them
 OURS = MethodRanking(
     name="ours",
     title="The coupled walk against all others",
@@ -25,7 +25,7 @@ OURS = MethodRanking(
         "Spectral IG": "spectralig",
         "IG2": "ig2",
     },
-    setups=BEDS,
+    setups=SETUPS,
     champion="coupled",
     rivals=("SAMP++",),
     about="Settings are defaults, tuned on every second image of each data set (odd places); these are the "

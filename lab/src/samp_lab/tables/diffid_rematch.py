@@ -1,4 +1,4 @@
-"""The rematch with the path methods published since: under DiffID, their protocol, and under the paper's."""
+"""The path methods published since the paper, under DiffID, the protocol of one of them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ ROWS: dict[str, str | Method] = {
     "Guided IG": "guidedig",
     "Blur IG": "blurig",
 }
-BEDS = ("imagenet:even/mobilenet_v2", "imagenet:even/efficientnet_lite0", "imagenet:even/squeezenet1_1")
+SETUPS = ("imagenet:even/mobilenet_v2", "imagenet:even/efficientnet_lite0", "imagenet:even/squeezenet1_1")
 REMATCH = MethodRanking(
     name="rematch",
     title="Rematch under DiffID",
     rows=ROWS,
-    setups=BEDS,
+    setups=SETUPS,
     champion="coupled",
     rivals=("SAMP++", "Spectral IG", "IG2", "IDGI"),
     about=(

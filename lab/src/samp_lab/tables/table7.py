@@ -8,15 +8,16 @@ from pathlib import Path
 
 from samp.methods import Method
 from samp.metrics.statistics import Summary, summarise
-from samp_lab.claims import compare_paired
 from samp_lab.experiment import FigureContext
 from samp_lab.measurements.base import Measurement
-from samp_lab.measurements.paper_tables import FIDELITY_SETTINGS, Fidelity, Pointing, imagenet_classes_by_label
+from samp_lab.measurements.paper_tables import FIDELITY_SETTINGS, Fidelity
+from samp_lab.measurements.pointing import Pointing, imagenet_classes_by_label
 from samp_lab.report.format import p_value
-from samp_lab.sections import SIGNIFICANCE, Block, Grid, Paragraph, Section, State, Verdict, Verdicts
+from samp_lab.sections import Block, Grid, Paragraph, Section, Verdict, Verdicts
 from samp_lab.setups import Setup
-from samp_lab.statistics import Estimate, Game, GameTally, bootstrap_estimate, mcnemar, tally_games
+from samp_lab.statistics import Estimate, bootstrap_estimate, compare_paired, sign_state
 from samp_lab.store import Results
+from samp_lab.tables.pointing_games import Game, GameTally, mcnemar, tally_games
 from samp_lab.tables.time_table import TimeTable
 
 WITH_BOXES = ("coco", "voc")
@@ -75,11 +76,11 @@ ABOUT_POINTING = (
 
 @dataclass(frozen=True)
 class OtherMetrics:
-    """Beds with boxes play the pointing game; all others have μFidelity and seconds.
+    """The pointing game on setups with boxes; μFidelity and seconds on all others.
 
     >>> from samp_lab.setups import parse_setup
-    >>> [sorted({cell.kind for cell in TABLE7.measurements([parse_setup(name)])}) for name in ("mnist", "coco")]
-    [['fidelity', 'timed'], ['pointing']]
+    >>> sorted({measurement.kind for measurement in TABLE7.measurements([parse_setup("mnist")])})
+    ['fidelity', 'timed']
     """
 
     name: str
@@ -87,29 +88,29 @@ class OtherMetrics:
     setups: tuple[str, ...]
 
     def measurements(self, setups: Sequence[Setup]) -> list[Measurement]:
-        """All that is measured on these beds."""
-        return [cell for bed in setups for cell in self._measurements(bed)]
+        """Return all measurements on these setups."""
+        return [measurement for setup in setups for measurement in self._measurements(setup)]
 
-    def draw(self, sheet: FigureContext) -> None:
+    def draw(self, context: FigureContext) -> None:
         """Tables have no figures."""
 
     def section(self, results: Results, setups: Sequence[Setup], figures: Path) -> Section:
-        """For each bed its tables, then all verdicts."""
+        """Return the tables of each setup, then all verdicts."""
         blocks: list[Block] = []
         verdicts: list[Verdict] = []
-        for bed in setups:
-            if _has_boxes(bed):
-                blocks += _pointing_blocks(results, bed)
-                verdicts += _pointing_verdicts(results, bed)
+        for setup in setups:
+            if _has_boxes(setup):
+                blocks += _pointing_blocks(results, setup)
+                verdicts += _pointing_verdicts(results, setup)
             else:
-                blocks += _fidelity_blocks(results, bed)
-                verdicts += _fidelity_verdicts(results, bed) + TIMES.verdicts(results, bed)
+                blocks += _fidelity_blocks(results, setup)
+                verdicts += _fidelity_verdicts(results, setup) + TIMES.verdicts(results, setup)
         return Section(self.name, self.title, (*blocks, *([Verdicts(tuple(verdicts))] if verdicts else [])))
 
-    def _measurements(self, bed: Setup) -> list[Measurement]:
-        if _has_boxes(bed):
-            return [Pointing(bed, method, most=PHOTOS) for method in POINTING.values()]
-        return [*(Fidelity(bed, method) for method in FIDELITY.values()), *TIMES.measurements(bed)]
+    def _measurements(self, setup: Setup) -> list[Measurement]:
+        if _has_boxes(setup):
+            return [Pointing(setup, method, most=PHOTOS) for method in POINTING.values()]
+        return [*(Fidelity(setup, method) for method in FIDELITY.values()), *TIMES.measurements(setup)]
 
 
 TABLE7 = OtherMetrics(
@@ -119,27 +120,27 @@ TABLE7 = OtherMetrics(
 )
 
 
-def _has_boxes(bed: Setup) -> bool:
-    return bed.data.partition(":")[0] in WITH_BOXES  # also for half of a data set
+def _has_boxes(setup: Setup) -> bool:
+    return setup.data.partition(":")[0] in WITH_BOXES  # half of a data set is voc:even
 
 
 # ---- μFidelity and seconds ----
 
 
-def _fidelity_blocks(results: Results, bed: Setup) -> list[Block]:
-    present = {row: _fidelities(results, Fidelity(bed, FIDELITY[row])) for row in FIDELITY}
+def _fidelity_blocks(results: Results, setup: Setup) -> list[Block]:
+    present = {row: _fidelities(results, Fidelity(setup, FIDELITY[row])) for row in FIDELITY}
     present = {row: found for row, found in present.items() if found}
-    grids = [grid for grid in (_fidelity_grid(present, bed), TIMES.grid(results, bed)) if grid]
+    grids = [grid for grid in (_fidelity_grid(present, setup), TIMES.grid(results, setup)) if grid]
     return [Paragraph(ABOUT_MNIST), *grids] if grids else []
 
 
-def _fidelity_grid(present: Mapping[str, Mapping[str, Summary]], bed: Setup) -> Grid | None:
+def _fidelity_grid(present: Mapping[str, Mapping[str, Summary]], setup: Setup) -> Grid | None:
     if not present:
         return None
     best = {
         source: _highest({row: found[source].mean for row, found in present.items()}) for source in FIDELITY_SETTINGS
     }
-    paper = _fidelity_values(bed)
+    paper = _fidelity_values(setup)
     heads = ("", *("ours", "the paper's", "difference")[: 3 if paper else 1], "ours")
     groups = (("", 1), ("μFidelity ↑", len(heads) - 2), ("μFidelity ↑ as Bhatt et al. define it", 1))
     rows = []
@@ -147,36 +148,38 @@ def _fidelity_grid(present: Mapping[str, Mapping[str, Summary]], bed: Setup) -> 
         beside = _beside_paper(found["novello"], row == best["novello"], paper.get(row))
         rows.append((row, *beside[: len(heads) - 2], _mean(found["bhatt"], row == best["bhatt"])))
     count = max(found["novello"].count for found in present.values())
-    return Grid(heads, tuple(rows), f"{bed.title}, {count} images", groups)
+    return Grid(heads, tuple(rows), f"{setup.title}, {count} images", groups)
 
 
-def _fidelity_values(bed: Setup) -> Mapping[str, float]:
-    return FIDELITY_VALUES if bed.data.partition(":")[0] == "mnist" else {}
+def _fidelity_values(setup: Setup) -> Mapping[str, float]:
+    return FIDELITY_VALUES if setup.data.partition(":")[0] == "mnist" else {}
 
 
-def _fidelities(results: Results, cell: Fidelity) -> dict[str, Summary]:
-    """By the source of the settings; nothing if the cell was not measured."""
+def _fidelities(results: Results, measurement: Fidelity) -> dict[str, Summary]:
+    """Return μFidelity by the source of its settings; nothing if it was not measured."""
     return (
-        {source: summarise(results.numbers(cell, source)) for source in FIDELITY_SETTINGS} if results.has(cell) else {}
+        {source: summarise(results.numbers(measurement, source)) for source in FIDELITY_SETTINGS}
+        if results.has(measurement)
+        else {}
     )
 
 
-def _fidelity_verdicts(results: Results, bed: Setup) -> list[Verdict]:
-    ours, found = Fidelity(bed, FIDELITY["SAMP++"]), []
-    for other, value in _fidelity_values(bed).items():
-        cell = Fidelity(bed, FIDELITY[other])
-        if other != "SAMP++" and results.has(ours) and results.has(cell):
-            difference = compare_paired(results.numbers(ours, "novello"), results.numbers(cell, "novello"))
+def _fidelity_verdicts(results: Results, setup: Setup) -> list[Verdict]:
+    ours, found = Fidelity(setup, FIDELITY["SAMP++"]), []
+    for other, value in _fidelity_values(setup).items():
+        measurement = Fidelity(setup, FIDELITY[other])
+        if other != "SAMP++" and results.has(ours) and results.has(measurement):
+            difference = compare_paired(results.numbers(ours, "novello"), results.numbers(measurement, "novello"))
             claim, paper = f"SAMP++ better than {other}, μFidelity ↑", f"{FIDELITY_VALUES['SAMP++'] - value:+.3f}"
-            found.append(Verdict(claim, paper, str(difference), difference.state(+1), bed.title))
+            found.append(Verdict(claim, paper, str(difference), difference.state(+1), setup.title))
     return found
 
 
 # ---- the pointing game ----
 
 
-def _pointing_blocks(results: Results, bed: Setup) -> list[Block]:
-    games = _games(results, bed)
+def _pointing_blocks(results: Results, setup: Setup) -> list[Block]:
+    games = _games(results, setup)
     if not games:
         return []
     counted = {row: tally_games(game) for row, game in games.items()}
@@ -195,30 +198,35 @@ def _pointing_blocks(results: Results, bed: Setup) -> list[Block]:
     )
     return [
         Paragraph(ABOUT_POINTING),
-        Grid(heads, rows, bed.title, groups),
+        Grid(heads, rows, setup.title, groups),
         Paragraph(_describe_games(next(iter(games.values())))),
     ]
 
 
-def _pointing_verdicts(results: Results, bed: Setup) -> list[Verdict]:
-    games = _games(results, bed)
+def _pointing_verdicts(results: Results, setup: Setup) -> list[Verdict]:
+    games = _games(results, setup)
     others = [row for row in POINTING_VALUES if row != "RISE"]
     pairs = [*(("RISE", row) for row in others), *(("SAMP++", row) for row in (*PATHS, "MWP"))]
-    return [_compare(a, b, games, bed) for a, b in pairs if a in games and b in games]
+    return [_compare(a, b, games, setup) for a, b in pairs if a in games and b in games]
 
 
-def _compare(a: str, b: str, games: Mapping[str, Game], bed: Setup) -> Verdict:
+def _compare(a: str, b: str, games: Mapping[str, Game], setup: Setup) -> Verdict:
     first, second = tally_games(games[a]), tally_games(games[b])
     ours = bootstrap_estimate(lambda weights: first.accuracy(weights) - second.accuracy(weights), len(first.hits))
     p, paper = mcnemar(first, second), POINTING_VALUES[a] - POINTING_VALUES[b]
-    said = f"{ours.format('+.1f')} points, {p_value(p)}"
-    state: State = ours.state(+1) if p < SIGNIFICANCE else "open"
-    return Verdict(f"{a} better than {b}, pointing ↑", f"{paper:+.1f} points", said, state, bed.title)
+    measured = f"{ours.format('+.1f')} points, {p_value(p)}"
+    return Verdict(
+        f"{a} better than {b}, pointing ↑", f"{paper:+.1f} points", measured, sign_state(ours, +1, p), setup.title
+    )
 
 
-def _games(results: Results, bed: Setup) -> dict[str, Game]:
-    cells = {row: Pointing(bed, method, most=PHOTOS) for row, method in POINTING.items()}
-    return {row: results.entry(cell)["numbers"]["game"] for row, cell in cells.items() if results.has(cell)}
+def _games(results: Results, setup: Setup) -> dict[str, Game]:
+    measurements = {row: Pointing(setup, method, most=PHOTOS) for row, method in POINTING.items()}
+    return {
+        row: results.entry(measurement)["numbers"]["game"]
+        for row, measurement in measurements.items()
+        if results.has(measurement)
+    }
 
 
 def _difficult_accuracy(game: Game) -> str:
@@ -231,17 +239,17 @@ def _hits(tally: GameTally) -> str:
 
 
 def _describe_games(game: Game) -> str:
-    """What was played, the same for all rows."""
+    """Return a sentence on the games played, which are the same for all rows."""
     tally, broken = tally_games(game), sum(one is None for one in game)
     photos = int((tally.played.sum(1) > 0).sum())
-    said = (
+    sentence = (
         f"{tally.played.sum():.0f} maps of {photos} out of {len(game)} photos, for {len(tally.classes)} classes; "
         f"{len(imagenet_classes_by_label())} names in COCO and VOC stand for ImageNet classes."
     )
-    return said + (f" The boxes of {broken} photos could not be read." if broken else "")
+    return sentence + (f" The boxes of {broken} photos could not be read." if broken else "")
 
 
-# ---- cells of tables ----
+# ---- texts of tables ----
 
 
 def _highest(means: Mapping[str, float]) -> str:
@@ -254,7 +262,7 @@ def _mean(found: Summary, best: bool) -> str:
 
 
 def _beside_paper(found: Summary, best: bool, paper: float | None) -> tuple[str, str, str]:
-    """Ours, the paper's, and the difference."""
+    """Return our mean, the paper's, and the difference."""
     if paper is None:
         return _mean(found, best), "–", "–"
     return _mean(found, best), f"{paper:.3f}", f"{found.mean - paper:+.3f}".replace("-", "−")

@@ -53,7 +53,7 @@ class ShapleyTable:
     """A table of Deletion and Insertion and one of seconds.
 
     >>> from samp_lab.setups import parse_setup
-    >>> [cell.kind for cell in TABLE8.measurements([parse_setup("mnist")])]
+    >>> [measurement.kind for measurement in TABLE8.measurements([parse_setup("mnist")])]
     ['judged', 'judged', 'judged', 'timed', 'timed', 'timed']
     """
 
@@ -73,18 +73,21 @@ class ShapleyTable:
         return self.metrics.setups
 
     def measurements(self, setups: Sequence[Setup]) -> list[Measurement]:
-        """Every row judged, and every row timed."""
-        return [*self.metrics.measurements(setups), *(cell for bed in setups for cell in self.times.measurements(bed))]
+        """Return the measurements of metrics and of seconds for every row."""
+        return [
+            *self.metrics.measurements(setups),
+            *(measurement for setup in setups for measurement in self.times.measurements(setup)),
+        ]
 
-    def draw(self, sheet: FigureContext) -> None:
+    def draw(self, context: FigureContext) -> None:
         """Tables have no figures."""
 
     def section(self, results: Results, setups: Sequence[Setup], figures: Path) -> Section:
-        """The tables of each bed, then the verdicts of both."""
-        judged = self.metrics.section(results, setups, figures)
-        grids = [grid for bed in setups if (grid := self.times.grid(results, bed))]
-        verdicts = (*judged.verdicts, *(one for bed in setups for one in self.times.verdicts(results, bed)))
-        blocks = [block for block in judged.blocks if not isinstance(block, Verdicts)]
+        """Return the tables of each setup, then the verdicts of both."""
+        metrics = self.metrics.section(results, setups, figures)
+        grids = [grid for setup in setups if (grid := self.times.grid(results, setup))]
+        verdicts = (*metrics.verdicts, *(one for setup in setups for one in self.times.verdicts(results, setup)))
+        blocks = [block for block in metrics.blocks if not isinstance(block, Verdicts)]
         return Section(self.name, self.title, (*blocks, *grids, *([Verdicts(verdicts)] if verdicts else [])))
 
 

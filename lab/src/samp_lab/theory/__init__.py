@@ -1,1 +1,1 @@
-"""What holds of paths in theory, and how far real nets and searches are from it."""
+"""The paper's theory in numbers: the exact optimum of Eq. 5, and Prop. 1 and 2 on simulations and real nets."""

@@ -1,4 +1,4 @@
-"""Allocations of credit under Ass. 1: what Prop. 1 and 2 say of them, a simulation, and credits of a real walk."""
+"""Allocations of credit under Ass. 1: a simulation of Prop. 1 and 2, and the same moments of real walks."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Bridge:
 
 @cache
 def simulate_bridge(groups: int, sigma: float, total: float, draws: int = 100_000, seed: int = 0) -> Bridge:
-    """Brownian motions u_t ~ N(0, σt) of so many steps, of which those are kept that end near `total`.
+    """Simulate Brownian motions u_t ~ N(0, σt) of `groups` steps, and keep those that end near `total`.
 
-    Nothing of Prop. 1 goes in: motions are drawn and thrown away. Moments are of a_1 … a_(d−1), averaged over places;
-    each tenth of the draws is an estimate of its own, whose spread gives the intervals.
+    Nothing of Prop. 1 is assumed: motions are drawn and rejected. Moments are of a_1 … a_(d−1), averaged over places;
+    each tenth of the draws is an estimate of its own, and their spread gives the intervals.
 
     >>> found = simulate_bridge(4, 1.0, 2.0, draws=20_000)
     >>> abs(found.mean[0] - 2 / 4) < 0.05, abs(found.covariance[0] + 1 / 4) < 0.05
@@ -55,7 +55,7 @@ def _sample_ending_near(
 
 
 def _moments(credit: Floats) -> tuple[float, float, float]:
-    """Mean, variance and covariance of two places, averaged over places."""
+    """Return mean, variance and covariance of two places, averaged over places."""
     matrix, places = np.cov(credit, rowvar=False), credit.shape[1]
     diagonal = float(np.trace(matrix))
     return float(credit.mean()), diagonal / places, (float(matrix.sum()) - diagonal) / (places * (places - 1))
@@ -63,7 +63,7 @@ def _moments(credit: Floats) -> tuple[float, float, float]:
 
 @dataclass(frozen=True, eq=False)
 class Allocation:
-    """Credits along random orders of one image's groups, beside what Ass. 1 says of them."""
+    """Statistics of credits along random orders of one image's groups, with their values under Ass. 1."""
 
     curve: list[float]
     """The mean score after 0, 1 … d moves, less the first; a straight line by Prop. 1."""
@@ -80,7 +80,7 @@ class Allocation:
 
 
 def allocation(scores: Floats, orders: Integers) -> Allocation:
-    """What paths of these scores (k d+1) that moved groups in these orders (k d) have in common.
+    """Return the statistics of paths with these scores (k d+1) that moved groups in these orders (k d).
 
     >>> orders = np.array([[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1]])
     >>> steps = np.array([1.0, 2.0, 6.0])[orders]  # a linear model: only who moves matters
@@ -107,7 +107,7 @@ def allocation(scores: Floats, orders: Integers) -> Allocation:
 
 def _check_groups(groups: int) -> None:
     if groups < 3:
-        raise ValueError(f"credits of {groups} groups are not of neighbours and of others: take at least 3 groups.")
+        raise ValueError(f"{groups} groups are too few to have moves that are not neighbours: take at least 3 groups.")
 
 
 def _ratio(a: float, b: float) -> float:

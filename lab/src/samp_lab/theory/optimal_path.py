@@ -1,9 +1,9 @@
-"""The optimal manipulation path, exactly: dynamic programming over sets of groups, and what comes near it.
+"""The optimal manipulation path, exactly, by dynamic programming over sets of groups; and searches for it.
 
 A path moves d groups from start to end, one at a time; the group that moves at the set S of those moved before it earns
 f(S ∪ i) − f(S). All credits sum to C, so the largest variance (Def. 1) is the largest sum of squares, and what is still
 to be earned depends on S alone, not on the order within it. That takes d·2^d steps instead of d!, and 2^d forwards.
-The same holds for the area under the score's curve, which Insertion and Deletion judge by.
+The same holds for the area under the score's curve, which Insertion and Deletion measure.
 
 A set is a whole number whose bit i says whether group i has moved. Letters: d groups, n sets or points, k paths.
 """
@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from samp.engine.batching import Batches
+from samp.engine.driver import Batches
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -27,7 +27,7 @@ MOST_GROUPS = 20  # groups: 2^20 forwards a walk
 
 @dataclass(frozen=True, eq=False)
 class Manipulation:
-    """One input on its way from `start` to `end` (`*d` each), group by group; `score` takes points n `*d` to n scores.
+    """One input that moves from `start` to `end` (`*d` each) group by group; `score` maps points n `*d` to n scores.
 
     `ids` numbers the groups from 0, in a shape that broadcasts to the input's.
 
@@ -46,20 +46,20 @@ class Manipulation:
         return int(self.ids.max()) + 1
 
     def score_all_sets(self) -> Floats:
-        """2^d: the score of every set."""
+        """Return 2^d: the score of every set."""
         if self.groups > MOST_GROUPS:
             raise ValueError(f"{self.groups} groups have 2^{self.groups} sets: take at most {MOST_GROUPS} groups.")
         sets = torch.arange(2**self.groups)
         return self.score_moved((sets[:, None] >> torch.arange(self.groups) & 1).bool())
 
     def score_along(self, order: Integers) -> Floats:
-        """… d+1: the score at each point of paths that move groups in these orders (… d)."""
+        """Return … d+1: the score at each point of paths that move groups in these orders (… d)."""
         place = torch.from_numpy(np.argsort(order, axis=-1))
         moved = place[..., None, :] < torch.arange(self.groups + 1)[:, None]  # … d+1 d
         return self.score_moved(moved.flatten(0, -2)).reshape(*order.shape[:-1], -1)
 
     def score_moved(self, moved: Tensor) -> Floats:
-        """n: the score of points where these groups (n d) have moved."""
+        """Return n: the score of points where these groups (n d) have moved."""
         ids = torch.broadcast_to(self.ids, self.start.shape).to(self.start.device)
 
         def work(first: int, last: int) -> Tensor:
@@ -82,7 +82,7 @@ class ScoredPath:
 
 
 def credits(score: Floats, order: Integers) -> Floats:
-    """… d: what each move earns along these orders (… d), by the score of every set (2^d).
+    """Return … d: the credit of each move along these orders (… d), given the score of every set (2^d).
 
     >>> credits(np.array([0.0, 1.0, 2.0, 9.0]), np.array([[0, 1], [1, 0]])).tolist()
     [[1.0, 8.0], [2.0, 7.0]]
@@ -93,7 +93,7 @@ def credits(score: Floats, order: Integers) -> Floats:
 
 
 def variance(credit: Floats) -> Floats:
-    """…: Def. 1, the mean squared distance of credits (… d) from C/d.
+    """Return the variance of Def. 1: the mean squared distance of credits (… d) from C/d.
 
     >>> float(variance(np.array([0.5, 1.5])))
     0.25
@@ -102,7 +102,7 @@ def variance(credit: Floats) -> Floats:
 
 
 def max_variance_path(score: Floats) -> ScoredPath:
-    """The path of largest variance (Eq. 5), by the score of every set (2^d); of equal ones, lower indices first.
+    """Return the path of largest variance (Eq. 5), given the score of every set (2^d); lower indices win ties.
 
     >>> best = max_variance_path(np.array([0.0, 1.0, 2.0, 9.0]))
     >>> best.order.tolist(), best.variance
@@ -112,7 +112,7 @@ def max_variance_path(score: Floats) -> ScoredPath:
 
 
 def max_area_path(score: Floats) -> ScoredPath:
-    """The path of largest area, on which the score is high as early as it can be.
+    """Return the path of largest area, on which the score rises as early as possible.
 
     >>> best = max_area_path(np.array([0.0, 1.0, 2.0, 4.0]))
     >>> best.order.tolist(), best.area
@@ -122,7 +122,7 @@ def max_area_path(score: Floats) -> ScoredPath:
 
 
 Earning = Callable[[Floats, Floats], Floats]
-"""What moves earn that go from sets of one score (n 1) to sets of another (n d)."""
+"""From the scores before a move (n 1) and after it (n d) to what the move earns."""
 
 
 def _squared_gain(before: Floats, after: Floats) -> Floats:
@@ -130,7 +130,7 @@ def _squared_gain(before: Floats, after: Floats) -> Floats:
 
 
 def _best_path(score: Floats, reward: Earning) -> ScoredPath:
-    """The path that earns the most in all."""
+    """Return the path of largest total reward."""
     groups = _count_groups(score)
     bits, everything = 1 << np.arange(groups), len(score) - 1
     to_come, first = np.zeros(len(score)), np.zeros(len(score), np.int64)
@@ -145,10 +145,10 @@ def _best_path(score: Floats, reward: Earning) -> ScoredPath:
 
 
 def beam_search(score: Floats, width: int) -> ScoredPath:
-    """The best path found by going on, at each move, from those `width` sets whose paths have earned the most squares.
+    """Return the best path found by a beam search that keeps the `width` sets with the largest sums of squares.
 
-    Of the paths to the same set only the best is kept, so a beam as wide as there are sets of one size is exact; a
-    width of 1 takes the largest change each time. It needs at most d·(d+1)/2·`width` forwards.
+    Only the best path to a set is kept, so a beam as wide as the number of sets of one size is exact; a width of 1
+    takes the largest change each time. On a model it would need at most d·(d+1)/2·`width` forwards.
 
     >>> beam_search(np.array([0.0, 1.0, 2.0, 9.0]), width=1).order.tolist()
     [1, 0]
@@ -170,7 +170,7 @@ def beam_search(score: Floats, width: int) -> ScoredPath:
 
 
 def greedy_path(score: Floats) -> ScoredPath:
-    """The path that moves the group with the largest true rise each time: SAMP without its gradients.
+    """Return the path that moves the group with the largest true rise each time: SAMP without gradients.
 
     >>> greedy_path(np.array([0.0, 1.0, 2.0, 9.0])).order.tolist()
     [1, 0]
@@ -184,7 +184,7 @@ def greedy_path(score: Floats) -> ScoredPath:
 
 
 def evaluate_order(score: Floats, order: Sequence[int] | Integers) -> ScoredPath:
-    """The path of this order, by the score of every set.
+    """Return the path of this order, given the score of every set.
 
     >>> evaluate_order(np.array([0.0, 1.0, 2.0, 5.0]), [0, 1]).area
     2.0
@@ -196,13 +196,13 @@ def evaluate_order(score: Floats, order: Sequence[int] | Integers) -> ScoredPath
 
 
 def _gains(score: Floats, sets: Integers, bits: Integers, reward: Earning) -> Floats:
-    """n d: what each next group earns; −Inf for groups that have moved."""
+    """Return n d: the reward of moving each group next; −Inf for groups that have moved."""
     reached = sets[:, None] | bits
     return np.where(reached == sets[:, None], -np.inf, reward(score[sets][:, None], score[reached]))
 
 
 def _levels(groups: int) -> list[Integers]:
-    """The sets of 0, 1 … d groups."""
+    """Return the sets of 0, 1 … d groups."""
     sets = np.arange(2**groups)
     sizes = (sets[:, None] >> np.arange(groups) & 1).sum(1)
     return [sets[sizes == size] for size in range(groups + 1)]
@@ -211,9 +211,7 @@ def _levels(groups: int) -> list[Integers]:
 def _count_groups(score: Floats) -> int:
     groups = len(score).bit_length() - 1
     if groups < 1 or len(score) != 2**groups:
-        raise ValueError(
-            f"{len(score)} scores are not those of all sets of some groups, which are 2, 4, 8 … in number."
-        )
+        raise ValueError(f"expected the scores of all sets of d groups (2^d: 2, 4, 8 …), not {len(score)} scores.")
     if not np.isfinite(score).all():
-        raise ValueError("the scores of some sets are NaN or Inf, so no path is the best.")
+        raise ValueError("the scores of some sets are NaN or Inf: no path is best.")
     return groups

@@ -1,4 +1,4 @@
-"""How far from the optimum? Eq. 5 solved exactly for 16 groups, and what paths and searches come to."""
+"""How far paths and searches are from the optimum of Eq. 5, which is solved exactly for 16 groups."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 
 from samp.methods import SAMP, Coupled, Method, SAMPPlusPlus
 from samp.metrics.statistics import summarise
-from samp_lab.claims import compare_paired
 from samp_lab.experiment import FigureContext
 from samp_lab.measurements.base import Measurement
 from samp_lab.measurements.path_orders import PAIR, WAYS, WIDTHS, Cut, MethodOrders, Optimum, Squares, Superpixels
 from samp_lab.sections import Block, Grid, Paragraph, Section, Verdict, Verdicts
 from samp_lab.setups import Setup
+from samp_lab.statistics import compare_paired
 from samp_lab.store import Results
 
 SEARCHES = {
@@ -24,7 +24,7 @@ SEARCHES = {
     "greedy": "greedy",
     "random": "random",
 }
-"""Searches that need scores alone, by their row: how the columns of `Optimum` that hold them begin."""
+"""Searches that need scores alone: by their row, the prefix of their columns in `Optimum`."""
 HEADS = {"to_baseline": "deletion's walk", "to_image": "insertion's walk", "both": "one order for both"}
 CLOSE = 1e-4  # relative: what scores of other batches may differ by, twice squared
 ABOUT = (
@@ -45,7 +45,7 @@ class OptimumTable:
     """Paths of methods beside the true optimum; claims are of `champion` against `rivals`.
 
     >>> from samp_lab.setups import parse_setup
-    >>> [cell.kind for cell in OPTIMUM.measurements([parse_setup("mnist")])]
+    >>> [measurement.kind for measurement in OPTIMUM.measurements([parse_setup("mnist")])]
     ['optimum', 'ordered', 'ordered', 'ordered', 'optimum', 'ordered', 'ordered', 'ordered']
     """
 
@@ -59,70 +59,70 @@ class OptimumTable:
     about: str = ABOUT
 
     def measurements(self, setups: Sequence[Setup]) -> list[Measurement]:
-        """For every bed and cut the optimum, and every method's order."""
+        """Return, for every setup and cut, the optimum and the order of every method."""
         found: list[Measurement] = []
-        for bed in setups:
+        for setup in setups:
             for cut in self.cuts.values():
-                found += [Optimum(bed, cut), *(MethodOrders(bed, method, cut) for method in self.methods.values())]
+                found += [Optimum(setup, cut), *(MethodOrders(setup, method, cut) for method in self.methods.values())]
         return found
 
-    def draw(self, sheet: FigureContext) -> None:
+    def draw(self, context: FigureContext) -> None:
         """Tables have no figures."""
 
     def section(self, results: Results, setups: Sequence[Setup], figures: Path) -> Section:
-        """For each bed and cut its table, then what is claimed of the champion."""
+        """Return a table for each setup and cut, then the claims about the champion."""
         there = [
-            (bed, name, cut)
-            for bed in setups
+            (setup, name, cut)
+            for setup in setups
             for name, cut in self.cuts.items()
-            if results.has(Optimum(bed, cut))  # without it there is nothing to take a share of
+            if results.has(Optimum(setup, cut))  # shares are relative to the optimum
         ]
         blocks: list[Block] = [Paragraph(self.about)]
-        blocks += [self._grid(results, bed, name, cut) for bed, name, cut in there]
+        blocks += [self._grid(results, setup, name, cut) for setup, name, cut in there]
         verdicts = tuple(verdict for place in there for verdict in self._claims(results, *place))
         claims = [Verdicts(verdicts, "What is claimed, and whether it holds")] if verdicts else []
         return Section(self.name, self.title, (*blocks, *claims) if there else ())
 
-    def shares(self, results: Results, bed: Setup, cut: Cut, row: str, way: str) -> list[float] | None:
-        """Of each image: the row's variance as a share of the largest; None where the row was not measured."""
-        found = self._numbers(results, bed, cut, row, f"{way} variance")
-        best = results.numbers(Optimum(bed, cut), f"optimum {way} variance")
+    def shares(self, results: Results, setup: Setup, cut: Cut, row: str, way: str) -> list[float] | None:
+        """Return each image's variance as a share of the largest; None if the row was not measured."""
+        found = self._numbers(results, setup, cut, row, f"{way} variance")
+        best = results.numbers(Optimum(setup, cut), f"optimum {way} variance")
         return found and [value / most if most > 0 else math.nan for value, most in zip(found, best, strict=True)]
 
-    def heights(self, results: Results, bed: Setup, cut: Cut, row: str, way: str) -> list[float] | None:
-        """Of each image: where the row's area lies between random orders' and the largest."""
-        found = self._numbers(results, bed, cut, row, f"{way} area")
-        low, high = (results.numbers(Optimum(bed, cut), f"{name} {way} area") for name in ("random", "highest"))
+    def heights(self, results: Results, setup: Setup, cut: Cut, row: str, way: str) -> list[float] | None:
+        """Return where each image's area lies between that of random orders (0) and the largest (1)."""
+        found = self._numbers(results, setup, cut, row, f"{way} area")
+        low, high = (results.numbers(Optimum(setup, cut), f"{name} {way} area") for name in ("random", "highest"))
         return found and [(a - b) / (c - b) if c > b else math.nan for a, b, c in zip(found, low, high, strict=True)]
 
-    def _numbers(self, results: Results, bed: Setup, cut: Cut, row: str, column: str) -> list[float] | None:
+    def _numbers(self, results: Results, setup: Setup, cut: Cut, row: str, column: str) -> list[float] | None:
         if row in SEARCHES:
-            return results.numbers(Optimum(bed, cut), f"{SEARCHES[row]} {column}")
-        cell = MethodOrders(bed, self.methods[row], cut)
-        return results.numbers(cell, column) if results.has(cell) else None
+            return results.numbers(Optimum(setup, cut), f"{SEARCHES[row]} {column}")
+        measurement = MethodOrders(setup, self.methods[row], cut)
+        return results.numbers(measurement, column) if results.has(measurement) else None
 
-    def _grid(self, results: Results, bed: Setup, name: str, cut: Cut) -> Grid:
+    def _grid(self, results: Results, setup: Setup, name: str, cut: Cut) -> Grid:
         rows = []
         for row in (*self.methods, *SEARCHES):
-            cells = [row]
+            texts = [row]
             for way in WAYS:
-                shares, heights = (of(results, bed, cut, row, way) for of in (self.shares, self.heights))
-                cells += [_format_mean(shares), _count_optimal(shares), _format_mean(heights)]
-            rows.append(tuple(cells))
+                shares, heights = (of(results, setup, cut, row, way) for of in (self.shares, self.heights))
+                texts += [_format_mean(shares), _count_optimal(shares), _format_mean(heights)]
+            rows.append(tuple(texts))
         heads = ("", *("Eq. 5 ↑", "optimal", "area ↑") * len(WAYS))
         groups = (("", 1), *((HEADS[way], 3) for way in WAYS))
-        return Grid(heads, tuple(rows), f"{bed.title}: {name}", groups)
+        return Grid(heads, tuple(rows), f"{setup.title}: {name}", groups)
 
-    def _claims(self, results: Results, bed: Setup, name: str, cut: Cut) -> list[Verdict]:
+    def _claims(self, results: Results, setup: Setup, name: str, cut: Cut) -> list[Verdict]:
         found = []
         for rival in self.rivals:
             for way in WAYS:
                 for aim, of in (("the optimum of Eq. 5", self.shares), ("the largest area", self.heights)):
-                    ours, theirs = (of(results, bed, cut, row, way) for row in (self.champion, rival))
+                    ours, theirs = (of(results, setup, cut, row, way) for row in (self.champion, rival))
                     if ours and theirs:
                         difference = compare_paired(ours, theirs)
                         claim = f"{self.champion} nearer to {aim} than {rival}: {name}, {HEADS[way]}"
-                        found.append(Verdict(claim, "–", str(difference), difference.state(+1), bed.title))
+                        found.append(Verdict(claim, "–", str(difference), difference.state(+1), setup.title))
         return found
 
 

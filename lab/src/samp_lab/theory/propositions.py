@@ -1,4 +1,4 @@
-"""Prop. 1 and 2 in numbers: Brownian allocations as simulated, and the credits of real nets along random orders."""
+"""Prop. 1 and 2 in numbers: simulated Brownian allocations, and the credits of real nets along random orders."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from samp_lab.measurements.base import Measurement
 from samp_lab.measurements.path_orders import Cut, RandomOrders, Squares
 from samp_lab.sections import Block, Grid, Paragraph, Section, State, Verdict, Verdicts
 from samp_lab.setups import Setup
-from samp_lab.statistics import Estimate, Statistic, bootstrap_estimate
+from samp_lab.statistics import Estimate, Statistic, bootstrap_estimate, claim_state
 from samp_lab.store import Results
 from samp_lab.theory.allocation import simulate_bridge
 
@@ -40,10 +40,10 @@ ABOUT = (
 
 @dataclass(frozen=True)
 class Theory:
-    """What Ass. 1 implies, simulated and measured on random orders of a bed's groups.
+    """What Ass. 1 implies, simulated and measured on random orders of a setup's groups.
 
     >>> from samp_lab.setups import parse_setup
-    >>> [cell.kind for cell in THEORY.measurements([parse_setup("mnist")])]
+    >>> [measurement.kind for measurement in THEORY.measurements([parse_setup("mnist")])]
     ['shuffled']
     """
 
@@ -54,50 +54,51 @@ class Theory:
     about: str = ABOUT
 
     def measurements(self, setups: Sequence[Setup]) -> list[Measurement]:
-        """One for each bed."""
-        return [RandomOrders(bed, self.cut) for bed in setups]
+        """Return one measurement for each setup."""
+        return [RandomOrders(setup, self.cut) for setup in setups]
 
-    def draw(self, sheet: FigureContext) -> None:
-        """The expected score of each bed and direction beside the straight line."""
+    def draw(self, context: FigureContext) -> None:
+        """Draw the expected score of each setup and direction beside the straight line."""
         from samp_lab.figures.line_panels import PanelStyle, panel_page
 
-        there = [bed for bed in sheet.setups if sheet.results.has(RandomOrders(bed, self.cut))]
+        there = [setup for setup in context.setups if context.results.has(RandomOrders(setup, self.cut))]
         if there:
-            lines = {bed.title: [self._line(sheet.results, bed, d) for d in DIRECTIONS] for bed in there}
+            lines = {setup.title: [self._line(context.results, setup, d) for d in DIRECTIONS] for setup in there}
             look = PanelStyle("share of the groups moved", "share of the change", against=((0.0, 0.0), (1.0, 1.0)))
             caption = "Mean over images and random orders, with 95 % intervals over images; dotted: Prop. 1."
-            sheet.save(panel_page(lines, look, [caption]), self.name)
+            context.save(panel_page(lines, look, [caption]), self.name)
 
     def section(self, results: Results, setups: Sequence[Setup], figures: Path) -> Section:
-        """The simulation, the figure, a table for all beds, and what of Ass. 1 holds on them."""
-        there = [bed for bed in setups if results.has(RandomOrders(bed, self.cut))]
+        """Return the simulation, the figure, a table for all setups, and verdicts on Ass. 1."""
+        there = [setup for setup in setups if results.has(RandomOrders(setup, self.cut))]
         if not there:
             return Section(self.name, self.title, ())
         blocks: list[Block] = [Paragraph(self.about), simulation_table()]
         blocks += picture_block(figures, self.name, "The expected score along random orders of the groups.")
-        asked = [(bed, d) for bed in there for d in DIRECTIONS]
-        measured = {(bed, d): self._estimates(results, bed, d) for bed, d in asked}
+        measured = {(setup, d): self._estimates(results, setup, d) for setup in there for d in DIRECTIONS}
         blocks.append(_grid(measured))
-        rows = tuple(_verdict(bed, d, claim, found[claim]) for (bed, d), found in measured.items() for claim in found)
+        rows = tuple(
+            _verdict(setup, d, claim, found[claim]) for (setup, d), found in measured.items() for claim in found
+        )
         return Section(self.name, self.title, (*blocks, Paragraph(_failure_sentence(rows)), Verdicts(rows)))
 
-    def _estimates(self, results: Results, bed: Setup, direction: Direction) -> dict[Claim, Estimate]:
-        """What each claim is judged by."""
-        columns = results.entry(RandomOrders(bed, self.cut))["numbers"]
+    def _estimates(self, results: Results, setup: Setup, direction: Direction) -> dict[Claim, Estimate]:
+        """Return the estimate that each claim is about."""
+        columns = results.entry(RandomOrders(setup, self.cut))["numbers"]
         curves, spread = (np.array(columns[f"{name} {direction}"], np.float64) for name in ("curve", "spread"))
         return {
             LINEAR: bootstrap_estimate(line_deviation(curves), len(curves)),
             FIT: bootstrap_estimate(line_fit(curves), len(curves)),
             STEADY: bootstrap_estimate(late_by_early(spread), len(spread)),
-            PAIRS: _mean(results.numbers(RandomOrders(bed, self.cut), f"neighbours {direction}"), spread.shape[1]),
-            GAUSSIAN: _mean(results.numbers(RandomOrders(bed, self.cut), f"kurtosis {direction}")),
-            ALIKE: _mean(results.numbers(RandomOrders(bed, self.cut), f"identity {direction}")),
+            PAIRS: _mean(results.numbers(RandomOrders(setup, self.cut), f"neighbours {direction}"), spread.shape[1]),
+            GAUSSIAN: _mean(results.numbers(RandomOrders(setup, self.cut), f"kurtosis {direction}")),
+            ALIKE: _mean(results.numbers(RandomOrders(setup, self.cut), f"identity {direction}")),
         }
 
-    def _line(self, results: Results, bed: Setup, direction: Direction) -> SweepLine:
+    def _line(self, results: Results, setup: Setup, direction: Direction) -> SweepLine:
         from samp_lab.figures.pages import SweepLine
 
-        curves = np.array(results.entry(RandomOrders(bed, self.cut))["numbers"][f"curve {direction}"], np.float64)
+        curves = np.array(results.entry(RandomOrders(setup, self.cut))["numbers"][f"curve {direction}"], np.float64)
         points = [bootstrap_estimate(share_at(curves, place), len(curves)) for place in range(curves.shape[1])]
         means, lows, highs = ([getattr(one, name) for one in points] for name in ("value", "low", "high"))
         return SweepLine(WORDS[direction], np.linspace(0, 1, len(points)).tolist(), means, lows, highs)
@@ -105,7 +106,7 @@ class Theory:
 
 @dataclass(frozen=True)
 class Claim:
-    """What Ass. 1 says, and from where to where a number may lie that we still call the same."""
+    """A consequence of Ass. 1, and the bounds within which we count a number as agreeing with it."""
 
     text: str
     head: str
@@ -114,14 +115,12 @@ class Claim:
     most: float
 
     def state(self, found: Estimate) -> State:
-        """Whether the number's interval lies within the bounds, outside, or across one.
+        """Return whether the number lies within the bounds, by its interval.
 
         >>> [LINEAR.state(Estimate(0.1, *ends)) for ends in ((0.01, 0.02), (0.05, 0.2), (0.2, 0.3))]
         ['holds', 'open', 'fails']
         """
-        if self.least <= found.low and found.high <= self.most:
-            return "holds"
-        return "fails" if found.low > self.most or found.high < self.least else "open"
+        return claim_state(found, self.least, self.most)
 
 
 LINEAR = Claim("the expected score is a straight line", "farthest from the line", "0 (we say: below 0.1)", -np.inf, 0.1)
@@ -136,7 +135,7 @@ CLAIMS = (LINEAR, FIT, STEADY, PAIRS, GAUSSIAN, ALIKE)
 
 
 def line_deviation(curves: Floats) -> Statistic:
-    """How far the mean curve (of n curves n d+1 from 0 on) is from the straight line at most, as a share of its change.
+    """Return the largest distance of the mean of curves (n d+1, from 0) from a straight line, as a share of its change.
 
     >>> float(line_deviation(np.array([[0.0, 1.0, 4.0]]))(np.ones((1, 1)))[0])
     0.25
@@ -146,7 +145,7 @@ def line_deviation(curves: Floats) -> Statistic:
 
 
 def line_fit(curves: Floats) -> Statistic:
-    """R²: the share of the mean curve's variation that the straight line between its ends accounts for.
+    """Return R²: the share of the mean curve's variation that the straight line between its ends accounts for.
 
     >>> float(line_fit(np.array([[0.0, 2.0, 4.0], [0.0, 0.0, 4.0]]))(np.array([[1.0, 0.0], [1.0, 1.0]])).round(3)[1])
     0.885
@@ -162,7 +161,7 @@ def line_fit(curves: Floats) -> Statistic:
 
 
 def share_at(curves: Floats, place: int) -> Statistic:
-    """The mean curve at one place, as a share of its change.
+    """Return the mean curve at one place, as a share of its change.
 
     >>> float(share_at(np.array([[0.0, 1.0, 4.0]]), 1)(np.ones((1, 1)))[0])
     0.25
@@ -171,7 +170,7 @@ def share_at(curves: Floats, place: int) -> Statistic:
 
 
 def late_by_early(spread: Floats) -> Statistic:
-    """The variance of the last third of moves by that of the first, over all images (n d).
+    """Return the variance of the last third of moves over that of the first, over all images (n d).
 
     >>> float(late_by_early(np.array([[1.0, 5.0, 2.0]]))(np.ones((1, 1)))[0])
     2.0
@@ -181,18 +180,18 @@ def late_by_early(spread: Floats) -> Statistic:
 
 
 def simulation_table() -> Grid:
-    """Moments of Brownian allocations given their sum, beside those of Prop. 1."""
+    """Return a table of moments of Brownian allocations given their sum, beside those of Prop. 1."""
     rows = []
     for groups in SIZES:
         found = simulate_bridge(groups, SIGMA, TOTAL)
         theory = (TOTAL / groups, SIGMA * (1 - 1 / groups), -SIGMA / groups)
         moments = (found.mean, found.variance, found.covariance)
-        cells = [
-            cell
-            for (value, half), says in zip(moments, theory, strict=True)
-            for cell in (f"{value:.4f} ± {half:.4f}".replace("-", "−"), f"{says:.4f}".replace("-", "−"))
+        texts = [
+            text
+            for (value, half), expected in zip(moments, theory, strict=True)
+            for text in (f"{value:.4f} ± {half:.4f}".replace("-", "−"), f"{expected:.4f}".replace("-", "−"))
         ]
-        rows.append((f"d = {groups}", *cells, f"{found.count:,}"))
+        rows.append((f"d = {groups}", *texts, f"{found.count:,}"))
     heads = ("", *("simulated", "Prop. 1") * 3, "paths kept")
     groups_of_heads = (("", 1), ("mean of a credit", 2), ("its variance", 2), ("covariance of two", 2), ("", 1))
     title = f"Brownian motions with σ = {SIGMA:g} that end near C = {TOTAL:g}; ± is a 95 % interval"
@@ -201,27 +200,27 @@ def simulation_table() -> Grid:
 
 def _grid(measured: dict[tuple[Setup, Direction], dict[Claim, Estimate]]) -> Grid:
     rows = [
-        (f"{bed.title}: {WORDS[d]}", *(found[claim].format(".2f") for claim in CLAIMS))
-        for (bed, d), found in measured.items()
+        (f"{setup.title}: {WORDS[d]}", *(found[claim].format(".2f") for claim in CLAIMS))
+        for (setup, d), found in measured.items()
     ]
-    says = ("Ass. 1", *(claim.theory.partition(" ")[0] for claim in CLAIMS))
-    return Grid(("", *(claim.head for claim in CLAIMS)), (*rows, says), "Real nets, groups in random orders")
+    expected = ("Ass. 1", *(claim.theory.partition(" ")[0] for claim in CLAIMS))
+    return Grid(("", *(claim.head for claim in CLAIMS)), (*rows, expected), "Real nets, groups in random orders")
 
 
-def _verdict(bed: Setup, direction: Direction, claim: Claim, found: Estimate) -> Verdict:
-    where = f"{bed.title}: {WORDS[direction]}"
+def _verdict(setup: Setup, direction: Direction, claim: Claim, found: Estimate) -> Verdict:
+    where = f"{setup.title}: {WORDS[direction]}"
     return Verdict(claim.text, claim.theory, found.format(".2f"), claim.state(found), where)
 
 
 def _failure_sentence(verdicts: Sequence[Verdict]) -> str:
-    """Which claims fail, and where."""
+    """Return a sentence on the claims that fail, and where."""
     failed = {v.claim: [w.setup for w in verdicts if w.claim == v.claim and w.state == "fails"] for v in verdicts}
-    said = [f"that {claim} ({'; '.join(where)})" for claim, where in failed.items() if where]
-    return f"What fails on these nets: {', '.join(said)}." if said else "Nothing of it fails on these nets."
+    sentences = [f"that {claim} ({'; '.join(where)})" for claim, where in failed.items() if where]
+    return f"What fails on these nets: {', '.join(sentences)}." if sentences else "Nothing of it fails on these nets."
 
 
 def _mean(values: Sequence[float], groups: int | None = None) -> Estimate:
-    """The mean over images; of correlations, less what they are by Prop. 1."""
+    """Return the mean over images; for correlations (`groups` given), less their value by Prop. 1."""
     less = 0.0 if groups is None else -1 / (groups - 1)
     found = summarise(values)
     return Estimate(found.mean - less, found.low - less, found.high - less)

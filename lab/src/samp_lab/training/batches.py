@@ -1,4 +1,4 @@
-"""Images on the device as bytes, and batches of them drawn, moved and mirrored there."""
+"""Images on the device as bytes, and random batches of them, shifted and mirrored there."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Arrays:
         return 1 if self.images.ndim == 3 else self.images.shape[3]
 
     def first(self, count: int) -> Arrays:
-        """The same with the first `count` training images, or a sentence if there are fewer."""
+        """Return the same with the first `count` training images; raise ValueError if there are fewer."""
         if len(self.images) < count:
             raise ValueError(
                 f"the recipe takes {count:,} training images but there are {len(self.images):,}: "
@@ -56,7 +56,7 @@ class Arrays:
 
 
 def bytes_on_device(images: NDArray[np.uint8], device: torch.device) -> Tensor:
-    """Bytes n c h w on the device.
+    """Return the images as bytes n c h w on the device.
 
     >>> bytes_on_device(np.zeros((2, 32, 28, 3), np.uint8), torch.device("cpu")).shape
     torch.Size([2, 3, 32, 28])
@@ -66,7 +66,7 @@ def bytes_on_device(images: NDArray[np.uint8], device: torch.device) -> Tensor:
 
 
 def pixels(images: Tensor) -> Tensor:
-    """Bytes as the nets take them: float32 in [0, 1].
+    """Return bytes as float32 in [0, 1], the input of the nets.
 
     >>> pixels(torch.tensor([0, 255], dtype=torch.uint8))
     tensor([0., 1.])
@@ -77,9 +77,9 @@ def pixels(images: Tensor) -> Tensor:
 def batches(
     images: Tensor, labels: Tensor, recipe: Recipe, generator: torch.Generator
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """One epoch: every image once, in an order and with moves from the generator; all batches have the same size.
+    """Yield one epoch: every image once, shuffled and augmented by the generator, in batches of the same size.
 
-    What is left over after whole batches waits for the next epoch, which draws another order. The generator lives on
+    Images left over after whole batches are dropped until the next epoch, which has another order. The generator is on
     the CPU, so that the draws are the same on every device.
 
     >>> from samp_lab.training import RECIPES
@@ -98,7 +98,7 @@ def batches(
 
 
 def shift_and_flip(images: Tensor, generator: torch.Generator) -> Tensor:
-    """Each image moved by up to 4 pixels a side, what is missing filled by reflection, and mirrored every other time.
+    """Return each image shifted by up to 4 pixels, filled by reflection, and mirrored with probability 1/2.
 
     >>> images = torch.arange(64, dtype=torch.uint8).view(1, 1, 8, 8)
     >>> moved = shift_and_flip(images, torch.Generator().manual_seed(0))
@@ -118,5 +118,5 @@ def shift_and_flip(images: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def _reflect(positions: Tensor, length: int) -> Tensor:
-    """Positions outside 0 … length−1 mirrored at the first or last one."""
+    """Return positions with those outside 0 … length−1 reflected at the ends."""
     return (length - 1) - ((length - 1) - positions.abs()).abs()

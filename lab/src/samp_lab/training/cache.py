@@ -1,4 +1,4 @@
-"""Trained nets by their recipe: read from a folder where they are there, trained and kept where they are not."""
+"""Trained nets by their recipe: read from a cache folder, or trained and written to it."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def weights_of(
     device: str | torch.device = "cpu",
     progress: Progress | None = None,
 ) -> TrainingResult:
-    """The recipe's weights from the folder `cache`, trained on what lies in the folder `data` if they are not there.
+    """Return the recipe's weights from the folder `cache`; train them on data in the folder `data` if missing.
 
-    A file there that is damaged, or of another recipe, gets a sentence and stays.
+    Raises ValueError if the file there is damaged or of another recipe, and does not overwrite it.
     """
     return load_or_make(recipe, cache, lambda: _train_recipe(recipe, data, device, progress))
 
 
 def load_or_make(recipe: Recipe, cache: str | os.PathLike[str], make: Callable[[], TrainingResult]) -> TrainingResult:
-    """The recipe's weights from the folder `cache`, or what `make` gives, which is then kept there whole.
+    """Return the recipe's weights from the folder `cache`; call `make` and write its result there if they are missing.
 
     >>> from tempfile import TemporaryDirectory
     >>> made = TrainingResult(RECIPES["mnist-slim"], {"bias": torch.ones(1)}, 0.99, 1.0, (), 60.0)
@@ -70,12 +70,12 @@ def load_or_train(
     device: str | torch.device = "cpu",
     seed: int = 0,
 ) -> Classifier:
-    """The net of the recipe of this name under this seed, from the cache or trained now: see `weights_of`."""
+    """Return the net of the recipe of this name and seed, from the cache or trained now: see `weights_of`."""
     return classifier_of(weights_of(get_recipe(name, seed), data, cache, device), device)
 
 
 def get_recipe(name: str, seed: int = 0) -> Recipe:
-    """The recipe of this name under this seed, or a sentence with the known ones.
+    """Return the recipe of this name with this seed; raise ValueError for an unknown name.
 
     >>> get_recipe("mnist-slim", seed=3).seed
     3
@@ -84,7 +84,7 @@ def get_recipe(name: str, seed: int = 0) -> Recipe:
 
 
 def cache_file(recipe: Recipe, cache: str | os.PathLike[str]) -> Path:
-    """Where the weights of this recipe lie: its data set, then the beginning of the SHA-256 of its JSON.
+    """Return the cache file of a recipe, named by its data set and the beginning of the SHA-256 of its JSON.
 
     >>> cache_file(RECIPES["mnist-slim"], "nets").name == f"mnist-{RECIPES['mnist-slim'].key[:20]}.safetensors"
     True
@@ -101,12 +101,12 @@ def train_and_save(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> TrainingResult:
-    """Train the recipe of this name under this seed, and write the weights to a safetensors file.
+    """Train the recipe of this name with this seed, and write the weights to a safetensors file.
 
     `train_and_save("mnist-slim", data, "mnist_slim.safetensors")` made the weights that come with samp.
     """
     recipe, path = get_recipe(name, seed), Path(out)
-    if not path.parent.is_dir() or path.is_dir():  # said before minutes of training, not after
+    if not path.parent.is_dir() or path.is_dir():  # before minutes of training, not after
         raise FileNotFoundError(f"{path} is not a file in a folder that is there: make the folder, or name another.")
     made = _train_recipe(recipe, data, device, progress)
     save(made, path)
@@ -114,7 +114,7 @@ def train_and_save(
 
 
 def classifier_of(result: TrainingResult, device: str | torch.device = "cpu") -> Classifier:
-    """The trained net on the device, with how it is fed: plain pixels for the five-layer CNNs.
+    """Return the trained net on the device as a classifier; five-layer CNNs take plain pixels.
 
     >>> net = FiveLayerCNN(RECIPES["cifar10-slim"].net)
     >>> result = TrainingResult(RECIPES["cifar10-slim"], net.state_dict(), 0.5, 0.6, (), 30.0, 1000, OBJECTS)
@@ -138,7 +138,7 @@ def classifier_of(result: TrainingResult, device: str | torch.device = "cpu") ->
 
 
 def arrays_of(recipe: Recipe, data: str | os.PathLike[str]) -> Arrays:
-    """What the recipe trains and tests on, from the folder `data`."""
+    """Return the arrays that the recipe trains and tests on, from the folder `data`."""
     from samp_lab.datasets import arrays
 
     source = "mnist" if recipe.data == "mosaic" else recipe.data
@@ -169,7 +169,7 @@ def _fine_tune_recipe(
 
 
 def _load_base(head: Head, device: str | torch.device) -> Classifier:
-    """The net that the head belongs to."""
+    """Return the net that the head belongs to."""
     from samp.models import load
 
     base = load(head.net)

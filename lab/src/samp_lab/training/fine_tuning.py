@@ -24,7 +24,7 @@ def fine_tune(
     recipe: Recipe,
     progress: Progress | None = None,
 ) -> TrainingResult:
-    """A head for these pictures: a linear layer on the features of the net, which itself stays as it is.
+    """Train a head for these pictures: a linear layer on the features of the net, which does not change.
 
     >>> from samp_lab.training import Head
     >>> net = nn.Sequential(nn.Flatten(), nn.Linear(12, 4)).eval()
@@ -54,7 +54,7 @@ def fine_tune(
 
 @torch.no_grad()
 def features(classifier: Classifier, pictures: Sequence[Image.Image], batch: int = 16) -> Tensor:
-    """What the net's last linear layer is fed for each picture: b features.
+    """Return the inputs of the net's last linear layer for each picture: b features.
 
     >>> net = nn.Sequential(nn.Flatten(), nn.Linear(12, 4)).eval()
     >>> features(Classifier(net, "flat", 2, 0.5, 0.5, ()), [Image.new("RGB", (2, 2))] * 3).shape
@@ -75,7 +75,7 @@ def features(classifier: Classifier, pictures: Sequence[Image.Image], batch: int
 def replace_head(
     classifier: Classifier, state: Mapping[str, Tensor], classes: tuple[str, ...], name: str
 ) -> Classifier:
-    """A copy of the classifier that ends in this head; one that does not fit its features gets a sentence.
+    """Return a copy of the classifier that ends in this head; raise ValueError if it does not fit the features.
 
     >>> flat = Classifier(nn.Sequential(nn.Flatten(), nn.Linear(12, 4)), "flat", 2, 0.5, 0.5, ())
     >>> birds = replace_head(flat, {"weight": torch.zeros(3, 12), "bias": torch.zeros(3)}, ("a", "b", "c"), "birds")

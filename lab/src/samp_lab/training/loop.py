@@ -1,4 +1,4 @@
-"""The loop: AdamW over seeded batches, the same twice on the same machine."""
+"""The training loop: AdamW over seeded batches, reproducible on the same machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from samp_lab.training.outcome import TrainingResult
 from samp_lab.training.recipes import Recipe
 
 Progress = Callable[[int, int, float], None]
-"""Hears after each epoch: how many are done, of how many, and the mean loss."""
+"""Called after each epoch with the epochs done, all epochs, and the mean loss."""
 WARM_UP = 0.2  # of the steps
 SHOWN = 500  # images at once when accuracy is measured
 
@@ -28,7 +28,7 @@ SHOWN = 500  # images at once when accuracy is measured
 def train(
     recipe: Recipe, arrays: Arrays, device: str | torch.device = "cpu", progress: Progress | None = None
 ) -> TrainingResult:
-    """The recipe's five-layer CNN, trained on the arrays.
+    """Train the recipe's five-layer CNN on the arrays.
 
     >>> from dataclasses import replace
     >>> from samp_lab.training import RECIPES
@@ -63,7 +63,7 @@ def train(
 
 
 def check_device(device: str | torch.device) -> torch.device:
-    """The device, or a sentence if there is none such here.
+    """Return the device; raise ValueError if it is not available.
 
     >>> check_device("cpu")
     device(type='cpu')
@@ -71,8 +71,10 @@ def check_device(device: str | torch.device) -> torch.device:
     try:
         return torch.zeros(0, device=device).device
     except (RuntimeError, AssertionError) as error:  # torch built without CUDA asserts
-        said = str(error).splitlines()[0]
-        raise ValueError(f"there is no device {str(device)!r} here ({said}): give --device cpu, or another.") from error
+        reason = str(error).splitlines()[0]
+        raise ValueError(
+            f"there is no device {str(device)!r} here ({reason}): give another `device`, such as cpu."
+        ) from error
 
 
 def fit(
@@ -81,7 +83,7 @@ def fit(
     recipe: Recipe,
     progress: Progress | None = None,
 ) -> tuple[float, ...]:
-    """Train a net in place on what `epoch` yields each time, and return each epoch's mean loss.
+    """Train a net in place on the batches that `epoch` yields, and return the mean loss of each epoch.
 
     >>> from samp_lab.training import Head
     >>> rows = (torch.eye(2), torch.tensor([1, 0]))
@@ -135,7 +137,7 @@ def _schedule(optimiser: torch.optim.Optimizer, recipe: Recipe, steps: int) -> L
 
 
 def prepare_labels(labels: NDArray[np.int64], recipe: Recipe, device: torch.device) -> Tensor:
-    """Labels as the loss takes them: classes, or 0.0 and 1.0 for each; others get a sentence.
+    """Return labels for the loss: classes, or 0.0 and 1.0 for each class; raise ValueError if they do not fit.
 
     >>> from samp_lab.training import RECIPES
     >>> prepare_labels(np.array([3, 9]), RECIPES["mnist-slim"], torch.device("cpu"))
@@ -153,7 +155,7 @@ def prepare_labels(labels: NDArray[np.int64], recipe: Recipe, device: torch.devi
 
 @torch.no_grad()
 def accuracy(net: nn.Module, images: NDArray[np.uint8], labels: NDArray[np.int64]) -> float:
-    """Share of images that the net gets wholly right: the class, or (labels n classes) all of several.
+    """Return the share of images that are wholly right: the class, or (labels n classes) all of several.
 
     >>> sure = nn.Sequential(nn.Flatten(), nn.Linear(4, 2))
     >>> sure[1].bias.data = torch.tensor([0.0, 1.0])
@@ -172,7 +174,7 @@ def accuracy(net: nn.Module, images: NDArray[np.uint8], labels: NDArray[np.int64
 
 @contextmanager
 def repeatable() -> Iterator[None]:
-    """While inside, a GPU adds in the same order each time and multiplies float32 as float32, not as TF32.
+    """Within this context a GPU is deterministic and multiplies float32 in full precision, not as TF32.
 
     >>> with repeatable():
     ...     torch.backends.cudnn.deterministic

@@ -1,4 +1,4 @@
-"""Mosaics: 2×2 digits of MNIST in one picture of 56×56, each with the digits that it shows (READING.md, point 16)."""
+"""Mosaics: 2×2 digits of MNIST in one picture of 56×56, each with its digits as labels (docs/paper.md#mosaics)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ CLASSES = 10
 def mosaics(
     images: NDArray[np.uint8], labels: NDArray[np.int64], count: int, seed: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """`count` mosaics of four digits each, drawn by the seed, and 1 for each of the ten digits that is there.
+    """Return `count` mosaics of four random digits each, and their labels: 1 for each of the ten digits in a mosaic.
 
     >>> digits, names = np.stack([np.full((28, 28), value, np.uint8) for value in range(10)]), np.arange(10)
-    >>> pictures, shown = mosaics(digits, names, count=2, seed=0)
-    >>> pictures.shape, set(pictures[0].ravel().tolist()) == set(shown[0].nonzero()[0].tolist())
+    >>> pictures, present = mosaics(digits, names, count=2, seed=0)
+    >>> pictures.shape, set(pictures[0].ravel().tolist()) == set(present[0].nonzero()[0].tolist())
     ((2, 56, 56), True)
     """
     if images.ndim != 3 or len(images) != len(labels) or len(images) == 0:
@@ -27,13 +27,13 @@ def mosaics(
     chosen = np.random.default_rng(seed).integers(0, len(images), (count, 2, 2))
     height, width = images.shape[1:]
     pictures = images[chosen].transpose(0, 1, 3, 2, 4).reshape(count, 2 * height, 2 * width)  # n 2 h 2 w -> n 2h 2w
-    shown = np.zeros((count, CLASSES), np.int64)
-    np.put_along_axis(shown, labels[chosen].reshape(count, 4), 1, axis=1)
-    return pictures, shown
+    present = np.zeros((count, CLASSES), np.int64)
+    np.put_along_axis(present, labels[chosen].reshape(count, 4), 1, axis=1)
+    return pictures, present
 
 
 def mosaic_arrays(digits: Arrays, count: int, seed: int, tests: int = 2000) -> Arrays:
-    """Mosaics of the training digits to train on, and of the test digits to test on.
+    """Return mosaics of the training digits to train on, and of the test digits to test on.
 
     >>> grey, label = np.zeros((3, 28, 28), np.uint8), np.arange(3)
     >>> mosaic_arrays(Arrays(grey, label, grey, label), count=5, seed=0, tests=4).size

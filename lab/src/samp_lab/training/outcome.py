@@ -1,8 +1,7 @@
-"""What a training gives, and its file: the weights with how they were made."""
+"""The result of a training, and its file: the weights with how they were made."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,12 +13,13 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from samp.atomic import atomic_write
+from samp.hashing import hash_tensors
 from samp_lab.training.recipes import Recipe
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingResult:
-    """Weights, how good they are, and how they were made.
+    """Weights, their accuracy, and how they were made.
 
     >>> from samp_lab.training import RECIPES
     >>> TrainingResult(RECIPES["mnist-slim"], {"bias": torch.zeros(1)}, 0.99, 1.0, (0.5, 0.1), 3.0).sha256[:8]
@@ -33,7 +33,7 @@ class TrainingResult:
     """Share of test images that are wholly right: the class, or all of several; NaN where there are none."""
     train_accuracy: float
     losses: tuple[float, ...]
-    """Mean of each epoch."""
+    """The mean loss of each epoch."""
     seconds: float
     test_images: int = 0
     classes: tuple[str, ...] = ()
@@ -42,11 +42,11 @@ class TrainingResult:
 
     @property
     def sha256(self) -> str:
-        """Of the weights' names, shapes and bytes."""
+        """The hash of the weights' names, shapes and bytes."""
         return weights_hash(self.state)
 
     def facts(self) -> dict[str, str]:
-        """What the file says about its weights."""
+        """Return the metadata of the file."""
         return {
             "recipe": self.recipe.json(),
             "test_accuracy": json.dumps(self.test_accuracy),
@@ -62,26 +62,22 @@ class TrainingResult:
 
 
 def weights_hash(state: Mapping[str, Tensor]) -> str:
-    """SHA-256 of weights in the order of their names, whatever file they lie in.
+    """Return the SHA-256 of weights in the order of their names, independent of the file format.
 
     >>> weights_hash({"a": torch.ones(2)}) == weights_hash({"a": torch.ones(1, 2)})
     False
     """
-    found = hashlib.sha256()
-    for name in sorted(state):
-        found.update(f"{name} {tuple(state[name].shape)} {state[name].dtype}\n".encode())
-        found.update(state[name].detach().cpu().contiguous().numpy().tobytes())
-    return found.hexdigest()
+    return hash_tensors(state, header="{name} {shape} {dtype}\n")
 
 
 def save(result: TrainingResult, path: Path) -> None:
-    """Write the file whole or not at all: see `read`."""
+    """Write the file atomically; `read` reads it."""
     with atomic_write(path) as unfinished:
         save_file(dict(result.state), unfinished, metadata=result.facts())
 
 
 def read(path: Path, recipe: Recipe | None = None) -> TrainingResult:
-    """What `save` wrote; a file that is damaged, or of another recipe than this, gets a sentence.
+    """Return what `save` wrote; raise ValueError if the file is damaged or of another recipe.
 
     >>> import tempfile
     >>> from samp_lab.training import RECIPES

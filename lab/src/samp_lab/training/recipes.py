@@ -1,4 +1,4 @@
-"""Recipes: everything that decides what a training gives, as data; their JSON is the key of the cache."""
+"""Recipes: everything that a training depends on, as data; their JSON is the key of the cache."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PRECISIONS = ("float32", "bfloat16")
 
 @dataclass(frozen=True)
 class Head:
-    """A new last layer for a net that has its weights: its name for `samp.models.load`, and the number of classes.
+    """A new last layer for a pretrained net: the net's name for `samp.models.load`, and the number of classes.
 
     >>> Head("efficientnet_lite0", 100).classes
     100
@@ -47,7 +47,7 @@ class Recipe:
     """The largest learning rate; the schedule rises to it and falls from it."""
     decay: float = 0.05
     clip: float = 1.0
-    """The largest norm of a batch's gradient: without batch norm, one odd batch could undo the warm-up."""
+    """The largest norm of a batch's gradient: without batch norm, one outlier could undo the warm-up."""
     schedule: str = "one-cycle"
     augmentation: str = "none"
     labels: str = "one"
@@ -69,14 +69,14 @@ class Recipe:
         _check("precision", self.precision, PRECISIONS)
 
     def json(self) -> str:
-        """All of it, in one line and always in the same order."""
+        """Return all fields as one line of JSON in a fixed order."""
         return json.dumps(
             {**asdict(self), "net": {"kind": type(self.net).__name__, **asdict(self.net)}}, sort_keys=True
         )
 
     @classmethod
     def from_json(cls, text: str) -> Recipe:
-        """The recipe that `json` wrote, or a sentence."""
+        """Return the recipe that `json` wrote; raise ValueError for any other text."""
         try:
             fields: dict[str, Any] = json.loads(text)
             return cls(**{**fields, "net": _net(dict(fields["net"]))})

@@ -1,9 +1,8 @@
-"""The words around the pictures: what was asked, what is shown, how it was made. All of it escaped."""
+"""The texts around the pictures: what is explained, what is shown, how it was made."""
 
 from __future__ import annotations
 
-import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from samp.attribution import Attribution
@@ -27,17 +26,17 @@ class Question:
     """What the score is: "logit" or "probability" of a class, or a "score" where that is not known."""
 
     def sentence(self, name: str) -> str:
-        """What the model said.
+        """Return what the model makes of the photo.
 
         >>> Question("Net", "cup", 3, 11.5, "logit").sentence("photo.jpg")
         'Net gives photo.jpg a logit of 11.500 for cup.'
         """
-        whom = "" if self.index is None else f" for {self.label}"
-        return f"{self.model} gives {name or 'the photo'} a {self.kind} of {_number(self.score)}{whom}."
+        of_class = "" if self.index is None else f" for {self.label}"
+        return f"{self.model} gives {name or 'the photo'} a {self.kind} of {_number(self.score)}{of_class}."
 
 
 def make_question(result: Attribution, classifier: Classifier, kind: str, sample: int) -> Question:
-    """The question that this result answers; `kind` says what the model's outputs are."""
+    """Return the question that this result answers; `kind` is what the model's outputs are."""
     up = "to_image" in result.scores
     scores = result.scores["to_image" if up else "to_baseline"][sample]
     score = float(scores[int(result.steps["to_image"][sample])] if up else scores[0])
@@ -48,66 +47,57 @@ def make_question(result: Attribution, classifier: Classifier, kind: str, sample
     return Question(classifier.name, classifier.label(index), index, score, kind)
 
 
-def best_words(likely: ClassProbabilities) -> str:
-    """The heading of the classes at a point, where there are any to choose from."""
+def top_heading(likely: ClassProbabilities) -> str:
+    """Return the heading above the most likely classes at a point."""
     return f"Top {likely.top_count} at this point" if likely.top_count else "At this point"
 
 
-def legend(films: Sequence[Film], likely: ClassProbabilities) -> str:
-    """What each part of the page shows, as the items of a description list."""
+def legend(films: Sequence[Film], likely: ClassProbabilities) -> list[tuple[str, str]]:
+    """Return what each part of the page shows, by the name of the part."""
     both = ", summed over both walks," if len(films) > 1 else ""
     outputs = "The model's outputs" if likely.given else "The softmax of the model's outputs"
     top = (
         f"Top {likely.top_count}",
         f"{outputs} at this point; the explained class stands out where it is among them.",
     )
-    return _items(
-        [
-            ("Point", f"A real point of the walk: what the model was fed there, as pixels. {_describe_drawing(films)}"),
-            (
-                "Credit so far",
-                f"The final map{both} with each pixel's credit weighted by the fraction of its way that the pixel has "
-                f"gone in this walk. Brightest at the {100 * FULL_WHITE_QUANTILE:.0f}th percentile of the positive "
-                "credit of all "
-                "pixels in the final map; black is none, negative, or not yet moved.",
-            ),
-            ("Curve", "The explained score at every step of the walk; the dot is where you are."),
-            *([top] if likely.top_count else []),
-            ("Way", "The L1 distance from the start of the walk over that plus the distance still to go."),
-        ]
-    )
+    return [
+        ("Point", f"A real point of the walk: what the model was fed there, as pixels. {_describe_drawing(films)}"),
+        (
+            "Credit so far",
+            f"The final map{both} with each pixel's credit weighted by the fraction of its way that the pixel has "
+            f"gone in this walk. Brightest at the {100 * FULL_WHITE_QUANTILE:.0f}th percentile of the positive "
+            "credit of all pixels in the final map; black is none, negative, or not yet moved.",
+        ),
+        ("Curve", "The explained score at every step of the walk; the dot is where you are."),
+        *([top] if likely.top_count else []),
+        ("Way", "The L1 distance from the start of the walk over that plus the distance still to go."),
+    ]
 
 
-def facts(result: Attribution, question: Question, sample: int) -> str:
-    """How the result was made and what it is worth, as the items of a description list."""
+def facts(result: Attribution, question: Question, sample: int) -> list[tuple[str, str]]:
+    """Return how the result was made and what its credit misses, by label."""
     change = sum(float(c[sample]) for c in result.score_change.values())
     residual = float(result.residual[sample])
     details = result.details
     versions = ", ".join(f"{name} {version}" for name, version in details.get("versions", {}).items())
     number = "" if question.index is None else f" ({question.index})"
-    return _items(
-        [
-            ("Class", f"{question.label}{number}"),
-            ("Score", f"{_number(question.score)} ({score_source(question.kind, question.model)})"),
-            ("Residual", format_residual(residual, change).replace("-", "−")),
-            ("Gradients", str(int(result.gradients[sample]))),
-            ("Method and baselines", result.method),
-            ("Made with", f"{versions}; {details.get('device')}, {details.get('dtype')}, seed {details.get('seed')}"),
-        ]
-    )
+    return [
+        ("Class", f"{question.label}{number}"),
+        ("Score", f"{_number(question.score)} ({score_source(question.kind, question.model)})"),
+        ("Residual", format_residual(residual, change).replace("-", "−")),
+        ("Gradients", str(int(result.gradients[sample]))),
+        ("Method and baselines", result.method),
+        ("Made with", f"{versions}; {details.get('device')}, {details.get('dtype')}, seed {details.get('seed')}"),
+    ]
 
 
 def _describe_drawing(films: Sequence[Film]) -> str:
     exact = f"Redrawn from the walk's two ends and each pixel's fraction, to {TOLERANCE} of 255 levels."
     stored = f"Stored as JPEG, and each pixel's fraction in {COARSE + 1} levels."
-    ways = {film.is_straight for film in films}
-    return exact if ways == {True} else stored if ways == {False} else f"{stored} Or else: {exact}"
-
-
-def _items(pairs: Iterable[tuple[str, str]]) -> str:
-    return "\n".join(f"<div><dt>{html.escape(term)}</dt><dd>{html.escape(text)}</dd></div>" for term, text in pairs)
+    kinds = {film.is_straight for film in films}
+    return exact if kinds == {True} else stored if kinds == {False} else f"{stored} Or else: {exact}"
 
 
 def _number(value: float) -> str:
-    """With three decimals and a true minus sign."""
+    """Return the value with three decimals and a true minus sign."""
     return f"{value:.3f}".replace("-", "−")

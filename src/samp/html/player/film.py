@@ -1,4 +1,4 @@
-"""A walk as a film: which points are shown, how far each pixel has come in them, and how they fit in a small file.
+"""A walk as a film: the points that are shown, how far each pixel has come in them, and their packing in a small file.
 
 Where every pixel stays on the straight line between its start and its end (SAMP, SAMP++, IG), a point of the walk is
 its two ends and one fraction per pixel: the browser redraws it from those, exactly. Points of other paths (BlurIG,
@@ -42,7 +42,7 @@ class Film:
 
     @cached_property
     def is_straight(self) -> bool:
-        """Whether the ends and the fractions are enough to redraw every picture."""
+        """Whether the ends and the fractions suffice to redraw every picture."""
         start, end = self.pixels[0].astype(np.float32), self.pixels[-1].astype(np.float32)
         fractions = quantise(self.progress, FINE).astype(np.float32)[..., None] / FINE  # k h w 1
         return all(
@@ -52,17 +52,17 @@ class Film:
 
     @property
     def levels(self) -> int:
-        """How finely fractions are told apart."""
+        """The number that stands for a fraction of 1."""
         return FINE if self.is_straight else COARSE
 
     @property
     def fractions(self) -> Bytes:
-        """k h w: `gone` in levels."""
+        """k h w: `progress` in levels."""
         return quantise(self.progress, self.levels)
 
     @property
     def way(self) -> Tensor:
-        """k: the same fraction for all pixels together."""
+        """k: the fraction of the way gone by all pixels together."""
         behind, ahead = distances(self.points)
         return fraction(behind.sum((1, 2)), ahead.sum((1, 2)))
 
@@ -80,7 +80,7 @@ class Film:
 
 
 def make_film(result: Attribution, direction: Direction, classifier: Classifier, frames: int, sample: int = 0) -> Film:
-    """At most `frames` points of one recorded walk, evenly spread over its steps."""
+    """Return at most `frames` points of one recorded walk, evenly spread over its steps."""
     tape = result.tapes[direction][sample]
     if not isinstance(tape.points, Tensor) or tape.points.ndim != 4:
         raise ValueError("the player shows the path of one b c h w image input: this result is of other inputs.")
@@ -90,7 +90,7 @@ def make_film(result: Attribution, direction: Direction, classifier: Classifier,
 
 
 def evenly_spaced(steps: Tensor, most: int) -> list[int]:
-    """Places of the steps nearest to `most` even parts of the walk, each place once.
+    """Return the places of the steps nearest to `most` even parts of the walk, each place once.
 
     >>> evenly_spaced(torch.arange(0, 101, 2), 5), evenly_spaced(torch.arange(3), 60)
     ([0, 12, 25, 37, 50], [0, 1, 2])
@@ -100,9 +100,9 @@ def evenly_spaced(steps: Tensor, most: int) -> list[int]:
 
 
 def progress_fraction(points: Tensor) -> Tensor:
-    """k h w: how far each pixel is from its start, over that plus how far it is from its end.
+    """Return k h w: the distance of each pixel from its start, over that plus its distance from its end.
 
-    On the straight line between the two that is the fraction of its way it has gone.
+    On the straight line between the two this is the fraction of its way that the pixel has gone.
 
     >>> progress_fraction(torch.tensor([0.0, 1.0, 4.0]).view(3, 1, 1, 1)).flatten().tolist()
     [0.0, 0.25, 1.0]
@@ -111,18 +111,18 @@ def progress_fraction(points: Tensor) -> Tensor:
 
 
 def distances(points: Tensor) -> tuple[Tensor, Tensor]:
-    """k h w each: the L1 distance of every pixel from the first point and from the last, over its channels."""
+    """Return k h w each: the L1 distance of every pixel from the first point and from the last, over its channels."""
     behind, ahead = ((points - end).abs().sum(1, dtype=torch.float64) for end in (points[0], points[-1]))
     return behind, ahead
 
 
 def fraction(behind: Tensor, ahead: Tensor) -> Tensor:
-    """What lies behind, of the whole; all of it where there is nowhere to go."""
+    """Return what lies behind as a share of the whole; 1 where start and end are the same."""
     return torch.where(behind + ahead > 0, behind / (behind + ahead), 1.0)
 
 
 def colours(points: Tensor, classifier: Classifier) -> Bytes:
-    """k h w 3: inputs of the model (k c h w) as pixels; what lies outside black and white is clipped.
+    """Return k h w 3: inputs of the model (k c h w) as pixels; what lies outside black and white is clipped.
 
     >>> net = Classifier(torch.nn.Flatten(), "flat", size=1, mean=0.5, std=0.25, classes=())
     >>> colours(torch.tensor([-2.0, 0.0, 9.0]).view(1, 3, 1, 1), net).tolist()
@@ -141,7 +141,7 @@ def colours(points: Tensor, classifier: Classifier) -> Bytes:
 
 
 def quantise(fractions: Tensor, levels: int) -> Bytes:
-    """Fractions in [0, 1] as whole numbers from 0 to `levels`.
+    """Return fractions in [0, 1] as whole numbers from 0 to `levels`.
 
     >>> quantise(torch.tensor([0.0, 0.5, 1.0]), 255).tolist()
     [0, 128, 255]
@@ -150,12 +150,12 @@ def quantise(fractions: Tensor, levels: int) -> Bytes:
 
 
 def jpeg(picture: Bytes) -> str:
-    """The picture (h w 3) as a data URI."""
+    """Return the picture (h w 3) as a data URI."""
     return data_uri(Image.fromarray(picture), "JPEG", JPEG_QUALITY)
 
 
 def pack_blocks(blocks: Sequence[tuple[Bytes, int]]) -> str:
-    """All blocks one after the other, deflated, in base64.
+    """Return all blocks one after the other, deflated, in base64.
 
     Each comes with a stride: a byte is stored as its difference to the one that many before, which is mostly 0 for
     the same pixel a frame earlier.

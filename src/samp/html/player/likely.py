@@ -1,4 +1,4 @@
-"""What the model makes of each frame: how likely it holds each class, where its outputs say so."""
+"""What the model makes of each frame: the probability of each class, where its outputs give one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from samp.engine.batching import Batches, is_out_of_memory
+from samp.devices import is_out_of_memory
+from samp.engine.driver import Batches
 from samp.html.player.film import GIVE
 from samp.isolation import isolate, observe
 from samp.models import Classifier
@@ -20,7 +21,7 @@ DIGITS = 5
 
 @dataclass(frozen=True, eq=False)
 class ClassProbabilities:
-    """How likely the model holds each class at each frame.
+    """The probability of each class at each frame.
 
     >>> (likely,) = ClassProbabilities.from_outputs([torch.tensor([[-1.0, -1.0]])])
     >>> likely.chances.tolist(), likely.given
@@ -33,9 +34,9 @@ class ClassProbabilities:
 
     @classmethod
     def from_outputs(cls, walks: Sequence[Tensor]) -> list[ClassProbabilities]:
-        """Of the outputs (k n) in each walk: as they are if all lie from 0 to 1, else their softmax.
+        """Return those of the outputs (k n) of each walk: the outputs if all lie from 0 to 1, else their softmax.
 
-        One output alone has none: its softmax would always be 1.
+        A single output has none: its softmax would always be 1.
         """
         if walks[0].shape[1] < 2:
             return [cls(outputs[:, :0], given=True) for outputs in walks]
@@ -44,11 +45,11 @@ class ClassProbabilities:
 
     @property
     def top_count(self) -> int:
-        """How many classes each frame names."""
+        """How many classes are listed for each frame."""
         return min(SHOWN, self.chances.shape[1])
 
     def top(self) -> list[list[tuple[int, float]]]:
-        """For each frame its most likely classes as (index, probability), best first.
+        """Return for each frame its most likely classes as (index, probability), best first.
 
         >>> ClassProbabilities(torch.tensor([[0.1, 0.7, 0.2]]), given=True).top()
         [[(1, 0.7), (2, 0.2), (0, 0.1)]]
@@ -59,7 +60,10 @@ class ClassProbabilities:
 
 
 def outputs(points: Tensor, classifier: Classifier) -> Tensor:
-    """k n: what the net makes of these points (k c h w), in float64 on the CPU."""
+    """Return k n: the net's outputs for these points (k c h w), in float64 on the CPU.
+
+    Raise ValueError if the classifier cannot run on them.
+    """
     home = next(classifier.net.parameters(), torch.empty(0))
 
     def work(first: int, last: int) -> Tensor:

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
+from samp.checks import check_numbers
 from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
-from samp.methods._checks import check_numbers
 from samp.methods._common import MethodInfo
 from samp.methods.propagation import multipliers
 from samp.methods.propagation.forward_backward import Rows, attribute_in_batches, backward, forward

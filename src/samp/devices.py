@@ -1,0 +1,70 @@
+"""What differs from device to device: how much work fits at once, what its errors say, which dtypes it has.
+
+Support for another accelerator begins here. Shared random generators are in `samp.isolation`, compiled and captured
+calls in `samp.fast`.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+# Elements a model call is given at once where the user leaves it open. On two CPU cores EfficientNet-Lite0 at 224
+# pixels is fastest at 2 to 4 images a call (41, 43, 46 and 65 ms an image at 2, 4, 8 and 16); small nets gain up to
+# hundreds. A GPU wants all it can get.
+ELEMENTS_AT_ONCE = {"cpu": 400_000}
+ELEMENTS_ON_ACCELERATOR = 2**25
+WITHOUT_FLOAT64 = ("mps",)  # Apple's GPUs
+OUT_OF_MEMORY = (
+    "out of memory",
+    "can't allocate memory",
+    "not enough memory",
+    "CUDNN_STATUS_ALLOC_FAILED",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether this is a device, or the host, running out of memory; torch words it in several ways.
+
+    >>> is_out_of_memory(MemoryError()), is_out_of_memory(RuntimeError("shapes do not match"))
+    (True, False)
+    """
+    if isinstance(error, MemoryError | torch.cuda.OutOfMemoryError):
+        return True
+    return any(words in str(error) for words in OUT_OF_MEMORY)
+
+
+def release_memory() -> None:
+    """Give memory that torch keeps for later back to the device."""
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+def widest_dtype(device: torch.device) -> torch.dtype:
+    """Return float64, or float32 where the device has no float64.
+
+    >>> widest_dtype(torch.device("cpu")), widest_dtype(torch.device("mps"))
+    (torch.float64, torch.float32)
+    """
+    return torch.float32 if device.type in WITHOUT_FLOAT64 else torch.float64
+
+
+def widen(values: Tensor) -> Tensor:
+    """Return these values in float64; as they are where the device has none.
+
+    >>> widen(torch.ones(1)).dtype
+    torch.float64
+    """
+    return values if values.device.type in WITHOUT_FLOAT64 else values.double()
+
+
+def is_half_faster(device: torch.device) -> bool:
+    """Return whether bfloat16 is faster there: on GPUs that have it in hardware, and on CPUs with instructions for it.
+
+    >>> is_half_faster(torch.device("meta"))
+    False
+    """
+    if device.type == "cuda":
+        return torch.cuda.get_device_capability(device) >= (8, 0)
+    return device.type == "cpu" and (torch.cpu._is_amx_tile_supported() or torch.cpu._is_avx512_bf16_supported())
