@@ -20,7 +20,7 @@ gradient can earn. `idgi` looks at the gradient alone: an element without gradie
 can earn, all of a segment earn with one sign, and neither weight × difference nor additivity holds.
 
 A credit that is known only when the walk has ended is not a function of two steps but an `Account`
-(`samp.engine.record`), which a plan hands to `record_walk`: `samp.engine.concave_credit`, the credit of `coupled`, is one.
+(`samp.engine.record`), which a plan hands to `record_walk`; `samp.engine.concave_credit`, coupled's, is one.
 
 A segment that does not move (a path may pause) earns nothing by any of them, even if the model says a score that
 differs by rounding when asked again.
