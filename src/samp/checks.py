@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from torch import Tensor
 LARGEST_COUNT = 2**31  # of anything that is counted
 
 
-def check_seed(seed: Any, name: str = "seed") -> int:
+def check_seed(seed: object, name: str = "seed") -> int:
     """This whole number, NumPy's too, as an int; raises ValueError for anything else.
 
     Torch's generators take no more than 64 bits, of which JSON readers and NumPy keep 63 with a sign.
@@ -30,7 +30,7 @@ def check_seed(seed: Any, name: str = "seed") -> int:
     return int(seed)
 
 
-def check_whole(name: str, value: Any, least: int) -> int:
+def check_whole(name: str, value: object, least: int) -> int:
     """This whole number, NumPy's too, as an int; raises ValueError below `least`, and from `LARGEST_COUNT` on.
 
     >>> check_whole("subsets", 1, 2)
@@ -44,7 +44,7 @@ def check_whole(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
-def check_share(share: Any, of: str = "features") -> float:
+def check_share(share: object, of: str = "features") -> float:
     """Return this share of something as a float; raise ValueError unless 0 < share ≤ 1.
 
     >>> check_share(1.5)
@@ -56,7 +56,7 @@ def check_share(share: Any, of: str = "features") -> float:
     return float(share)
 
 
-def check_list(name: str, given: Any) -> list[Any]:
+def check_list(name: str, given: object) -> list[Any]:
     """Return the entries of a list, a tuple, an iterator, a tensor or an array; raise TypeError for anything else.
 
     >>> check_list("sizes", 5)
@@ -71,7 +71,7 @@ def check_list(name: str, given: Any) -> list[Any]:
     return list(entries)
 
 
-def check_flag(name: str, value: Any) -> bool:
+def check_flag(name: str, value: object) -> bool:
     """True or False, NumPy's too; raises ValueError for anything else: "no" would be taken for yes.
 
     >>> check_flag("progress", "no")
@@ -83,7 +83,7 @@ def check_flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def is_one_of(value: Any, words: Collection[str]) -> bool:
+def is_one_of(value: object, words: Collection[str]) -> bool:
     """Whether this is one of the words; an array is none, whatever its comparison would give.
 
     >>> is_one_of("mean", ("mean", "sum")), is_one_of(np.array(["mean", "sum"]), ("mean", "sum"))
@@ -92,7 +92,7 @@ def is_one_of(value: Any, words: Collection[str]) -> bool:
     return isinstance(value, str) and value in words
 
 
-def is_whole(value: Any) -> bool:
+def is_whole(value: object) -> TypeGuard[int]:
     """Whether this is a whole number; True is none.
 
     >>> is_whole(np.int32(2)), is_whole(2.0), is_whole(True)
@@ -101,7 +101,7 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """Whether this is one finite real number; neither True nor "15" is.
 
     >>> is_number(2), is_number(True), is_number("2"), is_number(float("nan"))
@@ -141,7 +141,7 @@ def check_real(tensor: Tensor, name: str) -> None:
         raise TypeError(f"{name} is complex ({tensor.dtype}): take .real or .abs() of it.")
 
 
-def check_counts(**counts: Any) -> None:
+def check_counts(**counts: object) -> None:
     """Raise ValueError for the first of these that is no whole number of at least 1.
 
     >>> check_counts(masks=0)
@@ -152,7 +152,7 @@ def check_counts(**counts: Any) -> None:
         check_whole(name, value, 1)
 
 
-def check_optional_counts(**counts: Any) -> None:
+def check_optional_counts(**counts: object) -> None:
     """The same, but None, a setting left open, passes.
 
     >>> check_optional_counts(patch=None)
@@ -160,7 +160,7 @@ def check_optional_counts(**counts: Any) -> None:
     check_counts(**{name: value for name, value in counts.items() if value is not None})
 
 
-def check_numbers(**numbers: Any) -> None:
+def check_numbers(**numbers: object) -> None:
     """A sentence for the first of these that is no number: to compare it would raise something that names nothing.
 
     >>> check_numbers(noise="loud")

@@ -21,10 +21,10 @@ from samp.metrics import protocols
 from samp.metrics.completeness import completeness_of
 from samp.metrics.concentration import Concentration, concentration
 from samp.metrics.deletion_insertion import Curves, GivenProtocol, deletion_insertion
-from samp.metrics.masked_forward import Model, ScoringOptions, open_scorer
+from samp.metrics.masked_forward import ScoringOptions, open_scorer
 from samp.metrics.protocols import Protocol
 from samp.progress import JointBar
-from samp.targets import Target
+from samp.targets import Model, Target
 
 EXPLAINING = 0.5  # of a method's part of the bar; the rest are its curves
 Methods = Sequence[str | Method] | Mapping[str, str | Method]

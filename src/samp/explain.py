@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
@@ -22,13 +21,13 @@ from samp.groups import Groups
 from samp.isolation import isolate
 from samp.lookup import look_up
 from samp.methods import Method, resolve_method
-from samp.targets import Target
+from samp.targets import Model, Target
 
 TAPE_BYTES = 2**28  # what keep_points=True may hold: 256 MiB
 
 
 def explain(
-    model: Callable[..., Any],
+    model: Model,
     inputs: Inputs,
     *,
     target: Target = None,

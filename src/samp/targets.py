@@ -19,6 +19,8 @@ from torch import Tensor
 from samp.checks import check_real
 from samp.isolation import observe
 
+Model = Callable[..., Any]
+"""An nn.Module, or any function of the inputs."""
 Target = int | Tensor | Sequence[int] | Sequence[tuple[int, ...]] | tuple[int, ...] | Callable[..., Tensor] | None
 
 

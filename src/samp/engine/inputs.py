@@ -6,7 +6,7 @@ float64 of everything. Whatever could mean two things is refused with what to do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from PIL import Image
 from torch import Tensor, nn
 
 from samp.checks import check_dense
+from samp.targets import Model
 
 Inputs = Tensor | tuple[Tensor, ...] | NDArray[Any]
 TOKENS = (
@@ -35,7 +36,7 @@ PHOTO = (
 class ModelInputs:
     """A model, and tensors with one common batch axis that it can be called with."""
 
-    model: Callable[..., Any]
+    model: Model
     tensors: tuple[Tensor, ...]
     one_input: bool
     """Whether the caller gave one input, and not a tuple of them."""
@@ -92,7 +93,7 @@ def check_device(model: Any, tensors: Sequence[Tensor]) -> None:
             )
 
 
-def _check_model(model: Any) -> Callable[..., Any]:
+def _check_model(model: Any) -> Model:
     if isinstance(model, type):
         raise TypeError(f"the model is the class {model.__name__}: pass an object of it, such as {model.__name__}().")
     if callable(model):

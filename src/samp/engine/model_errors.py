@@ -7,19 +7,19 @@ the very same call work. Anything else is the model's own error and goes its way
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from samp.targets import Model
+
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 DTYPE_WORDS = ("dtype", "scalar type", "should be the same", "not implemented for")
 
 
-def call_model(
-    model: Callable[..., Any], inputs: Sequence[Tensor], args: Sequence[Any], given: Sequence[Tensor]
-) -> Any:
+def call_model(model: Model, inputs: Sequence[Tensor], args: Sequence[object], given: Sequence[Tensor]) -> Any:
     """The model's output for these inputs and further arguments; `given` are the inputs of the caller, all samples.
 
     An error of the model's is raised as it is or, where the caller's arguments are to blame, as a TypeError or
@@ -40,7 +40,7 @@ x.to(torch.float32), or convert the model.
 
 
 def translate_error(
-    error: Exception, model: Callable[..., Any], inputs: Sequence[Tensor], args: Sequence[Any], given: Sequence[Tensor]
+    error: Exception, model: Model, inputs: Sequence[Tensor], args: Sequence[object], given: Sequence[Tensor]
 ) -> Exception | None:
     """The error that says what the caller can do about this one of a call of the model; None where it is its own.
 
@@ -53,7 +53,7 @@ def translate_error(
     return (_dtype_error(model, inputs, args) if about_dtype else None) or _batch_axis_error(model, args, given)
 
 
-def _arguments_error(model: Callable[..., Any], inputs: Sequence[Tensor], args: Sequence[Any]) -> TypeError | None:
+def _arguments_error(model: Model, inputs: Sequence[Tensor], args: Sequence[object]) -> TypeError | None:
     try:
         signature = inspect.signature(model.forward if isinstance(model, nn.Module) else model)
     except (TypeError, ValueError):  # some built-in callables have no signature
@@ -75,7 +75,7 @@ def _arguments_error(model: Callable[..., Any], inputs: Sequence[Tensor], args: 
     return None
 
 
-def _dtype_error(model: Callable[..., Any], inputs: Sequence[Tensor], args: Sequence[Any]) -> TypeError | None:
+def _dtype_error(model: Model, inputs: Sequence[Tensor], args: Sequence[object]) -> TypeError | None:
     came = ", ".join(sorted({str(x.dtype) for x in inputs}))
     for dtype in DTYPES:
         if any(x.dtype != dtype for x in inputs) and _works(model, [x.to(dtype) for x in inputs], args):
@@ -86,7 +86,7 @@ def _dtype_error(model: Callable[..., Any], inputs: Sequence[Tensor], args: Sequ
     return None
 
 
-def _batch_axis_error(model: Callable[..., Any], args: Sequence[Any], given: Sequence[Tensor]) -> ValueError | None:
+def _batch_axis_error(model: Model, args: Sequence[object], given: Sequence[Tensor]) -> ValueError | None:
     """Whether the one input works as a single sample; images have three axes."""
     if len(given) != 1 or given[0].ndim != 3 or not _works(model, [given[0][None]], args, rows=1):
         return None
@@ -96,7 +96,7 @@ def _batch_axis_error(model: Callable[..., Any], args: Sequence[Any], given: Seq
     )
 
 
-def _works(model: Callable[..., Any], inputs: Sequence[Tensor], args: Sequence[Any], rows: int | None = None) -> bool:
+def _works(model: Model, inputs: Sequence[Tensor], args: Sequence[object], rows: int | None = None) -> bool:
     """Whether this call works, and gives a tensor of so many rows where that is asked."""
     try:
         with torch.no_grad():

@@ -23,7 +23,16 @@ from samp.engine.inputs import Inputs, ModelInputs, read_inputs
 from samp.engine.model_errors import translate_error
 from samp.engine.walk import Path, Route, Scorer, Step, StepRule, walk
 from samp.isolation import is_free, observe
-from samp.targets import Objective, Target, TargetFunction, TargetIndex, is_plain, predict_classes, resolve_target
+from samp.targets import (
+    Model,
+    Objective,
+    Target,
+    TargetFunction,
+    TargetIndex,
+    is_plain,
+    predict_classes,
+    resolve_target,
+)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Result = TypeVar("Result")
@@ -63,7 +72,7 @@ class RowLimit(Protocol):
 class Problem:
     """A model, the samples to explain and the score to explain them by."""
 
-    model: Callable[..., Any]
+    model: Model
     inputs: tuple[Tensor, ...]
     one_input: bool
     objective: Objective | None
@@ -257,7 +266,7 @@ class Problem:
 
 
 def make_problem(
-    model: Callable[..., Any],
+    model: Model,
     inputs: Inputs,
     target: Target = None,
     groups: grouping.Groups | None = None,

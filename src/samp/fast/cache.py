@@ -18,8 +18,9 @@ from samp.fast.cuda_graphs import Capture, CapturedCall, CudaCapture, Sizes
 from samp.fast.inputs import Feed
 from samp.fast.model_copy import ModelCopy, Refresh, copy_model
 from samp.fast.model_state import ModelSnapshot
+from samp.targets import Model
 
-Compile = Callable[[nn.Module], Callable[..., Any]]
+Compile = Callable[[nn.Module], Model]
 COMPILED = "compiled"
 COMPILING_CALLS = 32  # calls, in which a net is compiled for what it is asked; to allow for it takes time
 
@@ -78,7 +79,7 @@ class FastModel:
         return self.refresh(survey.tensors, called)
 
 
-def _with_dynamic_rows(net: Callable[..., Any]) -> Callable[..., Any]:
+def _with_dynamic_rows(net: Model) -> Model:
     """A compiled net that is made for any number of rows at once: they leave the batch as they arrive.
 
     Torch counts kinds of nets by their code, so that a ninth `nn.Sequential` would not be compiled without a word.

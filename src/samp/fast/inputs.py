@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
-from samp.targets import TargetIndex
+from samp.targets import Model, TargetIndex
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,7 @@ def value_and_gradients(score: Callable[..., Tensor], *points: Tensor) -> tuple[
     return value.detach(), gradients
 
 
-def value_and_gradients_at(
-    net: Callable[..., Any], inputs: Sequence[Tensor], index: Tensor
-) -> tuple[Tensor, tuple[Tensor, ...]]:
+def value_and_gradients_at(net: Model, inputs: Sequence[Tensor], index: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
     """Scores at these places (r k) of the output, and their gradients by the inputs: what a graph can capture, since it
     needs no problem. A net that changes its inputs in place fails here.
 

@@ -8,13 +8,14 @@ one changed another copy is made; what an object of the user's holds deep inside
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from samp.fast.model_state import ModelSnapshot
+from samp.targets import Model
 
 HALF = torch.bfloat16
 _PRODUCTS = (nn.Linear, nn.modules.conv._ConvNd)
@@ -38,7 +39,7 @@ class ModelCopy:
     number of calls so far.
     """
 
-    def __init__(self, net: Callable[..., Any], device_type: str, half: bool) -> None:
+    def __init__(self, net: Model, device_type: str, half: bool) -> None:
         self.net, self.device_type, self.half = net, device_type, half
         self.sizes: torch.Size | None = None
         self.calls = 0

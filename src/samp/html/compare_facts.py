@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from samp.compare import Compared, Row
-from samp.html.facts import facts
+from samp.html.facts import Record, facts
 from samp.models.prediction import ClassifiedPhoto
 
 ABOUT = ("photo", "model", "class", "index", "score", "score_is", "best", "seed", "device", "dtype", "versions")
@@ -14,7 +13,7 @@ ABOUT = ("photo", "model", "class", "index", "score", "score_is", "best", "seed"
 
 def comparison_record(
     classified: ClassifiedPhoto, compared: Compared, left_out: Mapping[str, str], command: str
-) -> dict[str, Any]:
+) -> Record:
     """Return all numbers of the comparison, ready for JSON; those that a method does not have are None."""
     common = facts(classified, compared.rows[0].attribution, 0, 0.0)
     return {
@@ -28,7 +27,7 @@ def comparison_record(
     }
 
 
-def missing_notes(compared: Compared, record: dict[str, Any]) -> list[str]:
+def missing_notes(compared: Compared, record: Record) -> list[str]:
     """Return a sentence for each thing that is missing: methods that failed, curves on a scale that does not exist."""
     notes = [f"{name} is left out: {sentence}" for name, sentence in record["left_out"].items()]
     if any(row.curves.unnormalised for row in compared.rows):
@@ -39,7 +38,7 @@ def missing_notes(compared: Compared, record: dict[str, Any]) -> list[str]:
     return notes
 
 
-def _method(row: Row) -> dict[str, Any]:
+def _method(row: Row) -> Record:
     curves = {name: getattr(row.curves, name)[0].tolist() for name in ("deletion_curve", "insertion_curve")}
     known = {  # None, as JSON has no NaN
         name: [None if value != value else value for value in line] for name, line in curves.items()

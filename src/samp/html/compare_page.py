@@ -14,6 +14,7 @@ from samp.compare import Compared, Row
 from samp.compare_columns import COLUMNS, Column
 from samp.html.compare_facts import missing_notes
 from samp.html.embed import embed_image
+from samp.html.facts import Record
 from samp.html.render import render_page
 from samp.html.svg import css_classes, curve_chart
 from samp.metrics.protocol_text import describe_protocol, describe_score
@@ -25,7 +26,7 @@ from samp.plots.axes import pad_limits
 MOST_COLUMNS = 5  # of maps on a wide screen
 
 
-def comparison_page(classified: ClassifiedPhoto, compared: Compared, record: dict[str, Any]) -> str:
+def comparison_page(classified: ClassifiedPhoto, compared: Compared, record: Record) -> str:
     """Return the page of one photo; it loads nothing and runs no script but its own."""
     pictures = 1 + len(compared.rows)
     height = describe_score(compared.protocol, record["score_is"])
@@ -63,7 +64,7 @@ def curve_charts(compared: Compared, height: str) -> tuple[Markup, Markup]:
     )
 
 
-def _lead(record: dict[str, Any]) -> str:
+def _lead(record: Record) -> str:
     score = f"{record['score']:.3f}".replace("-", "−")
     return (
         f"{record['model']} gives {PurePath(record['photo']).name} a {record['score_is']} of {score} "
@@ -76,7 +77,7 @@ def _lead(record: dict[str, Any]) -> str:
 # ---- methods
 
 
-def _method(number: int, row: Row, compared: Compared, classified: ClassifiedPhoto) -> dict[str, Any]:
+def _method(number: int, row: Row, compared: Compared, classified: ClassifiedPhoto) -> Record:
     """Return what the page shows of one method: its map, alone and over the photo, and its line of the table."""
     shade = sheet.brightness(row.attribution.map[0])
     over = crop_padding(sheet.overlay(classified.crop, shade), shade.shape[1], shade.shape[0])
@@ -91,7 +92,7 @@ def _method(number: int, row: Row, compared: Compared, classified: ClassifiedPho
     }
 
 
-def _cell(row: Row, column: Column, compared: Compared) -> dict[str, Any]:
+def _cell(row: Row, column: Column, compared: Compared) -> Record:
     value = row.numbers(0)[column.key]
     return {
         "value": "" if value is None else repr(value),
@@ -129,7 +130,7 @@ def _column(column: Column) -> dict[str, str]:
     return {"heading": heading, "better": column.better or "higher", "meaning": column.meaning}
 
 
-def _facts(classified: ClassifiedPhoto, compared: Compared, record: dict[str, Any]) -> Iterable[tuple[str, str]]:
+def _facts(classified: ClassifiedPhoto, compared: Compared, record: Record) -> Iterable[tuple[str, str]]:
     versions = ", ".join(f"{package} {version}" for package, version in record["versions"].items())
     score = f"{record['score']:.3f}".replace("-", "−")
     zero = zero_colour(classified.classifier)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import PurePath
-from typing import Any
 
 from samp.attribution import Attribution
 from samp.html.embed import embed_image
-from samp.html.facts import lines, notes, title
+from samp.html.facts import Record, lines, notes, title
 from samp.html.render import render_page
 from samp.models.prediction import ClassifiedPhoto
 from samp.plots.sheet import panels
 
 
-def explanation_page(classified: ClassifiedPhoto, result: Attribution, records: Sequence[dict[str, Any]]) -> str:
+def explanation_page(classified: ClassifiedPhoto, result: Attribution, records: Sequence[Record]) -> str:
     """Return the page of one photo, with a section for each record; it loads nothing and runs no script."""
     name, first = PurePath(records[0]["photo"]).name, records[0]
     versions = ", ".join(f"{package} {version}" for package, version in first["versions"].items())
@@ -32,7 +31,7 @@ def explanation_page(classified: ClassifiedPhoto, result: Attribution, records: 
     return render_page("explain.html", values, styles=["explain.css"])
 
 
-def _section(classified: ClassifiedPhoto, result: Attribution, sample: int, record: dict[str, Any]) -> dict[str, Any]:
+def _section(classified: ClassifiedPhoto, result: Attribution, sample: int, record: Record) -> Record:
     pictures = [(embed_image(image), caption) for image, caption in panels(classified.crop, result, sample)]
     return {
         "title": title(record),

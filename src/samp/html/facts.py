@@ -7,17 +7,18 @@ import os
 from pathlib import Path
 from typing import Any
 
-from samp.attribution import Attribution
+from samp.attribution import Attribution, format_residual, score_source
 from samp.models import Classifier
 from samp.models.outputs import output_kind
 from samp.models.prediction import ClassifiedPhoto
 from samp.models.zero_colour import zero_colour
-from samp.wording import format_residual, score_source
 
+Record = dict[str, Any]
+"""The numbers of one explanation or comparison, as JSON has them."""
 BEST = 5  # classes listed
 
 
-def facts(classified: ClassifiedPhoto, result: Attribution, sample: int, seconds: float) -> dict[str, Any]:
+def facts(classified: ClassifiedPhoto, result: Attribution, sample: int, seconds: float) -> Record:
     """Return the numbers of one explained class, ready for JSON; those that a method does not have are None.
 
     `seconds` is the time of all classes of the photo together.
@@ -51,7 +52,7 @@ def facts(classified: ClassifiedPhoto, result: Attribution, sample: int, seconds
     }
 
 
-def lines(record: dict[str, Any]) -> dict[str, str]:
+def lines(record: Record) -> dict[str, str]:
     """Return the same for people: label and text.
 
     >>> from samp.html.facts import lines
@@ -72,13 +73,13 @@ def lines(record: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def title(record: dict[str, Any]) -> str:
+def title(record: Record) -> str:
     """Return the headline of the picture."""
     texts = lines(record)
     return f"Why {texts['class']}? Score {texts['score']}"
 
 
-def notes(record: dict[str, Any], classifier: Classifier) -> list[str]:
+def notes(record: Record, classifier: Classifier) -> list[str]:
     """Return the lines below the picture: how it was made and what the credit misses."""
     zero = f"; input 0 is the colour {zero_colour(classifier)}" if record["score_change"] else ""
     spent = [
@@ -98,7 +99,7 @@ def printable_path(path: Path) -> str:
     return os.fspath(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def _residual(record: dict[str, Any]) -> str:
+def _residual(record: Record) -> str:
     if record["residual"] is None:
         return "none: this method's credit is not meant to sum to the score"
     return format_residual(record["residual"], record["score_change"])
@@ -108,7 +109,7 @@ def _count_text(number: int, kind: str) -> str:
     return f"{number} {kind}{'s' * (number != 1)}" if number else ""
 
 
-def _class_score(classified: ClassifiedPhoto, index: int) -> dict[str, Any]:
+def _class_score(classified: ClassifiedPhoto, index: int) -> Record:
     return {
         "class": classified.classifier.label(index),
         "index": index,

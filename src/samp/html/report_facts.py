@@ -6,11 +6,11 @@ How a metric gets here, from its own file to a `Quantity`: `samp.metrics`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from samp.batch.columns import Array, Columns
+from samp.html.facts import Record
 from samp.html.svg import Histogram
 
 EXAMPLES = 6  # of each end
@@ -138,7 +138,7 @@ def is_complete(columns: Columns) -> bool:
     return bool(known.any() and ((errors <= ROUNDING) | (residual <= of_scores))[known].all())
 
 
-def class_summaries(columns: Columns) -> list[dict[str, Any]]:
+def class_summaries(columns: Columns) -> list[Record]:
     """Return a summary of each explained class, the most frequent first.
 
     >>> row = {"target": 1, "label": "cat", "predicted": 2, "gini": 0.5, "score": 3.0}
@@ -154,7 +154,7 @@ def class_summaries(columns: Columns) -> list[dict[str, Any]]:
     return [_class_summary(columns, known, number, group) for number, group in groups]
 
 
-def _class_summary(columns: Columns, known: dict[str, Array], number: int, group: Array) -> dict[str, Any]:
+def _class_summary(columns: Columns, known: dict[str, Array], number: int, group: Array) -> Record:
     medians = {key: median_and_deciles(values[group]) for key, values in known.items()}
     return {
         "class": columns.labels[number],

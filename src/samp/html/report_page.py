@@ -13,6 +13,7 @@ from samp.batch.columns import Columns
 from samp.batch.results import RunResults
 from samp.batch.shards import describe_shards
 from samp.html.embed import EmbeddedImage, embed_image
+from samp.html.facts import Record
 from samp.html.render import render_page
 from samp.html.report_facts import (
     MOST_CLASSES,
@@ -90,7 +91,7 @@ def damage_note(shards: Sequence[int]) -> str:
 # ---- distributions
 
 
-def describe_quantity(quantity: Quantity, columns: Columns) -> dict[str, Any]:
+def describe_quantity(quantity: Quantity, columns: Columns) -> Record:
     """Return the heading, summary, meaning and histogram of a quantity; None for the histogram of no values."""
     values = quantity.values(columns)
     middle = median_and_deciles(values)
@@ -115,7 +116,7 @@ def _ranking_note(columns: Columns, ranking: Quantity) -> str:
     return f"{exact if is_complete(columns) else ''}{ranking.heading}: {ranking.meaning}"
 
 
-def _examples(run: RunResults, columns: Columns, ranking: Quantity, pictures: bool) -> dict[str, Any]:
+def _examples(run: RunResults, columns: Columns, ranking: Quantity, pictures: bool) -> Record:
     """Return both ends of the ranking; only the rows and maps of these examples are read."""
     values = ranking.per_input(columns)
     least, most = extreme_positions(values)
@@ -124,7 +125,7 @@ def _examples(run: RunResults, columns: Columns, ranking: Quantity, pictures: bo
     by_error = {"The best": least, "The worst": most}
     by_concentration = {"The most concentrated": most, "The most even": least}
 
-    def describe_example(position: int) -> dict[str, Any]:
+    def describe_example(position: int) -> Record:
         row = rows[position]
         photo = photos.get(row["id"])
         value = f"{ranking.heading.lower()} {_number(float(values[position]))}"
@@ -155,7 +156,7 @@ def embed_map(credit: Tensor) -> EmbeddedImage:
 # ---- classes and failures
 
 
-def _class_row(summary: dict[str, Any]) -> dict[str, Any]:
+def _class_row(summary: Record) -> Record:
     cells = [(summary["inputs"], f"{summary['inputs']:,}"), (summary["agreed"], f"{summary['agreed']:.0%}")]
     cells += [(summary[quantity.key], _number(summary[quantity.key])) for quantity in QUANTITIES]
     return {
@@ -173,7 +174,7 @@ def _table_note(count: int) -> str:
     )
 
 
-def _failures(run: RunResults, columns: Columns) -> dict[str, Any]:
+def _failures(run: RunResults, columns: Columns) -> Record:
     failed = np.flatnonzero(columns.failed).tolist()
     rows = [run.row(*columns.locate(position)) for position in failed[:MOST_FAILURES]]
     return {"shown": rows, "more": len(failed) - MOST_FAILURES}
@@ -196,7 +197,7 @@ def _facts(run: RunResults) -> Iterable[tuple[str, str]]:
     yield "Kept as", f"{settings['numbers']} and {settings['map_dtype']} maps, {settings['shard_size']} inputs a shard"
 
 
-def _data(run: RunResults, columns: Columns) -> dict[str, Any]:
+def _data(run: RunResults, columns: Columns) -> Record:
     """Return the numbers of the page for machines."""
     medians = {quantity.key: median_and_deciles(quantity.values(columns)) for quantity in QUANTITIES}
     counts = {"explained": columns.explained_count, "failed": len(columns) - columns.explained_count}

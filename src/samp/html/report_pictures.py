@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from PIL import Image
 from torch import nn
@@ -13,6 +12,7 @@ from torch import nn
 from samp.batch.results import RunResults
 from samp.batch.sources import Source, source_of
 from samp.batch.tars import Tars, upright
+from samp.html.facts import Record
 from samp.images import ignore_pillow_warnings
 from samp.models import Classifier
 
@@ -47,7 +47,7 @@ def _read_available(run: RunResults, ids: Sequence[str]) -> dict[str, Image.Imag
     return found
 
 
-def _reopen_source(stored: dict[str, Any]) -> Source:
+def _reopen_source(stored: Record) -> Source:
     if stored["kind"] == "items":
         raise ValueError("a data set that was only in memory cannot be opened again.")
     if stored["kind"] == "tars":
@@ -57,7 +57,7 @@ def _reopen_source(stored: dict[str, Any]) -> Source:
 
 def _make_classifier(run: RunResults) -> Classifier:
     """Return a classifier without a net that cuts photos as the one of the run did."""
-    fed: dict[str, Any] = {
+    fed: Record = {
         name: tuple(value) if isinstance(value, list) else value for name, value in run.settings["fed"].items()
     }
     return Classifier(nn.Identity(), run.settings["model"], classes=(), **fed)

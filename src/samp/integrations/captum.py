@@ -21,7 +21,7 @@ from samp.engine.forward_args import per_sample_tensors
 from samp.engine.inputs import Inputs
 from samp.explain import explain
 from samp.methods.coupled import Quality
-from samp.targets import Target
+from samp.targets import Model, Target
 
 __all__ = ["SAMP", "Coupled", "SAMPPlusPlus"]
 
@@ -44,7 +44,7 @@ def _with_wrapped(attribute: Callable[Arguments, Result]) -> Callable[Arguments,
 class _CaptumMethod:
     """The attributes of a method that Captum uses besides `attribute`."""
 
-    forward_func: Callable[..., Any]
+    forward_func: Model
     method: ClassVar[methods.SAMP | methods.Coupled]
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,11 @@ from samp.engine.driver import BatchSize
 from samp.explain import explain as explain_tensors
 from samp.groups import Groups
 from samp.methods import Method
+from samp.targets import Model
 
 
 def explain(
-    model: Callable[..., Any],
+    model: Model,
     inputs: NDArray[Any],
     targets: Any = None,
     *,

@@ -20,6 +20,7 @@ from samp.engine.problem import Problem
 from samp.lookup import look_up
 from samp.methods._channel_axis import ChannelTracker, Tag
 from samp.methods.propagation.hidden_operations import is_compiled, is_script
+from samp.targets import Model
 
 CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
 INSTEAD = "a method that needs no feature map, such as 'coupled', 'samp++' or 'ig'"
@@ -47,14 +48,14 @@ class ModuleOutput:
     convolved: bool
 
 
-def unwrap_compiled(model: Callable[..., Any]) -> Callable[..., Any]:
+def unwrap_compiled(model: Model) -> Model:
     """Return the module that `torch.compile` was given, and any other model unchanged: hooks would compile it anew.
 
     >>> net = nn.ReLU()
     >>> unwrap_compiled(torch.compile(net)) is net, unwrap_compiled(net) is net
     (True, True)
     """
-    original: Callable[..., Any] = getattr(model, "_orig_mod", model) if is_compiled(model) else model
+    original: Model = getattr(model, "_orig_mod", model) if is_compiled(model) else model
     return original
 
 

@@ -6,13 +6,14 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from samp.engine.problem import Problem
 from samp.lookup import look_up
+from samp.targets import Model
 
 
 def problem_at_layer(problem: Problem, layer: str | nn.Module | None) -> tuple[Problem, str]:
@@ -69,7 +70,7 @@ def find_last_linear(problem: Problem) -> tuple[str, nn.Linear] | None:
     return called[-1][:2]
 
 
-def _find_module(model: Callable[..., Any], layer: str | nn.Module) -> tuple[str, nn.Module]:
+def _find_module(model: Model, layer: str | nn.Module) -> tuple[str, nn.Module]:
     """Return the name and module of a layer; raise ValueError if the model has none such."""
     if not isinstance(model, nn.Module):
         raise ValueError(f"layer needs a model that is an nn.Module, not {type(model).__name__}: leave it out.")
@@ -95,7 +96,7 @@ class LayerModel:
     model does not call the module or its value has not one row per sample, and TypeError if it is no tensor.
     """
 
-    model: Callable[..., Any]
+    model: Model
     name: str
     module: nn.Module
     side: Literal["input", "output"]

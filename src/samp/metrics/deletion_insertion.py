@@ -13,10 +13,10 @@ from samp.engine.driver import BatchSize
 from samp.engine.inputs import Inputs, as_tensors
 from samp.metrics import protocols
 from samp.metrics.maps import Maps, group_values, ranks, resolve_target
-from samp.metrics.masked_forward import MaskedScorer, Model, ScoringOptions, open_scorer
+from samp.metrics.masked_forward import MaskedScorer, ScoringOptions, open_scorer
 from samp.metrics.protocols import Protocol
 from samp.metrics.subsets import own_counts
-from samp.targets import Target
+from samp.targets import Model, Target
 
 GivenProtocol = str | Protocol | None
 

@@ -24,10 +24,10 @@ from samp.extras import install_command
 from samp.groups import Elements, Groups
 from samp.metrics.fills import Fill, depends_on_visible
 from samp.metrics.maps import Maps, group_values, resolve_target
-from samp.metrics.masked_forward import MaskedScorer, Model, ScoringOptions, open_scorer
+from samp.metrics.masked_forward import MaskedScorer, ScoringOptions, open_scorer
 from samp.metrics.score_spaces import ScoreSpace
 from samp.metrics.subsets import Subsets, sizes_for_share
-from samp.targets import Target
+from samp.targets import Model, Target
 
 
 @dataclass(frozen=True, eq=False)

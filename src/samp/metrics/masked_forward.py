@@ -20,9 +20,7 @@ from samp.isolation import isolate
 from samp.metrics.fills import ElementFill, Fill, ImageFill, Imputer
 from samp.metrics.score_spaces import ScoreSpace, get_score_space
 from samp.progress import open_bar
-from samp.targets import Target
-
-Model = Callable[..., Any]  # an nn.Module, or any function of the inputs
+from samp.targets import Model, Target
 
 
 @dataclass(frozen=True)

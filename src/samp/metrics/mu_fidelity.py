@@ -18,10 +18,10 @@ from samp.groups import Groups, looks_channels_last
 from samp.metrics import correlations
 from samp.metrics.fills import Fill, describe_fill
 from samp.metrics.maps import Maps, group_values, resolve_target
-from samp.metrics.masked_forward import Model, ScoringOptions, open_scorer
+from samp.metrics.masked_forward import ScoringOptions, open_scorer
 from samp.metrics.score_spaces import ScoreSpace
 from samp.metrics.subsets import check_sizes, credit_and_scores, sizes_for_share
-from samp.targets import Target
+from samp.targets import Model, Target
 
 CELLS = 9
 

@@ -26,10 +26,10 @@ from samp.methods import Method, resolve_method
 from samp.metrics.correlations import pearson
 from samp.metrics.fills import Fill, describe_fill
 from samp.metrics.maps import Maps, group_values, resolve_target
-from samp.metrics.masked_forward import Model, ScoringOptions, open_scorer
+from samp.metrics.masked_forward import ScoringOptions, open_scorer
 from samp.metrics.score_spaces import ScoreSpace
 from samp.metrics.subsets import check_sizes, credit_and_scores, own_counts
-from samp.targets import Target
+from samp.targets import Model, Target
 
 MOST_SIZES = 15
 LARGEST_SHARE = 0.8

@@ -9,8 +9,7 @@ from samp.attribution import Attribution
 from samp.engine.inputs import Inputs
 from samp.metrics.deletion_insertion import Curves, GivenProtocol, deletion_insertion
 from samp.metrics.maps import Maps
-from samp.metrics.masked_forward import Model
-from samp.targets import Target
+from samp.targets import Model, Target
 
 
 def transfer(

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from samp.attribution import Attribution
+from samp.attribution import Attribution, format_residual, score_source
 from samp.html.player.film import COARSE, TOLERANCE, Film
 from samp.html.player.likely import ClassProbabilities
 from samp.models import Classifier
 from samp.plots.sheet import FULL_WHITE_QUANTILE
-from samp.wording import format_residual, score_source
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,13 @@ from typing import Any
 import torch
 from torch import nn
 
+from samp.targets import Model
+
 PROGRAMS = ("aten", "prims", "quantized")
 """The namespaces of operations in exported and quantised programs; models written in Python call others."""
 
 
-def refuse_compiled(method: str, model: Callable[..., Any]) -> None:
+def refuse_compiled(method: str, model: Model) -> None:
     """Raise NotImplementedError if the model, or one of its modules, was made by `torch.compile`.
 
     Under a mode, torch would compile it anew and leave the result in the user's compiled model.
@@ -27,7 +29,7 @@ def refuse_compiled(method: str, model: Callable[..., Any]) -> None:
         )
 
 
-def describe_hidden_part(model: Callable[..., Any] | None) -> str:
+def describe_hidden_part(model: Model | None) -> str:
     """Return words for the part of the model that hides operations: a TorchScript module if it has one.
 
     >>> describe_hidden_part(torch.jit.script(nn.Linear(2, 1)))
@@ -75,7 +77,7 @@ def is_compiled(model: object) -> bool:
     )
 
 
-def _describe_part(model: Callable[..., Any] | None, is_one: Callable[[object], bool]) -> str | None:
+def _describe_part(model: Model | None, is_one: Callable[[object], bool]) -> str | None:
     """Return words for the first of the model and its modules for which `is_one` holds, or None."""
     if is_one(model):
         return "the model"

@@ -31,6 +31,7 @@ from samp.methods.propagation.operation_call import (
 )
 from samp.methods.propagation.operation_kinds import KINDS, POINTWISE, canonical
 from samp.methods.propagation.tracking import TensorTracker, history_name
+from samp.targets import Model
 
 
 class Propagation(TorchFunctionMode):
@@ -47,9 +48,9 @@ class Propagation(TorchFunctionMode):
         self.rule_counts: Counter[str] = Counter()
         self.gradient_counts: Counter[str] = Counter()
         self.tracker = TensorTracker()
-        self.model: Callable[..., Any] | None = None
+        self.model: Model | None = None
 
-    def begin(self, model: Callable[..., Any], leaf: Tensor) -> None:
+    def begin(self, model: Model, leaf: Tensor) -> None:
         """Prepare for a forward pass of this model from this leaf."""
         self.model = model
         self.tracker.begin(leaf)
