@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 import samp
 from laws import CLOSE, CountingModel, assert_same, differs, images, net
-from samp.engine.driver import NonFiniteError
 from samp.engine.problem import make_problem
 from samp.engine.walk import Route, Step
+from samp.errors import NonFiniteError
 from samp.methods._layer_model import problem_at_layer
 from samp.methods.ig2 import IG2, DescentPath
 

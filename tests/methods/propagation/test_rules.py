@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import samp
-from samp.engine.driver import NonFiniteError
+from samp.errors import NonFiniteError
 from samp.methods.propagation import LRP, METHODS, MWP, DeepLIFT, DeepSHAP, GuidedBackprop
 from samp.methods.propagation.operation_kinds import KINDS
 
