@@ -156,6 +156,7 @@ class TensorBaseline:
 
 black = Constant(0.0)
 white = Constant(1.0)
+# The command line has these names again in `samp.cli.options`, which must not import torch; a test compares them.
 BASELINES: dict[str, Callable[..., Tensor]] = {
     "black": black,
     "white": white,
@@ -164,12 +165,8 @@ BASELINES: dict[str, Callable[..., Tensor]] = {
     "blurred": Blurred(),
 }
 
-ALWAYS_FINITE = (
-    Constant,
-    Uniform,
-    GaussianNoise,
-    Blurred,
-)  # of a finite input, so that looking need not wait for the device
+# Ours, finite for a finite input: they are called without watching them, and to check them would wait for the device.
+ALWAYS_FINITE = (Constant, Uniform, GaussianNoise, Blurred)
 
 Baseline = Callable[..., Tensor] | Tensor | float | str
 InputBaselines = Baseline | list[Baseline]

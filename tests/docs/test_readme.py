@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 import torch
@@ -81,3 +82,14 @@ def test_links_lead_to_files_and_headings_that_are_there(page: str) -> None:
         assert target.exists(), link
         if anchor:
             assert anchor in anchors(target), link
+
+
+# An entry point group, a file of a shell, and the module of a recipe.
+NO_NAMES = {"samp.commands", "samp.fish", "samp_lab.tables.toy"}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if not page.startswith(("results", "CHANGELOG"))])
+def test_names_of_samp_are_there(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for name in set(re.findall(r"\b(samp(?:_lab)?(?:\.[A-Za-z_]\w*)+)", text)) - NO_NAMES:
+        assert resolve_name(name) is not None, name

@@ -25,8 +25,8 @@ from samp.html import compare_page, svg
 from samp.html.compare_facts import comparison_record, missing_notes
 from samp.html.render import read_source
 from samp.metrics.protocol_text import describe_protocol
-from samp.models.colours import zero_colour
 from samp.models.prediction import ClassifiedPhoto
+from samp.models.zero_colour import zero_colour
 from samp.plots import sheet
 
 

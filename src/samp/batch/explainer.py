@@ -1,5 +1,7 @@
 """Explain samples batch by batch: one row of numbers and one map of each.
 
+How a metric becomes one of these numbers: `samp.metrics`.
+
 An error costs no other sample than the one that causes it: a batch that fails is done again in halves, down to single
 samples. An out-of-memory halves the batch likewise.
 """
@@ -20,7 +22,7 @@ from samp.batch.messages import error_line, utf8_text
 from samp.batch.preprocess import Sample, floating_parameter, stack_inputs
 from samp.batch.stored_maps import RowAndMap, encode_maps
 from samp.batch.tables import Row
-from samp.devices import is_out_of_memory
+from samp.devices import WITHOUT_FLOAT64, is_out_of_memory, widen
 from samp.engine.driver import Batches, BatchSize
 from samp.engine.record import sum_rows
 from samp.isolation import isolate, observe
@@ -164,7 +166,7 @@ def _check_shape(first: torch.Size | None, id_: str, answer: RowAndMap) -> RowAn
 def _column_values(result: Attribution, scores: Tensor) -> dict[str, list[Any]]:
     """Return the columns of numbers by their names, one value for each sample."""
     values = result.group_values.detach()
-    credit = _to_double(sum_rows(values.cpu() if values.device.type == "mps" else values))
+    credit = _to_double(sum_rows(values.cpu() if values.device.type in WITHOUT_FLOAT64 else values))
     change = {direction: _to_double(values) for direction, values in result.score_change.items()}
     summed = torch.stack(list(change.values())).sum(0) if change else torch.full_like(credit, math.nan)
     flat = result.map.detach().flatten(1).nan_to_num()
@@ -183,7 +185,7 @@ def _column_values(result: Attribution, scores: Tensor) -> dict[str, list[Any]]:
 def _to_double(values: Tensor) -> Tensor:
     """Return the values on the CPU in float64; converted on the device first, if it has float64 (MPS does not)."""
     values = values.detach()
-    return values.cpu().double() if values.device.type == "mps" else values.double().cpu()
+    return widen(values).cpu().double()
 
 
 def _finite_or_none(value: float) -> float | None:
