@@ -89,7 +89,7 @@ def test_what_nobody_expected_is_one_sentence_too(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["explain", "--method", "sampp"], "did you mean 'samp'?"),
+        (["explain", "--method", "sampp"], "did you mean 'samp++'?"),
         (["explain", "--target", "1000"], "target 1000 is out of range"),
     ],
 )
