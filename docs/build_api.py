@@ -1,13 +1,14 @@
-"""Writes docs/api.md from the docstrings: `python docs/build_api.py`.
+"""Write docs/api.md from the docstrings: `python docs/build_api.py`.
 
-One section per topic, in reading order, and in it one entry per public name: how it is called, its docstring with the
-examples as code, its fields and methods. Nothing on the page depends on the machine or the version of Python.
+One section per topic, and in it one entry per public name: its signature, its docstring with the examples as code, its
+fields and methods. Nothing on the page depends on the machine or the version of Python.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Iterator
 from dataclasses import is_dataclass
 from pathlib import Path
@@ -15,11 +16,13 @@ from pkgutil import resolve_name
 from typing import Any
 
 PAGE = Path(__file__).with_name("api.md")
+SOURCES = PAGE.parents[1] / "src" / "samp"
 HEAD = """# API
 
 Written from the docstrings by `python docs/build_api.py`: edit those, not this page.
 
-The examples assume `import torch, samp` and `from torch import nn`; in a section on a module, its own names as well."""
+The examples assume `import torch, samp` and `from torch import nn`; in a section on a module, its own names as well.
+`samp_lab` is the second package of this repository (`pip install samp-lab`)."""
 # Title, the module whose docstring opens the section ("" for none), and its names.
 SECTIONS: tuple[tuple[str, str, str], ...] = (
     ("Explain", "", "samp.explain samp.Attribution samp.compare samp.Compared samp.run"),
@@ -29,6 +32,7 @@ SECTIONS: tuple[tuple[str, str, str], ...] = (
     ("Baselines", "samp.baselines", "Constant Uniform GaussianNoise Blurred"),
     ("Credit", "samp.credit", "momentum left right trapezoid Shared"),
     ("Models", "samp.models", "load Classifier"),
+    ("Photos", "samp.images", "example_photo find read"),
     ("Data sets", "samp_lab.datasets", "open_dataset arrays Images Entry"),
     (
         "Metrics",
@@ -40,7 +44,7 @@ SECTIONS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "Metrics that know where the object is",
-        "samp.annotations.boxes",
+        "samp.annotations",
         "samp.metrics.pointing_game samp.metrics.PointingGame samp.metrics.is_difficult samp.metrics.join_games "
         "samp.metrics.segmentation samp.metrics.Segmentation samp.metrics.localisation samp.metrics.Localisation "
         "samp.metrics.OfMaximum samp.metrics.TopPixels samp.metrics.Otsu samp.metrics.Box samp.metrics.Annotation "
@@ -49,9 +53,9 @@ SECTIONS: tuple[tuple[str, str, str], ...] = (
     (
         "Comparing methods",
         "samp.metrics.statistics",
-        "samp.metrics.summarise samp.metrics.Summary samp.metrics.compare_pairs samp.metrics.Comparison samp.metrics.table "
-        "samp.metrics.holm samp.metrics.Bootstrap samp.metrics.Running samp.metrics.RunningGame samp.metrics.Moments "
-        "samp.metrics.Correlation",
+        "samp.metrics.summarise samp.metrics.Summary samp.metrics.compare_pairs samp.metrics.Comparison "
+        "samp.metrics.table samp.metrics.holm samp.metrics.Bootstrap samp.metrics.Running samp.metrics.RunningGame "
+        "samp.metrics.Moments samp.metrics.Correlation",
     ),
     (
         "Figures",
@@ -64,46 +68,39 @@ SECTIONS: tuple[tuple[str, str, str], ...] = (
     ("For Quantus' users", "samp.quantus", "explain"),
     ("Records and errors", "", "samp.Tape samp.NonFiniteError"),
 )
-ALIASES = (
-    "problem.Inputs",
-    "objectives.Target",
-    "groups.Groups",
-    "batches.BatchSize",
-    "credit.Credit",
-    "metrics.maps.Maps",
-    "metrics.truth.Truth",
-    "metrics.truth.Labels",
-    "plots.reading.CreditMap",
-    "plots.reading.Photo",
-    "plots.film.Scale",
-)
+ALIASES = "Inputs Target Groups BatchSize Credit Maps Truth Labels CreditMap Photo Scale"
 
 
 def page() -> str:
-    """The whole page as Markdown."""
+    """Return the whole page as Markdown."""
     parts = [HEAD]
     for title, module, names in contents():
         parts.append(f"## {title}")
         if module:
             parts.append(f"`{module}`: {prose(resolve_name(module).__doc__)}")
-        parts += [part for name in names for part in entry(name, named(name))]
-    parts.append("## Types in the signatures\n\n```python\n" + "\n".join(map(alias, ALIASES)) + "\n```")
+        parts += [part for name in names for part in entry(name, resolve(name))]
+    parts.append("## Types in the signatures\n\n```python\n" + "\n".join(map(alias, ALIASES.split())) + "\n```")
     return "\n\n".join(parts) + "\n"
 
 
 def contents() -> Iterator[tuple[str, str, list[str]]]:
-    """Title, module and dotted names of each section."""
+    """Yield title, module and dotted names of each section."""
     for title, module, names in SECTIONS:
-        yield title, module, [name if name.startswith("samp.") else f"{module}.{name}" for name in names.split()]
+        yield (
+            title,
+            module,
+            [name if name.startswith(("samp.", "samp_lab.")) else f"{module}.{name}" for name in names.split()],
+        )
 
 
-def named(name: str) -> Any:
-    """What stands under a dotted name; of a function and its module of the same name, the function."""
-    return resolve_name(":".join(name.rsplit(".", 1)))
+def resolve(name: str) -> Any:
+    """Return the object of this dotted name; where a function and its module share the name, the function."""
+    module, _, attribute = name.rpartition(".")
+    return getattr(resolve_name(module), attribute)
 
 
 def entry(name: str, thing: Any) -> Iterator[str]:
-    """A heading, the call (for a dataclass these are its fields), the docstring, then what the class offers."""
+    """Yield a heading with the signature (for a dataclass: its fields), the docstring, then the members of a class."""
     is_class = isinstance(thing, type)
     yield f"### {name}\n\n```python\n{'class ' * is_class}{name}{call(inspect.signature(thing))}\n```"
     yield prose(thing.__doc__)
@@ -117,22 +114,23 @@ def entry(name: str, thing: Any) -> Iterator[str]:
 
 
 def call(signature: inspect.Signature) -> str:
-    """The arguments with their types as written in the source; one a line where they are many."""
-    shown, star = [], False
+    """Return the arguments with their types as written in the source; one per line where they are many."""
+    arguments, star = [], False
     for p in signature.parameters.values():
         if p.kind is p.KEYWORD_ONLY and not star:
-            shown, star = [*shown, "*"], True
+            arguments, star = [*arguments, "*"], True
         if p.name not in ("self", "cls"):
             mark = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
             default = "" if p.default is p.empty else f" = {p.default!r}".replace("<factory>", "{}")
-            shown.append(f"{mark}{p.name}: {p.annotation}{default}")
-    inside = ", ".join(shown) if len(", ".join(shown)) < 90 else "\n    " + ",\n    ".join(shown) + ",\n"
+            arguments.append(f"{mark}{p.name}: {p.annotation}{default}")
+    one_line = ", ".join(arguments)
+    inside = one_line if len(one_line) < 90 else "\n    " + ",\n    ".join(arguments) + ",\n"
     returns = signature.return_annotation
     return f"({inside})" + ("" if returns in (signature.empty, None, "None") else f" -> {returns}")
 
 
 def field_notes(cls: type) -> dict[str, str]:
-    """What the source says of a field: the string below it, or else the comment behind it."""
+    """Return the note on each field of a dataclass: the string below it, or else the comment behind it."""
     source = inspect.getsource(cls)
     body, lines, notes = ast.parse(source).body[0].body, source.splitlines(), {}
     for node, below in zip(body, [*body[1:], None], strict=True):
@@ -144,7 +142,7 @@ def field_notes(cls: type) -> dict[str, str]:
 
 
 def prose(docstring: str | None) -> str:
-    """A docstring as Markdown: its examples become blocks of code."""
+    """Return a docstring as Markdown: its examples become blocks of code."""
     lines, inside = [], False
     for line in inspect.cleandoc(docstring or "").splitlines():
         if line.startswith(">>>") and not inside:
@@ -156,10 +154,11 @@ def prose(docstring: str | None) -> str:
 
 
 def alias(name: str) -> str:
-    """`Name = its definition`, as the source has it."""
-    module, _, wanted = name.rpartition(".")
-    lines = inspect.getsource(resolve_name(f"samp.{module}")).splitlines()
-    return next(line for line in lines if line.startswith(f"{wanted} = "))
+    """Return `name = its definition`, from the one module of samp that defines it."""
+    definition = re.compile(rf"^{name} = .*$", re.MULTILINE)
+    sources = (path.read_text(encoding="utf-8") for path in sorted(SOURCES.rglob("*.py")))
+    (found,) = (line for source in sources for line in definition.findall(source))
+    return found
 
 
 if __name__ == "__main__":

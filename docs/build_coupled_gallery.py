@@ -1,4 +1,4 @@
-"""Draws docs/coupled-gallery.png: `python docs/build_coupled_gallery.py PHOTOS`, a folder; a second word is the file.
+"""Draw docs/coupled-gallery.png: `python docs/build_coupled_gallery.py PHOTOS [FILE]`, with PHOTOS a folder.
 
 The class that EfficientNet-Lite0 predicts for each photo, explained by the coupled walk and three others. The picture
 in the repository shows photos that may be published: four of scikit-image's data and the four cats of alibi's. It needs
@@ -22,26 +22,28 @@ METHODS: dict[str, samp.methods.Method] = {
     "coupled, standard": samp.Coupled(),
     "coupled, fine": samp.Coupled("fine"),
     "SAMP++, η 0.02": samp.SAMPPlusPlus(eta=0.02),  # the paper's η for pictures
-    "IG": samp.methods.named("ig"),
-    "Grad-CAM": samp.methods.named("gradcam"),
+    "IG": samp.methods.resolve_method("ig"),
+    "Grad-CAM": samp.methods.resolve_method("gradcam"),
 }
 
 
 def draw(folder: Path, picture: Path) -> None:
-    """Explain the photos of the folder, draw and save; 256 colours keep it small."""
+    """Explain the photos of the folder and save the grid as a PNG of 256 colours, which keeps it small."""
     classifier = models.efficientnet_lite0()
-    found = [images.read(path) for path in images.find([folder])]
-    inputs = torch.cat([classifier.prepare(photo) for photo in found])
+    photos = [images.read(path) for path in images.find([folder])]
+    inputs = torch.cat([classifier.prepare(photo) for photo in photos])
     results = {name: samp.explain(classifier.net, inputs, method=method) for name, method in METHODS.items()}
     classes = [classifier.classes[index] for index in results["IG"].details["target"]]
-    figure = plots.method_grid([classifier.crop(photo) for photo in found], results, labels=classes)
-    figure.savefig(drawn := io.BytesIO(), dpi=150)
-    full = Image.open(drawn).convert("RGB")
-    palette = full.quantize(256, method=Image.Quantize.FASTOCTREE)  # others spend it on greys, and eyes turn grey
+    figure = plots.method_grid([classifier.crop(photo) for photo in photos], results, labels=classes)
+    figure.savefig(buffer := io.BytesIO(), dpi=150)
+    full = Image.open(buffer).convert("RGB")
+    palette = full.quantize(
+        256, method=Image.Quantize.FASTOCTREE
+    )  # other quantisers spend it on greys, and eyes turn grey
     full.quantize(palette=palette, dither=Image.Dither.FLOYDSTEINBERG).save(picture, optimize=True)
 
 
 if __name__ == "__main__":
     if len(sys.argv) not in (2, 3):
-        raise SystemExit("give a folder of photos, and if you like a file for the picture.")
+        raise SystemExit("usage: python docs/build_coupled_gallery.py PHOTOS [FILE]")
     draw(Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) == 3 else PICTURE)

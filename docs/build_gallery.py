@@ -1,4 +1,4 @@
-"""Draws docs/gallery.png: `python docs/build_gallery.py`.
+"""Draw docs/gallery.png: `python docs/build_gallery.py`.
 
 The class that EfficientNet-Lite0 predicts for three photos of scikit-image's data, explained by seven methods. It needs
 the extras `demo`, `viz` and `compare`, and about three minutes on a CPU.
@@ -17,10 +17,10 @@ from samp import models, plots
 
 PICTURE = Path(__file__).with_name("gallery.png")
 METHODS: dict[str, samp.methods.Method] = {
-    "Grad-CAM": samp.methods.named("gradcam"),
-    "SmoothGrad": samp.methods.named("smoothgrad"),
-    "IG": samp.methods.named("ig"),
-    "Guided IG": samp.methods.named("guidedig"),
+    "Grad-CAM": samp.methods.resolve_method("gradcam"),
+    "SmoothGrad": samp.methods.resolve_method("smoothgrad"),
+    "IG": samp.methods.resolve_method("ig"),
+    "Guided IG": samp.methods.resolve_method("guidedig"),
     "SAMP": samp.SAMP(),
     "SAMP++": samp.SAMPPlusPlus(eta=0.02),  # the paper's η for pictures
     "coupled": samp.Coupled("fine"),
@@ -28,7 +28,7 @@ METHODS: dict[str, samp.methods.Method] = {
 
 
 def main() -> None:
-    """Explain, draw and save."""
+    """Explain the photos, draw the grid and save it."""
     classifier = models.efficientnet_lite0()
     photos = [Image.fromarray(photo) for photo in (data.coffee(), data.chelsea(), data.rocket())]
     inputs = torch.cat([classifier.prepare(photo) for photo in photos])

@@ -1,7 +1,7 @@
-"""Draws docs/explanation.png, player.png and compare.png: `python docs/build_pictures.py`.
+"""Draw docs/explanation.png, player.png and compare.png: `python docs/build_pictures.py`.
 
-The commands are the ones that the pages name, on the embedded photos; of the pages that they write a headless chromium
-takes a picture. It needs the extras `demo` and `viz`, Playwright with chromium, and about two minutes on a CPU.
+The commands are those that the documentation names, on the embedded photos; headless chromium takes screenshots of the
+pages that they write. It needs the extras `demo` and `viz`, Playwright with chromium, and about two minutes on a CPU.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ DOCS = Path(__file__).resolve().parent
 FLAGS = ["--no-sandbox", "--disable-dev-shm-usage"]  # as a container needs them
 
 
-def made(*words: str | Path) -> None:
-    """Run a command of samp's, or stop with what it said."""
+def run_samp(*words: str | Path) -> None:
+    """Run a command of samp; exit with its output if it fails."""
     result = CliRunner().invoke(samp, list(map(str, words)))
     if result.exit_code:
         raise SystemExit(result.output)
 
 
-def photographed(page: Any, file: Path, picture: Path, keys: Sequence[str], last: str) -> None:
-    """A picture of a page after these keys, from its top to the end of this element; 256 colours keep it small."""
+def take_screenshot(page: Any, file: Path, picture: Path, keys: Sequence[str], last: str) -> None:
+    """Save the page after these keys, from its top to the end of the element `last`; 256 colours keep it small."""
     page.goto(file.as_uri())
-    page.wait_for_timeout(2000)  # until it has unpacked its pictures and hears keys
+    page.wait_for_timeout(2000)  # until it has unpacked its pictures and handles keys
     for key in keys:
         page.keyboard.press(key)
     page.wait_for_timeout(1000)  # until it has drawn itself
@@ -48,16 +48,16 @@ def main() -> None:
     """Make the three pictures."""
     os.chdir(DOCS.parent)  # pictures hold the names of their photos, which should not depend on the machine
     cat = "src/samp/data/chelsea.jpg"
-    made("explain", cat, "--quality", "fine", "--out", DOCS / "explanation.png")
+    run_samp("explain", cat, "--quality", "fine", "--out", DOCS / "explanation.png")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        player, compared = Path(folder) / "player.html", Path(folder) / "compare.html"
-        made("play", cat, "--out", player)
-        made("compare", "--out", compared)
+        player, comparison = Path(folder) / "player.html", Path(folder) / "compare.html"
+        run_samp("play", cat, "--out", player)
+        run_samp("compare", "--out", comparison)
         chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         narrow, wide = (chromium.new_page(viewport={"width": width, "height": 960}) for width in (1000, 1180))
         # Past the walk in which pixels appear, and a third of the steps into the one in which they disappear.
-        photographed(narrow, player, DOCS / "player.png", ["Home", *["ArrowRight"] * 80], ".path")
-        photographed(wide, compared, DOCS / "compare.png", [], ".scroll")
+        take_screenshot(narrow, player, DOCS / "player.png", ["Home", *["ArrowRight"] * 80], ".path")
+        take_screenshot(wide, comparison, DOCS / "compare.png", [], ".scroll")
         chromium.close()
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
-import re
 import subprocess
 import sys
 import time
@@ -26,7 +26,6 @@ demo = pytest.mark.skipif(
 )
 TINY = ["--model", "tiny_nets:classifier"]
 PATIENCE = 600.0  # seconds for what takes a few: a machine may be busy with other things
-PROGRESS = re.compile(r"samp: .*(model evaluations in|inputs after) .*\n")
 # A suite started in the background (`nohup pytest &`) hears no Ctrl-C, and neither would what it starts.
 COMMAND = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from samp.cli import main; main()"
 
@@ -72,19 +71,66 @@ def start_command(*words: str | Path, command: str = "explain", **how: Any) -> s
     )
 
 
+class OnTerminal:
+    """A command in a process of its own whose stderr is a terminal, with a bar from this many seconds on."""
+
+    def __init__(self, *words: str | Path, quiet: float = 0.0, **how: Any) -> None:
+        import fcntl
+        import pty
+        import struct
+        import termios
+
+        self.terminal, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 120, 0, 0))  # a new one has no columns
+        code = f"import samp.progress; samp.progress.QUIET, samp.progress.REDRAWN = {quiet}, 0.01; {COMMAND}"
+        asked = [sys.executable, "-c", code, *map(str, words)]
+        self.process = subprocess.Popen(asked, env=environment(), stdout=subprocess.PIPE, stderr=theirs, **how)
+        os.close(theirs)
+        self.written, self.decoder = "", codecs.getincrementaldecoder("utf-8")()
+
+    def read_until(self, text: str) -> None:
+        """Read until this has been written; fail if the command ends before."""
+        while text not in self.written:
+            if not self._read():
+                pytest.fail(f"the command ended early: {self.written!r}")
+
+    def finish(self) -> int:
+        """Read the rest, and return the exit code."""
+        while self._read():
+            pass
+        os.close(self.terminal)
+        assert self.process.stdout is not None
+        self.stdout = self.process.stdout.read().decode()
+        return self.process.wait(PATIENCE)
+
+    def _read(self) -> bool:
+        try:
+            data = os.read(self.terminal, 2**16)
+        except OSError:  # what Linux raises where the other end is closed
+            return False
+        self.written += self.decoder.decode(data)
+        return bool(data)
+
+
+def screen(written: str) -> list[str]:
+    """Return the lines that a wide terminal shows after this was written to it."""
+    lines, column = [""], 0
+    for character in written:
+        if character == "\n":
+            lines.append("")
+            column = 0
+        elif character == "\r":
+            column = 0
+        else:
+            lines[-1] = lines[-1].ljust(column)[:column] + character + lines[-1][column + 1 :]
+            column += 1
+    return [line.rstrip() for line in lines if line.strip()]
+
+
 def environment() -> dict[str, str]:
     """For a process that imports what this one does: the modules of the tests, and the `samp` that is tested."""
     folders = [Path(__file__).parent, Path(samp.__file__).parents[1]]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))}
-
-
-def without_progress(said: str) -> str:
-    """What a command said but for how far it was and when, which depends on how busy the machine is.
-
-    >>> without_progress("samp: 0 of 3 inputs after 2 s\\nsamp: done.\\n")
-    'samp: done.\\n'
-    """
-    return PROGRESS.sub("", said)
 
 
 def wait_until(happened: Callable[[], object], process: subprocess.Popen[str]) -> None:

@@ -1,8 +1,7 @@
-"""What every test starts from: how threads wait, how laws are tried, no lines of progress; and the real nets."""
+"""What every test starts from: how threads wait, how laws are tried; and the real nets."""
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from pathlib import Path
@@ -36,13 +35,3 @@ def data() -> Path:
 def openmp_was_told_in_time() -> bool:
     """Whether threads of this process wait as they should."""
     return TOLD_IN_TIME
-
-
-@pytest.fixture(autouse=True)
-def no_lines_of_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command that takes longer than two seconds says how far it is, and any does on a busy machine.
-
-    A test that wants those lines sets QUIET itself.
-    """
-    monkeypatch.setattr("samp.cli.progress.QUIET", math.inf)
-    monkeypatch.setattr("samp.cli.run_progress.QUIET", math.inf)

@@ -20,7 +20,7 @@ def make_walk_result() -> samp.Attribution:
     net = torch.nn.Sequential(
         torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(4 * 4 * 7, 3)
     )
-    return samp.explain(net.eval(), torch.rand(2, 3, 6, 9), method=samp.SAMP(pixels_per_step=5), record=True)
+    return samp.explain(net.eval(), torch.rand(2, 3, 6, 9), method=samp.SAMP(pixels_per_step=5), keep_points=True)
 
 
 def pixels(figure: Figure) -> np.ndarray:

@@ -196,7 +196,7 @@ FEW: Pool = {"4": lambda: 4, **odd.ANYTHING}
 TARGETS: dict[str, Target] = {
     "explain": Target(
         samp.explain,
-        {**EXPLAIN_POOLS, "method": odd.METHODS, "record": odd.RECORDS, "speed": odd.SPEEDS},
+        {**EXPLAIN_POOLS, "method": odd.METHODS, "keep_points": odd.KEPT_POINTS, "speed": odd.SPEEDS},
         2,
         _is_good_attribution,
     ),

@@ -58,7 +58,7 @@ def by_hand(x: Tensor) -> Tensor:
 
 
 def blue_count(x: Tensor) -> Tensor:
-    """A soft count of blue pixels (READING point 15): 1 for (0, 0, 1), 0 for black, red, green and white."""
+    """A soft count of blue pixels (docs/paper.md#counting): 1 for (0, 0, 1), 0 for black, red, green and white."""
     red, green, blue = x.unbind(1)
     return (blue * (1 - red) * (1 - green)).flatten(1).sum(1)
 
@@ -86,7 +86,7 @@ class IndexOrderPath:
     """Groups go to their end one by one, in index order, whatever the gradient says."""
 
     needs_start: ClassVar[bool] = True
-    fixed: ClassVar[bool] = False
+    is_fixed: ClassVar[bool] = False
     may_pause: ClassVar[bool] = False
 
     def propose(self, step: Step, route: Route) -> Tensor:

@@ -206,7 +206,7 @@ ARGUMENTS: Pool = {
 
 BATCH_SIZES: Pool = {"auto": lambda: "auto", "1": lambda: 1, "3": lambda: 3, "0": lambda: 0, **ANYTHING}
 SEEDS: Pool = {"0": lambda: 0, "7": lambda: 7, "2**63 - 1": lambda: 2**63 - 1, "-(2**63)": lambda: -(2**63), **ANYTHING}
-RECORDS: Pool = {"False": lambda: False, "True": lambda: True, "bytes": lambda: 10**5, **ANYTHING}
+KEPT_POINTS: Pool = {"False": lambda: False, "True": lambda: True, "bytes": lambda: 10**5, **ANYTHING}
 FLAGS: Pool = {"False": lambda: False, **ANYTHING}
 SPEEDS: Pool = {"exact": lambda: "exact", **ANYTHING}
 

@@ -42,7 +42,7 @@ def image(channels: int = 3) -> torch.Tensor:
 
 
 def explain_tiny(method: Any = "samp++", **more: Any) -> samp.Attribution:
-    return samp.explain(Bumpy().eval(), image(), target=2, method=method, record=True, **more)
+    return samp.explain(Bumpy().eval(), image(), target=2, method=method, keep_points=True, **more)
 
 
 def data_of(page: str) -> dict[str, Any]:

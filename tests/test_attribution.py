@@ -28,17 +28,17 @@ def results() -> dict[str, samp.Attribution]:
     half = images(0, 2, 5).bfloat16()
     return {
         "image": samp.explain(net(0), x),
-        "image with tapes": samp.explain(net(0), x, record=True),
-        "one sample": samp.explain(net(0), x[:1], record=True),
-        "elements": samp.explain(net(0), images(0, 3, 12), record=True),
-        "one direction": samp.explain(net(0), images(0, 3, 12), method="ig", record=True),
-        "two inputs": samp.explain(pair, (x, images(1, 3, 4)), record=True),
-        "one sample of two inputs": samp.explain(pair, (x[:1], images(1, 1, 4)), record=True),
-        "one-tuple": samp.explain(net(0), (x,), record=True),
-        "bfloat16": samp.explain(lambda x: (x**3).sum(1), half, record=True),
+        "image with tapes": samp.explain(net(0), x, keep_points=True),
+        "one sample": samp.explain(net(0), x[:1], keep_points=True),
+        "elements": samp.explain(net(0), images(0, 3, 12), keep_points=True),
+        "one direction": samp.explain(net(0), images(0, 3, 12), method="ig", keep_points=True),
+        "two inputs": samp.explain(pair, (x, images(1, 3, 4)), keep_points=True),
+        "one sample of two inputs": samp.explain(pair, (x[:1], images(1, 1, 4)), keep_points=True),
+        "one-tuple": samp.explain(net(0), (x,), keep_points=True),
+        "bfloat16": samp.explain(lambda x: (x**3).sum(1), half, keep_points=True),
         "segments": samp.explain(net(0), x, groups=torch.tensor([[0, 0], [1, 2]])),
         "exact": samp.explain(net(0), x, method=samp.SAMP(credit="shared"), target=lambda y: y[:, 0]),
-        "eleven samples": samp.explain(net(0), images(0, 11, 12), record=True),
+        "eleven samples": samp.explain(net(0), images(0, 11, 12), keep_points=True),
     }
 
 

@@ -21,7 +21,7 @@ from samp.attribution import FORMAT, WITHOUT_CHECKSUM
 
 @pytest.fixture(scope="module")
 def result() -> samp.Attribution:
-    return samp.explain(net(0), images(0, 2, 3, 2, 2), method="samp++", record=True)
+    return samp.explain(net(0), images(0, 2, 3, 2, 2), method="samp++", keep_points=True)
 
 
 @pytest.fixture

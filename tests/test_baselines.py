@@ -178,7 +178,7 @@ def test_every_way_to_give_a_baseline(baseline: Any, same: Tensor) -> None:
 
 
 def test_a_pair_is_deletion_then_insertion() -> None:
-    result = samp.explain(MODEL, X, target=0, method=samp.SAMP(3, baseline=("black", "white")), record=True)
+    result = samp.explain(MODEL, X, target=0, method=samp.SAMP(3, baseline=("black", "white")), keep_points=True)
     assert (result.tapes["to_baseline"][0].points[-1] == 0).all()
     assert (result.tapes["to_image"][0].points[0] == 1).all()
     assert "baseline=(Constant(value=0.0), Constant(value=1.0))" in result.method

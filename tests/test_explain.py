@@ -205,7 +205,7 @@ def test_the_seed_changes_random_baselines_only(baseline: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "changed", [{"batch_size": 1}, {"batch_size": 4}, {"record": True}, {"record": 1}, {"progress": True}]
+    "changed", [{"batch_size": 1}, {"batch_size": 4}, {"keep_points": True}, {"keep_points": 1}, {"progress": True}]
 )
 def test_how_it_is_run_does_not_change_the_result(changed: dict[str, Any]) -> None:
     model = net(0, features=48)

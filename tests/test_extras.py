@@ -12,15 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from samp import extras
-from samp.extras import install_command
+from samp.extras import install_command, lab_install_command
 
 SOURCE = Path(extras.__file__).parent
 
 
-def said_by_an_installation(place: Path, direct_url: dict[str, Any] | None) -> str:
-    """The command that a samp says which pip put into this folder with this note of where it came from."""
+def said_by_an_installation(
+    place: Path, direct_url: dict[str, Any] | None, call: str = "install_command('compare', 'other')"
+) -> str:
+    """Return what this call returns in a samp that pip put into this folder with this record of where it came from."""
     (place / "samp").mkdir(parents=True)
-    for name in ("__init__.py", "installing.py"):
+    for name in ("__init__.py", "extras.py"):
         shutil.copy(SOURCE / name, place / "samp" / name)
     info = place / "samp-0.1.0.dist-info"
     info.mkdir()
@@ -28,7 +30,7 @@ def said_by_an_installation(place: Path, direct_url: dict[str, Any] | None) -> s
     if direct_url is not None:
         (info / "direct_url.json").write_text(json.dumps(direct_url))
     code = f"import sys; sys.path.insert(0, {str(place)!r})\nfrom samp.extras import *\n"
-    asked = [sys.executable, "-c", f"{code}print(install_command('compare', 'other'))"]
+    asked = [sys.executable, "-c", f"{code}print({call})"]
     return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
 
 
@@ -60,6 +62,28 @@ def test_from_a_repository_that_is_named(tmp_path: Path) -> None:
     assert said_by_an_installation(tmp_path, note) == (
         "pip install 'samp[compare] @ git+https://example.org/samp.git@v1' other"
     )
+
+
+LAB = "lab_install_command()"
+
+
+def test_the_laboratory_lies_in_the_clone() -> None:
+    root = Path(__file__).resolve().parents[1]
+    assert shlex.split(lab_install_command()) == ["pip", "install", "-e", str(root / "lab")]
+
+
+def test_the_laboratory_comes_from_an_index_a_folder_or_a_repository_as_samp_did(tmp_path: Path) -> None:
+    assert said_by_an_installation(tmp_path / "index", None, LAB) == "pip install samp-lab"
+    clone = tmp_path / "a clone"
+    (clone / "lab").mkdir(parents=True)
+    note = {"url": clone.as_uri(), "dir_info": {}}
+    assert said_by_an_installation(tmp_path / "archive", note, LAB) == "pip install samp-lab"
+    (clone / "lab" / "pyproject.toml").touch()
+    assert shlex.split(said_by_an_installation(tmp_path / "folder", note, LAB)) == ["pip", "install", f"{clone}/lab"]
+    note = {"url": "https://example.org/samp.git", "vcs_info": {"vcs": "git", "commit_id": "1f"}}
+    assert shlex.split(said_by_an_installation(tmp_path / "repository", note, LAB))[2:] == [
+        "samp-lab @ git+https://example.org/samp.git#subdirectory=lab"
+    ]
 
 
 def test_no_message_names_a_distribution_by_itself() -> None:

@@ -84,7 +84,7 @@ def test_tokens_and_columns_move_together() -> None:
     weight = torch.arange(8.0, dtype=torch.float64)
     x = torch.ones(2, 4, 2, dtype=torch.float64)
     tokens = torch.arange(4)[:, None]
-    result = samp.explain(linear(weight), x, groups=tokens, method=samp.SAMP(1, direction="to_image"), record=True)
+    result = samp.explain(linear(weight), x, groups=tokens, method=samp.SAMP(1, direction="to_image"), keep_points=True)
     assert result.group_values.tolist() == [[1, 5, 9, 13]] * 2
     assert result.order["to_image"].tolist() == [[4, 3, 2, 1]] * 2
     assert result.tapes["to_image"][0].points[1].tolist() == [[0, 0], [0, 0], [0, 0], [1, 1]]
@@ -109,7 +109,7 @@ def test_one_number_in_the_masks_of_two_inputs_is_one_feature() -> None:
     x, y = torch.ones(1, 3, dtype=torch.float64), torch.ones(1, 2, dtype=torch.float64)
     masks = [torch.tensor([0, 1, 2]), torch.tensor([0, 3])]
     result = samp.explain(
-        lambda x, y: (torch.cat([x, y], 1) * weight).sum(1), (x, y), groups=masks, method=samp.SAMP(1), record=True
+        lambda x, y: (torch.cat([x, y], 1) * weight).sum(1), (x, y), groups=masks, method=samp.SAMP(1), keep_points=True
     )
     assert result.group_values.tolist() == [[18, 4, 8, 32]]  # both directions
     points = result.tapes["to_image"][0].points

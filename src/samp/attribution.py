@@ -6,7 +6,6 @@ over both: reading one runs no code, and a damaged one is refused.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -21,6 +20,7 @@ from torch import Tensor
 
 from samp.atomic import atomic_write
 from samp.groups import check_map_layout
+from samp.hashing import hash_tensors
 
 Direction = Literal["to_baseline", "to_image"]
 DIRECTIONS: tuple[Direction, ...] = ("to_baseline", "to_image")
@@ -34,7 +34,7 @@ class Tape:
     """Points of one sample's walk in one direction, on the CPU; `points[i]` was reached at step `steps[i]`.
 
     >>> import samp
-    >>> result = samp.explain(torch.nn.Linear(4, 2).eval(), torch.rand(1, 4), method="ig", record=True)
+    >>> result = samp.explain(torch.nn.Linear(4, 2).eval(), torch.rand(1, 4), method="ig", keep_points=True)
     >>> tape = result.tapes["to_image"][0]
     >>> tape.points.shape, tape.steps[-1].item()
     (torch.Size([51, 4]), 50)
@@ -81,7 +81,7 @@ class Attribution:
     details: Mapping[str, Any] = field(default_factory=dict)
     """Target, groups, baselines, seed, device, dtype, batch size and versions."""
     tapes: Mapping[Direction, list[Tape]] = field(default_factory=dict)
-    """With `record`: for each direction one `Tape` per sample."""
+    """With `keep_points`: for each direction one `Tape` per sample."""
 
     @property
     def map(self) -> Tensor:
@@ -167,11 +167,7 @@ class Attribution:
 
 def _checksum(tensors: Mapping[str, Tensor], words: str) -> str:
     """SHA-256 of the words in the header, and of the tensors on the CPU with their names, types and shapes."""
-    digest = hashlib.sha256(f"{FORMAT}\n{words}\n".encode())
-    for name in sorted(tensors):
-        digest.update(f"{name} {tensors[name].dtype} {tuple(tensors[name].shape)}\n".encode())
-        digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy().data)
-    return digest.hexdigest()
+    return hash_tensors(tensors, start=f"{FORMAT}\n{words}\n")
 
 
 def _from_tensors(tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> Attribution:

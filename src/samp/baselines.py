@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Real
-from typing import Any
+from typing import cast
 
 import numpy as np
 import torch
@@ -156,6 +156,7 @@ class TensorBaseline:
 
 black = Constant(0.0)
 white = Constant(1.0)
+# The command line has these names again in `samp.cli.options`, which must not import torch; a test compares them.
 BASELINES: dict[str, Callable[..., Tensor]] = {
     "black": black,
     "white": white,
@@ -164,17 +165,17 @@ BASELINES: dict[str, Callable[..., Tensor]] = {
     "blurred": Blurred(),
 }
 
-ALWAYS_FINITE = (
-    Constant,
-    Uniform,
-    GaussianNoise,
-    Blurred,
-)  # of a finite input, so that looking need not wait for the device
+# Ours, finite for a finite input: they are called without watching them, and to check them would wait for the device.
+ALWAYS_FINITE = (Constant, Uniform, GaussianNoise, Blurred)
 
 Baseline = Callable[..., Tensor] | Tensor | float | str
+InputBaselines = Baseline | list[Baseline]
+"""One baseline for all inputs of the model, or a list with one for each."""
+BaselineSetting = InputBaselines | tuple[InputBaselines, InputBaselines] | None
+"""What a path method takes: a baseline for both directions, a pair (deletion, insertion), or None for its default."""
 
 
-def resolve_baseline(baseline: Any) -> Callable[..., Tensor]:
+def resolve_baseline(baseline: object) -> Callable[..., Tensor]:
     """A callable baseline out of whatever the user gave: name, number, tensor or callable.
 
     >>> resolve_baseline("black"), resolve_baseline(0.5), resolve_baseline(torch.zeros(1, 3))
@@ -189,26 +190,26 @@ def resolve_baseline(baseline: Any) -> Callable[..., Tensor]:
     if isinstance(baseline, type):
         raise TypeError(f"the baseline is the class {baseline.__name__}: pass an object of it, or a function.")
     if callable(baseline):
-        return baseline  # type: ignore[no-any-return]  # a callable of the user's; its result is checked in `evaluate_baseline`
+        return cast(Callable[..., Tensor], baseline)  # of the user's: `evaluate_baseline` checks its result
     raise TypeError(
         f"a baseline is a name, a number, a tensor or a callable, not {type(baseline).__name__}: "
         "turn an array into a tensor with torch.as_tensor."
     )
 
 
-def wrap_tensors(baseline: Any) -> Any:
+def wrap_tensors(baseline: object) -> object:
     """Tensors in a baseline as `TensorBaseline`, which a dataclass can compare and show."""
     if isinstance(baseline, tuple | list):
         return type(baseline)(wrap_tensors(one) for one in baseline)
     return TensorBaseline(baseline) if isinstance(baseline, Tensor) else baseline
 
 
-def label_baseline(baseline: Any) -> Any:
+def label_baseline(baseline: object) -> Callable[..., Tensor] | list[Baseline]:
     """The baseline as results name it: a tensor by its shape."""
     return [resolve_baseline(one) for one in baseline] if isinstance(baseline, list) else resolve_baseline(baseline)
 
 
-def evaluate_baseline(baseline: Baseline | Sequence[Baseline], inputs: Sequence[Tensor], seed: int = 0) -> list[Tensor]:
+def evaluate_baseline(baseline: InputBaselines, inputs: Sequence[Tensor], seed: int = 0) -> list[Tensor]:
     """The baseline of each input, checked; a *list* gives one baseline per input, anything else serves all.
 
     >>> [tuple(t.shape) for t in evaluate_baseline([0, "white"], [torch.rand(2, 3), torch.rand(2, 4)])]

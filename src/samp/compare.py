@@ -6,11 +6,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.compare_columns import COLUMNS, Column, Measurement
+from samp.devices import synchronize
 from samp.engine.driver import BatchSize
 from samp.engine.inputs import Inputs, as_tensors
 from samp.explain import explain
@@ -195,8 +195,7 @@ class Task:
     def _now(self) -> float:
         """The clock's time, once the device has finished its work."""
         first = self.inputs if isinstance(self.inputs, Tensor) else self.inputs[0]
-        if first.device.type == "cuda":
-            torch.cuda.synchronize(first.device)
+        synchronize(first.device)
         return time.perf_counter()
 
 

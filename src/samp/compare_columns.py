@@ -1,7 +1,7 @@
 """The columns of a comparison: how each number is measured, which way is better, how it is written, what it means.
 
 A `Column` that is added to `COLUMNS` is measured by `samp.compare` and shown wherever a comparison is: in its table, in
-the JSON, page and figure of `samp compare`.
+the JSON, page and figure of `samp compare`. How to add a metric, to `samp report` as well: `samp.metrics`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What differs from device to device: how much work fits at once, what its errors say, which dtypes it has.
 
-Support for another accelerator begins here. Shared random generators are in `samp.isolation`, compiled and captured
-calls in `samp.fast`.
+Support for another accelerator begins here. Elsewhere: shared random generators in `samp.isolation`, compiled and
+captured calls in `samp.fast`, the blur that is fastest on a GPU in `samp.baselines`, what `samp doctor` lists.
 """
 
 from __future__ import annotations
@@ -41,22 +41,21 @@ def release_memory() -> None:
         torch.cuda.empty_cache()
 
 
-def widest_dtype(device: torch.device) -> torch.dtype:
-    """Return float64, or float32 where the device has no float64.
-
-    >>> widest_dtype(torch.device("cpu")), widest_dtype(torch.device("mps"))
-    (torch.float64, torch.float32)
-    """
-    return torch.float32 if device.type in WITHOUT_FLOAT64 else torch.float64
+def synchronize(device: torch.device) -> None:
+    """Wait until the device has done what it was given: before a clock is read."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    elif device.type == "mps":
+        torch.mps.synchronize()
 
 
 def widen(values: Tensor) -> Tensor:
-    """Return these values in float64; as they are where the device has none.
+    """Return these values in float64, or in float32 where the device has no float64.
 
     >>> widen(torch.ones(1)).dtype
     torch.float64
     """
-    return values if values.device.type in WITHOUT_FLOAT64 else values.double()
+    return values.to(torch.float32 if values.device.type in WITHOUT_FLOAT64 else torch.float64)
 
 
 def is_half_faster(device: torch.device) -> bool:

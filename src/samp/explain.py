@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
+from warnings import warn
 
 import torch
 from torch import Tensor
@@ -23,7 +24,7 @@ from samp.lookup import look_up
 from samp.methods import Method, resolve_method
 from samp.targets import Target
 
-TAPE_BYTES = 2**28  # what record=True may hold: 256 MiB
+TAPE_BYTES = 2**28  # what keep_points=True may hold: 256 MiB
 
 
 def explain(
@@ -35,10 +36,11 @@ def explain(
     groups: Groups | None = None,
     forward_args: Any = (),
     batch_size: BatchSize = "auto",
-    record: bool | int = False,
+    keep_points: bool | int = False,
     progress: bool = False,
     seed: int = 0,
     speed: Speed = "exact",
+    record: bool | int | None = None,
 ) -> Attribution:
     """Why did the model say that? The credit of every input element for one score of each sample.
 
@@ -55,7 +57,7 @@ def explain(
       long as the batch is refused: say `samp.PerSample` or `samp.ForAll`.
     - `batch_size`: how many walks the model is given at once. "auto" finds a size that fits and halves it when
       memory runs out; the result does not depend on it.
-    - `record`: keep points of each walk (`result.tapes`), thinned to 256 MiB in all, or to as many bytes as given.
+    - `keep_points`: keep points of each walk (`result.tapes`), thinned to 256 MiB in all, or to as many bytes as given.
     - `seed`: of random baselines, and of a model's own randomness. Torch's, NumPy's and Python's random states are left
       as they were, also where several threads explain at once; each gets what it would get alone.
     - `speed`: "fast" takes gradients through a copy of the net in bfloat16 and channels last; on a GPU also compiled
@@ -65,6 +67,7 @@ def explain(
       nets) on a CPU; over 40 photos on a GPU coupled's means differed by 0.003 and 0.015.
       `result.details["speed"]` says what was used, and why the rest was not. (Where a call is captured, torch's own
       peak of memory starts anew.)
+    - `record`: the former name of `keep_points`, deprecated.
 
     The model is left as it was found, its buffers too, and no gradient of a parameter is computed. The default's credit
     sums to the change of the score; of other methods look at `result.residual`: the paper's credit ranks well but
@@ -78,11 +81,12 @@ def explain(
     (torch.Size([2, 4, 4]), torch.Size([2]))
     """
     chosen = resolve_method(method)
-    if not isinstance(record, Integral) or record < 0:
-        raise ValueError(f"record is True, False or a number of bytes, not {record!r}.")
+    points = _rename_record(keep_points, record)
+    if not isinstance(points, Integral) or points < 0:
+        raise ValueError(f"keep_points is True, False or a number of bytes, not {points!r}.")
     if not isinstance(progress, bool):
         check_flag("progress", progress)
-    run = RunOptions(batch_size, TAPE_BYTES if record is True else int(record), progress, seed)
+    run = RunOptions(batch_size, TAPE_BYTES if points is True else int(points), progress, seed)
     with torch.inference_mode(False):  # autograd cannot use what is made in there
         problem = make_problem(model, inputs, target, groups, forward_args)
         if speed != "exact":
@@ -111,3 +115,13 @@ def _check_finite(result: Attribution, failures: Tensor) -> Attribution:
     if bool(failed.any()):
         raise non_finite_error(result, failed)
     return result
+
+
+def _rename_record(keep_points: bool | int, record: bool | int | None) -> bool | int:
+    """Return the value of `keep_points`, which was called `record` up to 0.1; raises TypeError if both are given."""
+    if record is None:
+        return keep_points
+    if keep_points is not False:
+        raise TypeError("explain() got both keep_points= and its former name record=: pass keep_points= alone.")
+    warn("explain(record=) is called keep_points= now; the former name goes in 0.3.", DeprecationWarning, stacklevel=3)
+    return record

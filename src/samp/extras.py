@@ -1,4 +1,4 @@
-"""What to type to install an optional part of samp, for the way in which samp itself was installed."""
+"""The pip commands that install optional parts of samp, depending on where samp itself was installed from."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def install_command(extra: str, *packages: str) -> str:
 
 
 def lab_install_command() -> str:
-    """Return the pip command that installs the laboratory, which is a package of its own in the same repository.
+    """Return the pip command that installs the laboratory, a package of its own in the folder lab of the repository.
 
     >>> lab_install_command().startswith("pip install ")
     True
@@ -33,39 +33,49 @@ def lab_install_command() -> str:
     if checkout is not None:
         return shlex.join(["pip", "install", "-e", str(checkout / "lab")])
     if "vcs_info" in origin:
-        version = origin["vcs_info"].get("requested_revision")
-        place = f"{origin['vcs_info']['vcs']}+{origin['url']}" + (f"@{version}" if version else "")
-        return shlex.join(["pip", "install", f"samp-lab @ {place}#subdirectory=lab"])
+        return shlex.join(["pip", "install", f"samp-lab @ {_repository(origin)}#subdirectory=lab"])
+    folder = _local_path(origin)
+    if folder is not None and (folder / "lab" / "pyproject.toml").is_file():
+        return shlex.join(["pip", "install", str(folder / "lab")])
     return "pip install samp-lab"
 
 
 def _requirement(extra: str) -> list[str]:
-    """The arguments of `pip install` that stand for samp with this extra."""
-    checkout = _checkout()
+    """Return the arguments of `pip install` for samp with this extra."""
+    checkout, origin = _checkout(), _origin()
     if checkout is not None:
         return ["-e", f"{checkout}[{extra}]"]
-    origin = _origin()
-    url = str(origin.get("url", ""))
     if "vcs_info" in origin:
-        version = origin["vcs_info"].get("requested_revision")
-        return [f"samp[{extra}] @ {origin['vcs_info']['vcs']}+{url}" + (f"@{version}" if version else "")]
-    if urlsplit(url).scheme == "file":
-        place = Path(url2pathname(urlsplit(url).path))
-        return [f"{place}[{extra}]"] if place.exists() else [f"samp[{extra}]"]
-    return [f"samp[{extra}] @ {url}" if url else f"samp[{extra}]"]
+        return [f"samp[{extra}] @ {_repository(origin)}"]
+    local = _local_path(origin)
+    if local is not None:
+        return [f"{local}[{extra}]"] if local.exists() else [f"samp[{extra}]"]
+    return [f"samp[{extra}] @ {origin['url']}" if origin.get("url") else f"samp[{extra}]"]
 
 
 def _checkout() -> Path | None:
-    """The clone that the running code lies in, if it lies in one."""
+    """Return the clone that holds the running code, or None if there is none."""
     root = Path(__file__).resolve().parents[2]
     return root if (root / "pyproject.toml").is_file() and (root / "src" / "samp" / "py.typed").is_file() else None
 
 
 def _origin() -> dict[str, Any]:
-    """What pip noted of where samp came from (PEP 610); empty if it came from an index."""
+    """Return pip's record of where samp was installed from (PEP 610); empty if that was an index."""
     try:
-        noted = distribution("samp").read_text("direct_url.json")
+        record = distribution("samp").read_text("direct_url.json")
     except PackageNotFoundError:
         return {}
-    origin: dict[str, Any] = json.loads(noted) if noted else {}
+    origin: dict[str, Any] = json.loads(record) if record else {}
     return origin
+
+
+def _repository(origin: dict[str, Any]) -> str:
+    """Return the URL by which pip clones the repository that samp came from, at the same revision."""
+    revision = origin["vcs_info"].get("requested_revision")
+    return f"{origin['vcs_info']['vcs']}+{origin['url']}" + (f"@{revision}" if revision else "")
+
+
+def _local_path(origin: dict[str, Any]) -> Path | None:
+    """Return the folder or archive on this machine that samp came from, or None if it came from elsewhere."""
+    url = urlsplit(str(origin.get("url", "")))
+    return Path(url2pathname(url.path)) if url.scheme == "file" else None

@@ -1,4 +1,4 @@
-"""Pictures that Pillow does not read by itself: which kind a file is, and what to do about it."""
+"""Pictures that Pillow cannot read by itself: their kinds, and what a user can do about each."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ ADVICE = {
     RAW: "what a camera's sensor saw: export it as JPEG or PNG first",
     JXL: "export it as PNG first",
 }
-BRANDS = {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"}  # in the head of HEIC files
+BRANDS = {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"}  # in the header of HEIC files
 
 
 def foreign_kind(path: str | os.PathLike[str]) -> str | None:
-    """Return the kind of a picture that Pillow cannot read by itself, by its suffix or its first bytes, else None.
+    """Return the kind of a picture that Pillow cannot read by itself, by its first bytes or its suffix, else None.
 
-    Telephones give HEIC files names that end in .jpg, too.
+    The bytes come first because phones also save HEIC files with names that end in .jpg.
 
     >>> foreign_kind("a/photo.HEIC"), foreign_kind("drawing.svg"), foreign_kind("photo.jpg")
     ('HEIC', 'SVG', None)
@@ -36,7 +36,7 @@ def foreign_kind(path: str | os.PathLike[str]) -> str | None:
     try:
         with open(path, "rb") as file:
             head = file.read(12)
-    except OSError:  # whoever reads it says what is wrong
+    except OSError:  # reading the picture raises what is wrong
         head = b""
     if head[4:8] == b"ftyp" and head[8:12] in BRANDS:
         return HEIC
@@ -45,7 +45,7 @@ def foreign_kind(path: str | os.PathLike[str]) -> str | None:
 
 @cache
 def can_read_heic() -> bool:
-    """Return whether pillow-heif is installed; if so, Pillow reads HEIC from now on."""
+    """Return whether pillow-heif is installed; if it is, register it so that Pillow reads HEIC from now on."""
     try:
         plugin = import_module("pillow_heif")
     except ImportError:
@@ -55,7 +55,7 @@ def can_read_heic() -> bool:
 
 
 def is_unsupported(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file that is in a folder of photos is left out as a picture of a kind that cannot be read here.
+    """Return whether a file of this name in a folder is left out as a kind of picture that cannot be read here.
 
     >>> is_unsupported("drawing.svg"), is_unsupported("notes.txt"), is_unsupported("photo.jpg")
     (True, False, False)
@@ -65,7 +65,7 @@ def is_unsupported(path: str | os.PathLike[str]) -> bool:
 
 
 def describe_unsupported(paths: Iterable[str | os.PathLike[str]]) -> str:
-    """Return how many of these files are left out, and what to do about each kind; empty if none is.
+    """Return words for how many of these files are left out and what to do about each kind; "" if none.
 
     >>> describe_unsupported(["a.svg", "b.svg", "c.jpg"])
     '2 SVG files are left out (a drawing has no pixels: export it as PNG first)'

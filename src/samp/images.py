@@ -1,4 +1,4 @@
-"""Photos: find them, read one whatever its format, and cut out what a model is shown."""
+"""Photos: find them, read one of any format, and crop it to what a model sees."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from samp.image_formats import ADVICE, HEIC, KINDS, can_read_heic, describe_unsu
 EXAMPLE_NAMES = ("coffee", "chelsea")
 SUFFIXES = {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".webp", ".gif", ".bmp", ".tif", ".tiff"}
 SUFFIXES |= {".ppm", ".pgm", ".jp2", ".avif", ".tga"}
-STRIP = 2**18  # pixels of more than 8 bits that are worked on together
+STRIP = 2**18  # pixels of more than 8 bits that are converted at once
 Array = np.ndarray[Any, Any]
 
 
 class UnreadableError(ValueError):
-    """A file that is no whole photo."""
+    """A file is not a complete photo of a kind that can be read here."""
 
 
 def example_photo(name: str = "coffee") -> Path:
-    """A photo that comes with the package: a cup or a cat (`data/CREDITS.md` says whose they are).
+    """Return the path of a photo that comes with the package: a cup or a cat (credits are in `data/CREDITS.md`).
 
     >>> read(example_photo()).size, read(example_photo("chelsea")).size
     ((480, 320), (451, 300))
@@ -38,9 +38,9 @@ def example_photo(name: str = "coffee") -> Path:
 
 
 def find(places: Iterable[str | os.PathLike[str]]) -> list[Path]:
-    """The photos in these places, each once: files as they are, the photos right in a folder, whatever a glob matches.
+    """Return the photos in these places, each once: files, the photos directly in a folder, the matches of a glob.
 
-    A place without photos stays in the list itself, so that reading it says what is wrong.
+    A place without photos stays in the list itself, so that reading it raises what is wrong with it.
 
     >>> [path.name for path in find([example_photo().parent])]
     ['chelsea.jpg', 'coffee.jpg']
@@ -49,7 +49,7 @@ def find(places: Iterable[str | os.PathLike[str]]) -> list[Path]:
 
 
 def is_photo(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file of this name is taken for a photo in a folder: its suffix says so, and it is not hidden.
+    """Return whether `find` takes a file of this name for a photo: it has a photo's suffix and is not hidden.
 
     >>> is_photo("a/cat.JPG"), is_photo("a/.cat.jpg"), is_photo("a/notes.txt")
     (True, False, False)
@@ -60,7 +60,7 @@ def is_photo(path: str | os.PathLike[str]) -> bool:
 
 
 def describe_skipped(places: Iterable[str | os.PathLike[str]]) -> str:
-    """Return how many pictures right in these folders `find` leaves out and why, as words; empty if none.
+    """Return words for how many pictures directly in these folders `find` leaves out and why; "" if none.
 
     >>> describe_skipped([example_photo().parent])
     ''
@@ -70,7 +70,7 @@ def describe_skipped(places: Iterable[str | os.PathLike[str]]) -> str:
 
 
 def check_readable(path: str | os.PathLike[str]) -> None:
-    """Raise FileNotFoundError or UnreadableError if this is no file, or a picture of a kind that cannot be read here.
+    """Raise FileNotFoundError if this is no file, and UnreadableError for a kind of picture that cannot be read here.
 
     >>> check_readable(example_photo())
     """
@@ -80,16 +80,16 @@ def check_readable(path: str | os.PathLike[str]) -> None:
     if kind is None or (kind == HEIC and can_read_heic()):
         return
     try:
-        with Image.open(path):  # a name may be wrong, and some raw files are TIFF
+        with Image.open(path):  # its suffix may be wrong, and some raw files are TIFF
             return
     except Exception as error:
         raise UnreadableError(f"{path} is in {kind} format, which cannot be read here ({ADVICE[kind]}).") from error
 
 
 def read(path: str | os.PathLike[str]) -> Image.Image:
-    """The photo as RGB: its first frame, turned upright by its EXIF tag, transparency laid over white.
+    """Return the photo as RGB: its first frame, turned upright by its EXIF tag, transparent parts over white.
 
-    What cannot be read gets a sentence on why.
+    Raises FileNotFoundError if it is no file, and UnreadableError if it cannot be read as a photo.
 
     >>> read(example_photo()).mode
     'RGB'
@@ -100,9 +100,9 @@ def read(path: str | os.PathLike[str]) -> Image.Image:
 
 @contextmanager
 def ignore_pillow_warnings() -> Iterator[None]:
-    """Without Pillow's warnings, which are of large photos and odd tags: these are read all the same.
+    """Within this context, suppress Pillow's warnings of large photos and odd tags, which are read all the same.
 
-    For all threads at once, and not to be entered by several: they would put back each other's settings.
+    It acts on all threads at once. Only one thread may enter it: several would restore each other's filters.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module="PIL")
@@ -110,7 +110,7 @@ def ignore_pillow_warnings() -> Iterator[None]:
 
 
 def open_photo(path: str | os.PathLike[str]) -> Image.Image:
-    """As `read`, where warnings are seen to already: for threads.
+    """Return the photo as `read` does, without `ignore_pillow_warnings`: for threads, which may not enter it.
 
     >>> open_photo(example_photo()).size
     (480, 320)
@@ -123,8 +123,10 @@ def open_photo(path: str | os.PathLike[str]) -> Image.Image:
         most = 2 * (Image.MAX_IMAGE_PIXELS or 0)
         raise UnreadableError(f"{path} has more than {most:,} pixels: make it smaller first.") from error
     except Exception as error:  # broken files make Pillow's readers raise almost anything
-        said = " ".join(str(error).split()) or type(error).__name__
-        raise UnreadableError(f"{path} cannot be read as an image ({said}): give a whole JPEG or PNG file.") from error
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise UnreadableError(
+            f"{path} cannot be read as an image ({reason}): give a whole JPEG or PNG file."
+        ) from error
 
 
 def crop_centre(
@@ -133,9 +135,9 @@ def crop_centre(
     margin: float | None = 0.875,
     resample: Image.Resampling = Image.Resampling.BICUBIC,
 ) -> Image.Image:
-    """The centre of a photo at `size` pixels (height, width; one number for a square), not stretched.
+    """Return the centre of a photo at `size` pixels (height and width; one number for a square), not stretched.
 
-    It spans `margin` of what fits into the photo; None takes the whole photo, stretched.
+    It spans `margin` of the largest crop of that shape; None takes the whole photo, stretched.
 
     >>> photo = Image.new("RGB", (640, 480))
     >>> crop_centre(photo, 224).size, crop_centre(photo, (30, 40), None).size
@@ -152,6 +154,7 @@ def crop_centre(
 
 
 def _photos_in(place: Path) -> list[Path]:
+    """Return the photos that a file, folder or glob stands for; the place itself if there are none."""
     if place.is_dir():
         return sorted(path for path in place.iterdir() if is_photo(path) and path.is_file()) or [place]
     if not place.exists() and glob.has_magic(str(place)):
@@ -161,6 +164,7 @@ def _photos_in(place: Path) -> list[Path]:
 
 
 def _why_missing(path: Path) -> str:
+    """Return the message for a path that is not a file."""
     inside = _photos_in(path)
     if inside != [path]:
         return f"{path} stands for {len(inside)} photos: give one of them, such as {inside[0]}."
@@ -173,20 +177,19 @@ def _why_missing(path: Path) -> str:
 
 
 def _suggest_similar(path: Path) -> str:
-    """A question after a file of nearly the same name, if there is one beside."""
+    """Return a question that suggests a file of a similar name in the same folder, or "" if there is none."""
     try:
-        beside = os.listdir(path.parent)
-    except OSError:  # no such folder, or one that may not be looked into
+        siblings = os.listdir(path.parent)
+    except OSError:  # no such folder, or no permission to list it
         return ""
-    near = difflib.get_close_matches(path.name, beside, 1, 0.8)
-    return f" (did you mean {path.with_name(near[0])}?)" if near else ""
+    similar = difflib.get_close_matches(path.name, siblings, 1, 0.8)
+    return f" (did you mean {path.with_name(similar[0])}?)" if similar else ""
 
 
 def _to_eight_bits(photo: Image.Image) -> Image.Image:
-    """Grey of more than 8 bits scaled to them; Pillow's own conversion would cut off all above 255.
+    """Return grey of more than 8 bits scaled to 8, other photos unchanged; Pillow would clip all values above 255.
 
-    Whole numbers are taken for 16-bit, unless one is larger; fractions are taken for [0, 1], unless one is larger. What
-    is no finite number is black.
+    Integers are taken for 16-bit and floats for [0, 1], unless one is larger. NaN and infinities are black.
     """
     if not photo.mode.startswith(("I", "F")):
         return photo
@@ -200,7 +203,7 @@ def _to_eight_bits(photo: Image.Image) -> Image.Image:
 
 
 def _strips(photo: Image.Image) -> Iterator[tuple[int, Array]]:
-    """Rows of the photo from its top on, as finite numbers: float64 of all pixels at once would take 8 bytes each."""
+    """Yield first row and finite values of each strip of the photo: float64 of all at once would take 8 bytes each."""
     rows = max(STRIP // max(photo.width, 1), 1)
     for top in range(0, photo.height, rows):
         strip = photo.crop((0, top, photo.width, min(top + rows, photo.height)))
@@ -208,6 +211,7 @@ def _strips(photo: Image.Image) -> Iterator[tuple[int, Array]]:
 
 
 def _composite_over_white(photo: Image.Image) -> Image.Image:
+    """Return a photo with transparency laid over white, other photos unchanged."""
     if "A" not in photo.getbands() and "a" not in photo.getbands() and "transparency" not in photo.info:
         return photo
     layered = photo.convert("RGBA")

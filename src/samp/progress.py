@@ -1,4 +1,4 @@
-"""Bars for long runs: images done, gradients per second; and one bar where several runs follow one another."""
+"""Progress bars, drawn by tqdm on stderr: of one run, of several runs that share a bar, and of commands."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
+from weakref import WeakSet
 
 from tqdm import tqdm
 
+QUIET = 2.0  # seconds that a command takes before its bar appears
+REDRAWN = 0.2  # seconds between two drawings of a command's bar
 MOST_LETTERS = 40  # of a piece's name: a method's repr may be longer than a line
 
 
 class Bar(Protocol):
-    """What of tqdm's bars is used."""
+    """The part of tqdm's interface that is used here."""
 
     n: float
     total: float | None
@@ -27,8 +30,8 @@ class Bar(Protocol):
     def __exit__(self, *error: Any) -> Any: ...
 
 
-def open_bar(total: float, unit: str, show: bool, **how: Any) -> Bar:
-    """A bar on stderr if it is to be shown; within a piece of a `JointBar`, a part of that one instead.
+def open_bar(total: float, unit: str, show: bool, **style: Any) -> Bar:
+    """Return a bar of tqdm, hidden unless `show`; within a piece of a visible `JointBar`, a part of that bar instead.
 
     >>> with open_bar(total=3, unit="mask", show=False) as bar:
     ...     _ = bar.update(3)
@@ -36,12 +39,39 @@ def open_bar(total: float, unit: str, show: bool, **how: Any) -> Bar:
     joint = _JOINT.get()
     if show and joint is not None:
         return BarPart(joint, total)
-    bar: Bar = tqdm(total=total, unit=unit, disable=not show, **how)
+    bar: Bar = tqdm(total=total, unit=unit, disable=not show, **style)
     return bar
 
 
+def open_command_bar(total: float | None, **style: Any) -> Any:
+    """Return the bar of a command: only on a terminal, after `QUIET` seconds, and removed when it is closed."""
+    bar = tqdm(
+        total=total,
+        disable=None,  # tqdm's word for "unless stderr is a terminal"
+        delay=QUIET,
+        leave=False,
+        dynamic_ncols=True,
+        mininterval=REDRAWN,
+        miniters=0,  # every update may draw, so that the clock goes on where nothing is done yet
+        smoothing=0,  # the time left by the average pace: pieces differ, and the last one says little of the next
+        **style,
+    )
+    _COMMAND_BARS.add(bar)
+    return bar
+
+
+@contextmanager
+def hide_command_bars() -> Iterator[None]:
+    """Take the bars of commands off the terminal while a line is printed; each is drawn again when it next moves."""
+    with tqdm.get_lock():  # other threads draw bars too
+        for bar in _COMMAND_BARS:
+            if not bar.disable and bar.last_print_t >= bar.start_t + bar.delay:  # it has been drawn
+                bar.clear(nolock=True)
+        yield
+
+
 class JointBar:
-    """One bar for several pieces of work that each would have shown its own; it names the piece and only goes up.
+    """One bar for several pieces of work that would each show a bar of its own; it names the piece and only goes up.
 
     >>> with JointBar(total=2, unit="method", show=False) as bar:
     ...     with bar.piece("ig", size=1):
@@ -50,15 +80,16 @@ class JointBar:
     1.0
     """
 
-    def __init__(self, total: int, unit: str, show: bool) -> None:
+    def __init__(self, total: float, unit: str, show: bool) -> None:
         self.show, self.done, self.size = show, 0.0, 0.0
-        self.bar = tqdm(
-            total=total,
-            disable=not show,
-            bar_format=f"{{l_bar}}{{bar}}| {{n:.3g}}/{{total}} {unit}s [{{elapsed}}<{{remaining}}]",
-        )
+        self.bar = self._open(total, unit)
 
-    def __enter__(self) -> JointBar:
+    def _open(self, total: float, unit: str) -> Any:
+        counts = f"{{n:.3g}}/{{total}} {unit}s"
+        style = f"{{l_bar}}{{bar}}| {counts} [{{elapsed}}<{{remaining}}]"
+        return tqdm(total=total, disable=not self.show, miniters=0, bar_format=style)
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -68,27 +99,29 @@ class JointBar:
 
     @contextmanager
     def piece(self, name: str, size: float) -> Iterator[None]:
-        """A piece of work of this size, of the total; bars that are opened in it move this one."""
+        """Name the piece of work done inside, `size` of the total; bars that are opened there move this one."""
         self.size = size
-        self.bar.set_description_str(name if len(name) <= MOST_LETTERS else f"{name[: MOST_LETTERS - 1]}…")
+        shortened = name if len(name) <= MOST_LETTERS else f"{name[: MOST_LETTERS - 1]}…"
+        self.bar.set_description_str(shortened, refresh=False)
+        self.bar.update(0)  # unlike a refresh, it waits until the bar may be seen
         token = _JOINT.set(self if self.show else None)
         try:
             yield
         finally:
             _JOINT.reset(token)
         self.done += size
-        self._show(self.done)
+        self._move_to(self.done)
 
     def set_progress(self, share: float) -> None:
-        """This share of the piece is done; less than was said before changes nothing."""
-        self._show(self.done + self.size * min(share, 1.0))
+        """Show this share of the piece as done; a smaller one than before changes nothing."""
+        self._move_to(self.done + self.size * min(share, 1.0))
 
-    def _show(self, done: float) -> None:
+    def _move_to(self, done: float) -> None:
         self.bar.update(max(done - self.bar.n, 0))
 
 
 class BarPart:
-    """A bar that is a piece's of a `JointBar`, and shows nothing of its own."""
+    """The bar of something within a piece of a `JointBar`: moves that one, and draws nothing itself."""
 
     def __init__(self, joint: JointBar, total: float) -> None:
         self.joint, self.n = joint, 0.0
@@ -100,10 +133,10 @@ class BarPart:
             self.joint.set_progress(self.n / self.total)
 
     def set_postfix_str(self, s: str = "", refresh: bool = True) -> None:
-        """Nothing: the joint bar has the piece's name."""
+        """Do nothing: the joint bar shows the piece's name."""
 
     def close(self) -> None:
-        """Nothing: the joint bar stays open."""
+        """Do nothing: the joint bar stays open."""
 
     def __enter__(self) -> BarPart:
         return self
@@ -113,10 +146,11 @@ class BarPart:
 
 
 _JOINT: ContextVar[JointBar | None] = ContextVar("the bar of all pieces", default=None)
+_COMMAND_BARS: WeakSet[Any] = WeakSet()
 
 
 class Meter:
-    """Counts walks that arrived and gradients spent; shows a bar on stderr if asked to.
+    """Counts walks that have arrived and gradients spent, and shows both in a bar if `show`.
 
     >>> meter = Meter(total=2, walks_per_image=2, show=False)
     >>> meter.record_step(gradients=4, arrived=4)
@@ -136,23 +170,25 @@ class Meter:
 
     @property
     def images(self) -> float:
+        """Images whose walks have all arrived; one of two walks is half an image."""
         return self.walks / self.walks_per_image
 
     def record_step(self, gradients: int, arrived: int) -> None:
-        """A step cost this many gradients and brought this many walks home."""
+        """Count a step of a batch: the gradients it took, and the walks that arrived with it."""
         self.gradients += gradients
         self.walks += arrived
-        self._show()
+        self._update_bar()
 
     def rewind_to(self, walks: int) -> None:
-        """A batch is done again (memory ran out): only this many walks stand."""
+        """Go back to this many walks: memory ran out, and the batch after them is walked again."""
         self.walks = walks
-        self._show()
+        self._update_bar()
 
     def close(self) -> None:
+        """Close the bar."""
         self.bar.close()
 
-    def _show(self) -> None:
+    def _update_bar(self) -> None:
         self.bar.n = self.images
         seconds = max(time.perf_counter() - self.started, 1e-9)
         self.bar.set_postfix_str(f"{self.gradients / seconds:.1f} gradients/s", refresh=False)

@@ -1,6 +1,7 @@
 """Which number is explained: from a model's output to one score per sample.
 
-Scores are taken as the model gives them (logits for the usual classifier, READING point 5): no soft-max is added.
+Scores are taken as the model gives them (logits for the usual classifier): no soft-max is added
+(docs/paper.md#scores).
 """
 
 from __future__ import annotations

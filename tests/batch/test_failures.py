@@ -19,9 +19,7 @@ from cli_runs import environment
 from samp.batch import BrokenRunError, load, run
 from samp.batch.tables import write_table
 from samp.models import Classifier
-from small_runs import CLASSES, classifier, data, out, rows, same
-
-__all__ = ["data", "out"]  # fixtures
+from small_runs import CLASSES, classifier, rows, same
 
 
 class Hungry(small_runs.Net):
@@ -131,9 +129,9 @@ print(summary.code, len(summary.lost), summary.lost[0])
 """
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
     words = [sys.executable, "-c", code, data, tmp_path / "other"]
-    told = subprocess.run(words, env=environment(), capture_output=True, text=True, check=False)
-    assert told.stdout.startswith("3 3 "), told.stderr
-    assert "cannot be written" in told.stdout
+    process = subprocess.run(words, env=environment(), capture_output=True, text=True, check=False)
+    assert process.stdout.startswith("3 3 "), process.stderr
+    assert "cannot be written" in process.stdout
     for name in ("one", "other"):
         assert run(data, out=tmp_path / name, model=classifier(), shard_size=15, map_dtype="float32").code == 0
     same(tmp_path / "one", tmp_path / "other")
@@ -153,9 +151,9 @@ main(["run", *sys.argv[2:], "--model", "small_runs:classifier"])
 
 
 def test_a_manifest_that_cannot_be_written_ends_the_run_before_it_begins(data: Path, out: Path) -> None:
-    told = limited(200, data, out)
-    assert told.returncode == 2
-    assert "manifest.json cannot be written (File too large)" in told.stderr
+    process = limited(200, data, out)
+    assert process.returncode == 2
+    assert "manifest.json cannot be written (File too large)" in process.stderr
     assert [path.name for path in out.iterdir()] == [".samp-run.lock"]
     assert run(data, out=out, model=classifier()).code == 0
 
@@ -166,9 +164,9 @@ def test_what_was_done_stays_where_doing_it_again_fails(data: Path, tmp_path: Pa
     (data / "bad.png").write_text("no photo")
     run(data, out=out, model=small_runs.classifier())
     before = rows(out)
-    told = limited(1000, data, out)  # the maps do not fit
-    assert told.returncode == 3
-    assert "maps/.000000.safetensors" in told.stderr
+    process = limited(1000, data, out)  # the maps do not fit
+    assert process.returncode == 3
+    assert "maps/.000000.safetensors" in process.stderr
     assert rows(out) == before
     assert len(dict(load(out, thorough=True).maps())) == 7
     assert not list(out.rglob("*.part"))
@@ -224,18 +222,18 @@ def test_a_net_that_cannot_be_fed_is_said_at_once(data: Path, out: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ({"shard_size": 0}, "a shard holds 1 input at least"),
         ({"map_dtype": "float61"}, "did you mean 'float16'"),
         ({"speed": "fats"}, "did you mean 'fast'"),
         ({"target": "be"}, "did you mean 'bee'"),
-        ({"crew": -1}, "workers is -1"),
+        ({"workers": -1}, "workers is -1"),
         ({"target": 3}, "target 3 is out of range"),
         ({"method": "sampp"}, "unknown method"),
         ({"model": nn.Identity()}, "wrap it in samp.models.Classifier"),
     ],
 )
-def test_wrong_arguments_get_a_sentence(data: Path, out: Path, words: dict[str, Any], said: str) -> None:
-    with pytest.raises((ValueError, TypeError), match=said):
+def test_wrong_arguments_get_a_sentence(data: Path, out: Path, words: dict[str, Any], message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
         run(data, out=out, **{"model": classifier(), **words})

@@ -31,7 +31,7 @@ def data(tmp_path: Path) -> Path:
     return small_runs.photos(tmp_path / "data", 3 * SHARD)
 
 
-def over(data: Any, out: Path, **words: Any) -> Any:
+def run_over(data: Any, out: Path, **words: Any) -> Any:
     return run(data, out=out, **{"model": small_runs.classifier(), "method": "ig", "shard_size": SHARD, **words})
 
 
@@ -60,14 +60,14 @@ def test_a_shard_is_explained_while_the_next_is_read_and_the_last_is_written(
         return plain_write(self, shard, *given)
 
     names = [path.name for path in sorted(data.iterdir())]
-    over(data, tmp_path / "plain")
+    run_over(data, tmp_path / "plain")
     for owner, name, change in (
         (Folder, "read", reading),
         (BatchExplainer, "explain", explaining),
         (Shards, "write", writing),
     ):
         monkeypatch.setattr(owner, name, change)
-    assert over(data, tmp_path / "out").code == 0
+    assert run_over(data, tmp_path / "out").code == 0
     assert waited == [True, True]
     same(tmp_path / "out", tmp_path / "plain")
 
@@ -87,7 +87,7 @@ def test_a_data_set_of_the_users_is_read_by_the_thread_that_made_it(tmp_path: Pa
             self.readers.add(threading.current_thread().name)
             return Image.new("RGB", (20, 20), (40 * place, 0, 0))
 
-    assert over(Shy(), tmp_path / "out").code == 0
+    assert run_over(Shy(), tmp_path / "out").code == 0
     assert Shy.readers == {threading.main_thread().name}
 
 
@@ -95,7 +95,7 @@ def test_what_was_explained_before_a_device_is_lost_is_counted(data: Path, tmp_p
     lost = small_runs.Lost(tmp_path / "marker", after=SHARD + 1)  # one more for the blank that a net is tried on
     model = Classifier(lost.eval(), "lost", small_runs.SIDE, 0.5, 0.5, small_runs.CLASSES)
     with pytest.raises(BrokenRunError, match="the device is lost") as broken:
-        over(data, tmp_path / "out", model=model)
+        run_over(data, tmp_path / "out", model=model)
     assert broken.value.summary.explained == SHARD
 
 
@@ -107,7 +107,7 @@ def test_a_full_disk_ends_the_run_and_all_its_threads(
 
     monkeypatch.setattr(Shards, "write", full)
     before = threading.active_count()
-    summary = over(data, tmp_path / "out")
+    summary = run_over(data, tmp_path / "out")
     assert len(summary.lost) == 3
     assert threading.active_count() == before
 
@@ -120,7 +120,7 @@ def test_warnings_of_pillow_are_not_shown_and_the_users_filters_stay(
     before = list(warnings.filters)
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
-        assert over(data, tmp_path / "out").code == 0
+        assert run_over(data, tmp_path / "out").code == 0
     assert not [w for w in seen if "PIL" in w.filename]
     assert list(warnings.filters) == before
 

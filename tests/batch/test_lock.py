@@ -9,9 +9,7 @@ import pytest
 
 from samp.batch import run
 from samp.batch.lock import NAME, lock_folder
-from small_runs import classifier, data, out
-
-__all__ = ["data", "out"]  # fixtures
+from small_runs import classifier
 
 
 def test_a_lock_of_another_program_keeps_its_content(data: Path, out: Path) -> None:
@@ -29,7 +27,7 @@ def test_a_link_in_the_place_of_the_lock_is_not_followed(data: Path, out: Path, 
     for target in (precious, unmade):
         (out / NAME).unlink(missing_ok=True)
         (out / NAME).symlink_to(target)
-        with pytest.raises(OSError, match=r"samp-run\.lock is a link, where a run keeps its lock: take it away"):
+        with pytest.raises(OSError, match=r"samp-run\.lock is a link, where a run keeps its lock: remove it"):
             run(data, out=out, model=classifier())
     assert precious.read_text() == "mine"
     assert not unmade.exists()
@@ -38,7 +36,7 @@ def test_a_link_in_the_place_of_the_lock_is_not_followed(data: Path, out: Path, 
 def test_a_pipe_in_the_place_of_the_lock_is_refused_rather_than_waited_for(data: Path, out: Path) -> None:
     out.mkdir()
     os.mkfifo(out / NAME)
-    with pytest.raises(OSError, match="is no file, where a run keeps its lock"):
+    with pytest.raises(OSError, match="is not a file, where a run keeps its lock"):
         run(data, out=out, model=classifier())
 
 

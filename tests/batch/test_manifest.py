@@ -15,13 +15,11 @@ import samp
 import small_runs
 from samp.batch import Model, load, manifest, run
 from samp.methods import Coupled, SAMPPlusPlus, coupled
-from small_runs import classifier, data, out
-
-__all__ = ["data", "out"]  # fixtures
+from small_runs import classifier
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "difference"),
     [
         ({"method": "ig"}, "method: Coupled(quality='standard'"),
         ({"seed": 1}, "seed: 0 there, 1 here"),
@@ -33,11 +31,11 @@ __all__ = ["data", "out"]  # fixtures
         ({"model": Model(classifier(), dtype="float64")}, "dtype: float32 there, float64 here"),
     ],
 )
-def test_other_settings_are_not_mixed_in(data: Path, out: Path, changed: dict[str, Any], said: str) -> None:
+def test_other_settings_are_not_mixed_in(data: Path, out: Path, changed: dict[str, Any], difference: str) -> None:
     run(data, out=out, model=classifier())
     with pytest.raises(ValueError, match="holds a run with other settings") as refused:
         run(data, out=out, **{"model": classifier(), **changed})
-    assert said in str(refused.value)
+    assert difference in str(refused.value)
 
 
 def test_a_quality_that_stands_for_other_numbers_is_not_mixed_in(
@@ -69,7 +67,7 @@ def test_numbers_of_any_kind_are_written_down_as_plain_ones() -> None:
 
 @pytest.mark.parametrize("kind", [np.int64, np.uint8])
 def test_whole_numbers_of_numpy_are_those_of_python(data: Path, out: Path, kind: Any) -> None:
-    words: dict[str, int] = {"seed": 3, "batch_size": 2, "shard_size": 4, "crew": 0}
+    words: dict[str, int] = {"seed": 3, "batch_size": 2, "shard_size": 4, "workers": 0}
     run(data, out=out, model=classifier(), **{name: kind(value) for name, value in words.items()})
     assert run(data, out=out, model=classifier(), **words).found == 7
 
@@ -78,14 +76,14 @@ def test_whole_numbers_of_numpy_are_those_of_python(data: Path, out: Path, kind:
 def test_a_manifest_of_old_says_no_numbers_of_the_walk(data: Path, out: Path, method: str) -> None:
     """A run of coupled may have been made with any, so it is not gone on with; others are."""
     run(data, out=out, model=classifier(), method=method)
-    said = json.loads((out / "manifest.json").read_text())
-    said["settings"].pop("walk", None)
-    (out / "manifest.json").write_text(json.dumps(said))
+    content = json.loads((out / "manifest.json").read_text())
+    content["settings"].pop("walk", None)
+    (out / "manifest.json").write_text(json.dumps(content))
     assert len(load(out).rows()) == 7
     if method != "coupled":
         assert run(data, out=out, model=classifier(), method=method).found == 7
         return
-    with pytest.raises(ValueError, match=r"holds a run with other settings \(walk: not said there, \{'photos'"):
+    with pytest.raises(ValueError, match=r"holds a run with other settings \(walk: not set there, \{'photos'"):
         run(data, out=out, model=classifier())
 
 
@@ -140,9 +138,9 @@ def test_a_run_with_another_tensor_as_baseline_is_not_gone_on_with(data: Path, o
 
 
 def test_a_function_is_known_by_its_name_in_whatever_process() -> None:
-    said = manifest.method_settings(samp.IG(baseline=grey))["method"]
-    assert "function grey" in said
-    assert "0x" not in said
+    name = manifest.method_settings(samp.IG(baseline=grey))["method"]
+    assert "function grey" in name
+    assert "0x" not in name
 
 
 def grey(x: torch.Tensor) -> torch.Tensor:
@@ -155,8 +153,8 @@ def grey(x: torch.Tensor) -> torch.Tensor:
         ({"seed": "a"}, "seed is a whole number"),
         ({"batch_size": 0}, "batch_size is 'auto' or a whole number"),
         ({"shard_size": 1.5}, "a shard holds 1 input at least, a whole number, not 1.5"),
-        ({"crew": True}, "a crew is a number of workers or a samp.batch.Crew, not True"),
-        ({"crew": 1.5}, "a crew is a number of workers or a samp.batch.Crew, not 1.5"),
+        ({"workers": True}, "workers is a whole number or a samp.batch.Workers, not True"),
+        ({"workers": 1.5}, "workers is a whole number or a samp.batch.Workers, not 1.5"),
         ({"out": ""}, "has no name"),
     ],
 )

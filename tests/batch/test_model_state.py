@@ -17,9 +17,7 @@ import samp
 from samp.batch import Model, run
 from samp.html.player import page
 from samp.models import Classifier
-from small_runs import SIDE, classifier, data, out, rows
-
-__all__ = ["data", "out"]  # fixtures
+from small_runs import SIDE, classifier, rows
 
 
 def trained() -> Classifier:
@@ -85,6 +83,6 @@ def test_the_player_leaves_the_net_as_it_is() -> None:
     given = replace(classifier(), net=Restless().eval())
     x = torch.rand(1, 3, SIDE, SIDE, generator=torch.Generator().manual_seed(0))
     before = state(given.net)
-    pages = [page(samp.explain(given.net, x, target=1, method="ig", record=True), given) for _ in range(2)]
+    pages = [page(samp.explain(given.net, x, target=1, method="ig", keep_points=True), given) for _ in range(2)]
     assert state(given.net) == before
     assert pages[0] == pages[1]

@@ -8,20 +8,20 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from PIL import Image
 
 import small_runs
 from cli_runs import start_command
+from ray_processes import descendants, is_alive, listening_addresses, wait_for, worker_pids
 from samp.batch import BrokenRunError, Workers, load, run
-from samp.batch.summary import RunProgress, Summary
+from samp.batch.progress import RunProgress
+from samp.batch.summary import Summary
 from samp.models import Classifier
 from small_runs import same
 
@@ -30,16 +30,9 @@ if not find_spec("ray"):
 if not Path("/proc/self/task").is_dir():
     pytest.skip("finds the processes of Ray by /proc, which Linux has", allow_module_level=True)
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 PHOTOS, SHARD = 24, 2
 MODEL = "small_runs:slow"
-
-
-@pytest.fixture(scope="module")
-def ray() -> Iterator[Any]:
-    from samp.batch.ray_session import ray_session
-
-    with ray_session(Workers(2)) as ray:
-        yield ray
 
 
 @pytest.fixture(scope="module")
@@ -48,34 +41,26 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def undisturbed(one_thread: None, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run that all others must equal, in this process."""
     out = tmp_path_factory.mktemp("undisturbed")
-    assert over(data, out, crew=0).code == 0
+    assert run_over(data, out, workers=0).code == 0
     return out
 
 
-@pytest.fixture(scope="module", autouse=True)
-def as_many_threads_as_a_worker_has() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-def over(data: Path, out: Path, crew: int = 2, **words: Any) -> Summary:
-    return run(data, out=out, **{"model": MODEL, "method": "ig", "shard_size": SHARD, "crew": crew, **words})
+def run_over(data: Path, out: Path, workers: int = 2, **words: Any) -> Summary:
+    return run(data, out=out, **{"model": MODEL, "method": "ig", "shard_size": SHARD, "workers": workers, **words})
 
 
 def once(action: Callable[[], object], after: int = 1) -> Callable[[RunProgress], None]:
     """Something to do when this many inputs are done."""
     left = [action]
 
-    def tell(count: RunProgress) -> None:
+    def on_progress(count: RunProgress) -> None:
         if left and count.done_count >= after:
             left.pop()()
 
-    return tell
+    return on_progress
 
 
 # What dies.
@@ -85,10 +70,10 @@ def test_a_worker_that_is_killed_costs_nothing(ray: Any, data: Path, undisturbed
     killed: list[int] = []
 
     def kill() -> None:
-        killed.extend(workers(os.getpid())[:1])
+        killed.extend(worker_pids(os.getpid())[:1])
         os.kill(killed[0], signal.SIGKILL)
 
-    summary = over(data, tmp_path, tell=once(kill))
+    summary = run_over(data, tmp_path, on_progress=once(kill))
     assert len(killed) == 1
     assert (summary.code, summary.explained, summary.lost) == (0, PHOTOS, {})
     assert not list(tmp_path.rglob("*.part"))
@@ -102,15 +87,15 @@ def test_a_driver_that_is_killed_leaves_whole_shards_and_no_workers(
     words = ["--out", tmp_path, "--model", MODEL, "--method", "ig", "--shard-size", str(SHARD), "--workers", "2"]
     driver = start_command(data, *words, command="run")
     wait_for(lambda: list((tmp_path / "done").glob("*.json")), driver)
-    family = workers(driver.pid)  # Ray's own agents look around once a minute only
+    family = worker_pids(driver.pid)  # Ray's own agents look around once a minute only
     assert family
     os.kill(driver.pid, signal.SIGKILL)
     driver.communicate()
     assert driver.returncode == -signal.SIGKILL
-    wait_for(lambda: not [pid for pid in family if alive(pid)])
+    wait_for(lambda: not [pid for pid in family if is_alive(pid)])
     before = len(load(tmp_path).numbers)
     assert 0 < before < PHOTOS // SHARD
-    summary = over(data, tmp_path)
+    summary = run_over(data, tmp_path)
     assert (summary.code, summary.found) == (0, before * SHARD)
     same(tmp_path, undisturbed)
 
@@ -118,7 +103,7 @@ def test_a_driver_that_is_killed_leaves_whole_shards_and_no_workers(
 def test_a_shard_that_kills_its_worker_each_time_is_given_up_and_the_others_are_done(ray: Any, tmp_path: Path) -> None:
     data = small_runs.photos(tmp_path / "data", 6)
     Image.new("RGB", (16, 20), "white").save(data / "004.png")
-    summary = over(data, tmp_path / "out", model="small_runs:deadly")
+    summary = run_over(data, tmp_path / "out", model="small_runs:deadly")
     # in the order of ids: 000 001, 003 004, deeper/002 deeper/005
     assert (summary.code, summary.explained, list(summary.lost)) == (3, 4, [1])
     assert "its worker died 3 times over it" in summary.lost[1]
@@ -131,7 +116,7 @@ def test_a_worker_whose_device_is_lost_ends_so_that_another_takes_its_place(
     """After such an error of CUDA's every call fails: a worker that went on would fail all shards there are."""
     net = small_runs.Lost(tmp_path / "marker").eval()
     lost = Classifier(net, "small", small_runs.SIDE, 0.5, 0.5, small_runs.CLASSES)
-    summary = over(data, tmp_path / "out", model=lost)
+    summary = run_over(data, tmp_path / "out", model=lost)
     assert net.marker.exists()
     assert (summary.code, summary.lost) == (0, {})
     same(tmp_path / "out", undisturbed)
@@ -154,16 +139,20 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", "-l", place], check=False)
 
 
+def mount(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["mount", *words], capture_output=True, text=True, check=False)
+
+
 def test_a_full_disk_ends_the_run_and_room_lets_it_go_on(
     ray: Any, data: Path, undisturbed: Path, small_disk: Path
 ) -> None:
-    summary = over(data, small_disk)
+    summary = run_over(data, small_disk)
     assert summary.code == 3
     assert 0 < summary.explained < PHOTOS
     assert any("No space left on device" in why for why in summary.lost.values())
     assert summary.explained + SHARD * len(summary.lost) == PHOTOS
     assert mount("-o", "remount,size=10m", small_disk).returncode == 0
-    again = over(data, small_disk, crew=0)
+    again = run_over(data, small_disk, workers=0)
     assert again.code == 0
     assert again.found >= summary.explained  # a shard that was under way may have fitted after all
     same(small_disk, undisturbed)
@@ -176,7 +165,7 @@ def test_rotten_shards_and_photos_are_found_and_repaired(
     good = victim.read_bytes()
     victim.write_bytes(b"no photo")
     try:
-        bad = over(data, tmp_path)
+        bad = run_over(data, tmp_path)
     finally:
         victim.write_bytes(good)
     assert (bad.code, bad.explained, list(bad.failures)) == (1, PHOTOS - 1, ["004.png"])
@@ -184,7 +173,7 @@ def test_rotten_shards_and_photos_are_found_and_repaired(
         content = bytearray(path.read_bytes())
         content[-20] ^= 255
         path.write_bytes(content)
-    again = over(data, tmp_path, crew=0)
+    again = run_over(data, tmp_path, workers=0)
     assert (again.code, again.found) == (0, PHOTOS - 3 * SHARD)
     same(tmp_path, undisturbed)
 
@@ -199,18 +188,18 @@ def test_more_workers_than_there_is_room_for_are_told_of_and_leave_a_cpu_to_read
     cpus = int(ray.cluster_resources()["CPU"])
     expected = f"Ray has {cpus} CPUs free, which is room for {cpus - 1} of the run's {cpus} workers"
     with pytest.warns(UserWarning, match=f"^{expected} beside a CPU to read with: it goes on with these"):
-        assert over(data, tmp_path, crew=cpus).code == 0
+        assert run_over(data, tmp_path, workers=cpus).code == 0
     same(tmp_path, undisturbed)
 
 
 def test_a_run_without_room_for_any_worker_waits_and_says_so(ray: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from samp.batch.ray import ray_session
+    from samp.batch import ray_session
 
     monkeypatch.setattr(ray_session, "PATIENCE", 0.0)
     with pytest.warns(
         UserWarning, match=r"^Ray has \d+ CPUs and 0 GPUs free, .* 0 of the run's 2 workers .*: it waits"
     ):
-        assert ray_session.room(ray, Workers(2, gpus_per_worker=1)) == 0
+        assert ray_session.startable_workers(ray, Workers(2, gpus_per_worker=1)) == 0
 
 
 # What leaves the machine.
@@ -222,68 +211,16 @@ def test_ray_hears_this_machine_alone_and_tells_nobody(ray: Any) -> None:
     assert not usage_stats_enabled()
     beside = ray.get(ray.remote(lambda: os.getpid()).remote())
     assert beside in descendants(os.getpid())
-    heard = listening([os.getpid(), *descendants(os.getpid())])
+    heard = listening_addresses([os.getpid(), *descendants(os.getpid())])
     assert heard
     assert heard <= {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
 
 
 def test_a_worker_that_cannot_work_says_why(ray: Any, data: Path, tmp_path: Path) -> None:
     with pytest.raises(BrokenRunError, match="has other weights each time it is made"):
-        over(data, tmp_path, model="small_runs:random_weights", shard_size=PHOTOS)
+        run_over(data, tmp_path, model="small_runs:random_weights", shard_size=PHOTOS)
 
 
 def test_a_data_set_that_cannot_travel_gets_a_sentence(ray: Any, tmp_path: Path) -> None:
     with (tmp_path / "open").open("w") as file, pytest.raises(TypeError, match="cannot be sent to workers"):
-        over([file], tmp_path / "out")  # type: ignore[arg-type]  # a data set in memory
-
-
-# Processes, as /proc shows them.
-
-
-def mount(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["mount", *words], capture_output=True, text=True, check=False)
-
-
-def descendants(pid: int) -> list[int]:
-    children = [int(word) for task in Path(f"/proc/{pid}/task").glob("*/children") for word in read(task).split()]
-    return children + [below for child in children for below in descendants(child)]
-
-
-def workers(driver: int) -> list[int]:
-    """The processes below a driver that hold a model."""
-    return [pid for pid in descendants(driver) if "MapBatches(_Actor)" in read(Path(f"/proc/{pid}/cmdline"))]
-
-
-def alive(pid: int) -> bool:
-    state = read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
-    return bool(state) and state[0] != "Z"
-
-
-def listening(pids: list[int]) -> set[str]:
-    """The addresses, as the kernel writes them, on which these processes hear the network."""
-    sockets = {os.readlink(fd) for pid in pids for fd in Path(f"/proc/{pid}/fd").glob("*") if fd.is_symlink()}
-    heard = set()
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        for line in read(Path(table)).splitlines()[1:]:
-            _, local, _, state, *_rest = line.split()
-            if state == "0A" and f"socket:[{line.split()[9]}]" in sockets:
-                heard.add(local.partition(":")[0])
-    return heard
-
-
-def read(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace")
-    except OSError:  # it is gone already
-        return ""
-
-
-def wait_for(happened: Callable[[], object], process: subprocess.Popen[str] | None = None) -> None:
-    """Ten minutes at most, on machines however slow."""
-    for _ in range(6000):
-        if happened():
-            return
-        if process is not None and process.poll() is not None:
-            pytest.fail(f"the command ended early: {process.communicate()}")
-        time.sleep(0.1)
-    pytest.fail("it did not happen in ten minutes")
+        run_over([file], tmp_path / "out")  # type: ignore[arg-type]  # a data set in memory

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 import small_runs
 from samp.batch import Workers, run
@@ -20,6 +19,8 @@ from small_runs import same
 
 if not find_spec("ray"):
     pytest.skip("needs Ray: pip install 'samp[scale]'", allow_module_level=True)
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")
@@ -35,20 +36,12 @@ def ray() -> Iterator[Any]:
             yield ray
 
 
-@pytest.fixture(autouse=True)
-def as_many_threads_as_a_worker_has() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.mark.parametrize("share", [1, 0.5])
 def test_each_worker_is_given_its_gpu_and_the_model_goes_to_cuda_there(ray: Any, tmp_path: Path, share: float) -> None:
     data = small_runs.photos(tmp_path / "data", 12)
     model = small_runs.Noting(small_runs.slow(), device="cuda", given={"notes": str(tmp_path / "notes")})
-    crew = Workers(2, gpus_per_worker=share)
-    assert run(data, out=tmp_path / "out", model=model, method="ig", shard_size=1, crew=crew).code == 0
+    workers = Workers(2, gpus_per_worker=share)
+    assert run(data, out=tmp_path / "out", model=model, method="ig", shard_size=1, workers=workers).code == 0
     notes = [path.read_text().split() for path in (tmp_path / "notes").iterdir()]
     assert [device for device, _ in notes] == ["cuda", "cuda"]
     seen = sorted(visible for _, visible in notes)
@@ -58,17 +51,17 @@ def test_each_worker_is_given_its_gpu_and_the_model_goes_to_cuda_there(ray: Any,
 
 
 @pytest.mark.parametrize(
-    ("crew", "most"),
+    ("workers", "most"),
     [(Workers(3, 1), 2), (Workers(5, 0.5), 4), (Workers(3, 0.6), 2), (Workers(7, 1 / 3), 6), (Workers(2, 1), None)],
 )
-def test_more_workers_than_gpus_are_refused_rather_than_waited_for(ray: Any, crew: Workers, most: int | None) -> None:
+def test_more_workers_than_gpus_are_refused(ray: Any, workers: Workers, most: int | None) -> None:
     from samp.batch.ray_session import check_gpus
 
     if most is None:
-        check_gpus(ray, crew)
+        check_gpus(ray, workers)
         return
     with pytest.raises(ValueError, match=f"Ray finds 2 GPUs here, enough for {most} workers"):
-        check_gpus(ray, crew)
+        check_gpus(ray, workers)
 
 
 def test_ray_data_is_left_as_it_was_for_the_program_that_uses_it(ray: Any) -> None:

@@ -8,18 +8,17 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 import small_runs
 from cli_runs import start_command
-from samp.batch import Workers, load, run
-from samp.batch.summary import RunProgress
+from ray_processes import is_alive, wait_for, worker_pids
+from samp.batch import load, run
+from samp.batch.progress import RunProgress
 from small_runs import same
 
 if not find_spec("ray"):
@@ -27,18 +26,9 @@ if not find_spec("ray"):
 if not Path("/proc/self/task").is_dir():
     pytest.skip("finds the processes of Ray by /proc, which Linux has", allow_module_level=True)
 
-from test_scale import alive, wait_for, workers
-
+pytestmark = pytest.mark.usefixtures("one_thread")
 PHOTOS = 12
 HOW: dict[str, Any] = {"model": "small_runs:saving", "method": "ig", "batch_size": 2}  # batches of 2 in one shard
-
-
-@pytest.fixture(scope="module")
-def ray() -> Iterator[Any]:
-    from samp.batch.ray_session import ray_session
-
-    with ray_session(Workers(1)) as ray:
-        yield ray
 
 
 @pytest.fixture(scope="module")
@@ -46,16 +36,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return small_runs.photos(tmp_path_factory.mktemp("data"), PHOTOS)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def as_many_threads_as_a_worker_has() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.fixture(scope="module")
-def undisturbed(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def undisturbed(one_thread: None, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("undisturbed")
     assert run(data, out=out, **HOW).code == 0
     return out
@@ -83,20 +65,20 @@ def test_how_far_a_worker_is_with_its_shard_is_seen_and_a_killed_one_is_gone_on_
                 count.refresh()
                 seen.add(count.new_count)
             if not killed and unfinished(tmp_path):
-                killed.extend(workers(os.getpid())[:1])
+                killed.extend(worker_pids(os.getpid())[:1])
                 os.kill(killed[0], signal.SIGKILL)
 
     thread = threading.Thread(target=watch)
     thread.start()
     try:
-        summary = run(data, out=tmp_path, crew=1, tell=counts.append, **HOW)
+        summary = run(data, out=tmp_path, workers=1, on_progress=counts.append, **HOW)
     finally:
         over.set()
         thread.join()
     assert len(killed) == 1
     assert (summary.code, summary.explained) == (0, PHOTOS)
     assert seen & set(range(1, PHOTOS))
-    assert (counts[-1].left_count, counts[-1].begun) == (0, {})
+    assert (counts[-1].left_count, counts[-1].in_progress) == (0, {})
     assert not list(tmp_path.glob(".begun"))
     same(tmp_path, undisturbed)
 
@@ -107,10 +89,10 @@ def test_a_driver_that_is_killed_in_the_middle_of_a_shard_leaves_what_was_finish
     words = ["--model", HOW["model"], "--method", "ig", "--batch-size", "2", "--workers", "1"]
     driver = start_command(data, "--out", tmp_path, *words, command="run")
     wait_for(lambda: unfinished(tmp_path), driver)
-    family = workers(driver.pid)
+    family = worker_pids(driver.pid)
     os.kill(driver.pid, signal.SIGKILL)
     driver.communicate()
-    wait_for(lambda: not [pid for pid in family if alive(pid)])
+    wait_for(lambda: not [pid for pid in family if is_alive(pid)])
     finished = len(load(tmp_path).rows())
     assert finished > 0
     again = run(data, out=tmp_path, **HOW)
@@ -145,8 +127,8 @@ def test_the_token_of_a_run_lies_on_no_disk(tmp_path: Path) -> None:
     imports = "from samp.batch import Workers\nfrom samp.batch.ray_session import ray_session\n"
     code = f"{imports}with ray_session(Workers(1)): print('began')"
     env = {name: value for name, value in os.environ.items() if not name.startswith("RAY_AUTH")}
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], env=env | {"HOME": str(tmp_path)}, capture_output=True, text=True, check=True
     )
-    assert told.stdout == "began\n"
+    assert process.stdout == "began\n"
     assert not list(tmp_path.rglob("*"))

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -15,12 +16,11 @@ import torch
 import samp
 from cli_runs import environment
 from samp import images as photos
-from samp.batch import Model, load, run
-from samp.batch.shards import Shards, encode_maps
+from samp.batch import Model, Workers, load, run
+from samp.batch.shards import Shards
+from samp.batch.stored_maps import encode_maps
 from samp.models import Classifier
-from small_runs import CLASSES, classifier, data, out, rows, same
-
-__all__ = ["data", "out"]  # fixtures
+from small_runs import CLASSES, classifier, rows, same
 
 
 def by_hand(path: Path, method: str) -> samp.Attribution:
@@ -111,7 +111,7 @@ def test_a_run_that_may_not_be_read_is_not_called_damaged(data: Path, out: Path)
     try:
         if me == 0:  # who may read everything
             os.seteuid(65534)
-        with pytest.raises(PermissionError, match="may not be read: ask its owner for leave"):
+        with pytest.raises(PermissionError, match="may not be read: ask its owner for permission"):
             Shards(out, "parquet").receipt(0)
     finally:
         os.seteuid(me)
@@ -217,7 +217,7 @@ def test_two_runs_do_not_write_into_one_folder(data: Path, out: Path) -> None:
             run(data, out=out, model=classifier())
         refused.append("yes")
 
-    run(data, out=out, model=classifier(), tell=again)
+    run(data, out=out, model=classifier(), on_progress=again)
     assert refused
 
 
@@ -237,8 +237,42 @@ def test_neither_ray_nor_pyarrow_is_imported_before_it_is_asked_for() -> None:
     code = """
 import sys, samp
 from samp.cli import main
-import samp.explain, samp.batch, samp.cli.explain, samp.cli.run, samp.cli.explaining
+import samp.explain, samp.batch, samp.cli.explain, samp.cli.run, samp.cli.progress
 print([name for name in ("ray", "pyarrow", "datasets") if name in sys.modules])
 """
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "[]"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout.strip() == "[]"
+
+
+# Former names.
+
+
+@pytest.mark.parametrize(
+    ("former", "name"), [({"crew": 0}, "workers"), ({"crew": Workers()}, "workers"), ({"tell": print}, "on_progress")]
+)
+def test_the_former_names_of_arguments_work_with_a_warning(data: Path, out: Path, former: Any, name: str) -> None:
+    with pytest.warns(DeprecationWarning, match=f"is called {name}= now") as caught:
+        assert run(data, out=out, model=classifier(), method="ig", **former).code == 0
+    assert caught[0].filename == __file__
+
+
+def test_an_argument_by_both_its_names_is_refused(data: Path, out: Path) -> None:
+    with pytest.raises(TypeError, match=r"both workers= and its former name crew=: pass workers= alone"):
+        run(data, out=out, model=classifier(), workers=1, crew=1)
+    with pytest.raises(TypeError, match=r"both on_progress= and its former name tell="):
+        run(data, out=out, model=classifier(), on_progress=print, tell=print)
+    assert not out.exists()
+
+
+def test_crew_is_a_former_name_of_workers() -> None:
+    with pytest.warns(DeprecationWarning, match="is called Workers now"):
+        assert samp.batch.Crew is Workers
+    with pytest.raises(AttributeError, match="no attribute 'Crews'"):
+        _ = samp.batch.Crews
+
+
+def test_an_error_names_the_argument_that_the_caller_gave(data: Path, out: Path) -> None:
+    with pytest.raises(ValueError, match=r"^workers is -1: give 0 or more"):
+        run(data, out=out, model=classifier(), workers=-1)
+    with pytest.raises(ValueError, match=r"^count is -1: give 0 or more"):
+        Workers(count=-1)

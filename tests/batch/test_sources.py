@@ -34,7 +34,7 @@ def shown(source: Any) -> dict[str, torch.Tensor]:
     samples = read_samples(source, source.entries(), feeding)
     assert [sample.error for sample in samples] == [None] * len(samples)
     like = torch.empty(0)
-    return {s.id: stack_inputs([s.shown], feeding, like)[0] for s in samples if s.shown is not None}
+    return {s.id: stack_inputs([s.array], feeding, like)[0] for s in samples if s.array is not None}
 
 
 def by_hand(data: Path) -> list[torch.Tensor]:
@@ -184,7 +184,7 @@ def test_an_item_that_cannot_be_used_says_why(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (lambda folder: folder / "nothing", "is not there"),
         (lambda folder: _file(folder / "notes.txt"), "is no data set"),
@@ -197,8 +197,8 @@ def test_an_item_that_cannot_be_used_says_why(tmp_path: Path) -> None:
         (lambda folder: Items([1, 2], ids=("a",)), "there are 1 ids for 2 items"),
     ],
 )
-def test_what_is_no_data_set_gets_a_sentence(data: Path, tmp_path: Path, make: Any, said: str) -> None:
-    with pytest.raises((ValueError, TypeError, FileNotFoundError), match=said):
+def test_what_is_no_data_set_gets_a_sentence(data: Path, tmp_path: Path, make: Any, message: str) -> None:
+    with pytest.raises((ValueError, TypeError, FileNotFoundError), match=message):
         list_entries(source_of(make(tmp_path)))
 
 

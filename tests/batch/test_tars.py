@@ -60,8 +60,8 @@ def test_what_is_left_out_is_said(photo: bytes, tmp_path: Path) -> None:
         link = tarfile.TarInfo("5.png")
         link.type, link.linkname = tarfile.SYMTYPE, "1.png"
         file.addfile(link)
-    said = r"holds 4 samples without a photo that can be read \(2\.heic, 4, 5\.png, …\): they are left out"
-    with pytest.warns(UserWarning, match=said):
+    message = r"holds 4 samples without a photo that can be read \(2\.heic, 4, 5\.png, …\): they are left out"
+    with pytest.warns(UserWarning, match=message):
         assert ids(tar) == ["t/1"]
 
 

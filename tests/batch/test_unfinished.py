@@ -1,4 +1,4 @@
-"""Shards that take long: how far they are is told batch by batch, and what is finished of them is kept."""
+"""Shards that take long: their progress is reported batch by batch, and what is finished of them is kept."""
 
 from __future__ import annotations
 
@@ -15,18 +15,16 @@ from torch import Tensor
 
 import small_runs
 from samp.batch import BrokenRunError, load, run
-from samp.batch.marks import ProgressFiles
-from samp.batch.summary import RunProgress, ShardProgress
+from samp.batch.progress import RunProgress, ShardProgress
+from samp.batch.progress_files import ProgressFiles
 from samp.models import Classifier
-from small_runs import CLASSES, classifier, data, out, rows, same
-
-__all__ = ["data", "out"]  # fixtures
+from small_runs import CLASSES, classifier, rows, same
 
 BATCH = 2  # of 7 photos in one shard: batches of 2, 2, 2 and 1
 
 
 class Stopped(small_runs.Net):
-    """A net that raises an error when it is asked for the gradient of a later batch, or of none."""
+    """A net that raises an error on the gradient of a later batch, or on none."""
 
     def __init__(self, after: int, error: BaseException) -> None:
         super().__init__()
@@ -40,7 +38,7 @@ class Stopped(small_runs.Net):
         return super().forward(x)
 
 
-def over(data: Any, out: Path, **words: Any) -> Any:
+def run_over(data: Any, out: Path, **words: Any) -> Any:
     return run(data, out=out, **{"model": classifier(), "method": "ig", "batch_size": BATCH, **words})
 
 
@@ -54,12 +52,12 @@ def stopping(after: int, error: BaseException) -> Classifier:
 def test_what_was_finished_of_a_shard_is_kept_when_the_run_is_interrupted(
     data: Path, tmp_path: Path, error: BaseException, after: int
 ) -> None:
-    over(data, tmp_path / "undisturbed")
+    run_over(data, tmp_path / "undisturbed")
     with pytest.raises(type(error)):
-        over(data, tmp_path / "out", model=stopping(after, error))
+        run_over(data, tmp_path / "out", model=stopping(after, error))
     assert rows(tmp_path / "out") == rows(tmp_path / "undisturbed")[:after]
     assert len(dict(load(tmp_path / "out").maps())) == after
-    again = over(data, tmp_path / "out")
+    again = run_over(data, tmp_path / "out")
     assert (again.found, again.explained, again.code) == (after, 7, 0)
     same(tmp_path / "out", tmp_path / "undisturbed")
 
@@ -73,12 +71,12 @@ def test_what_is_there_of_a_shard_is_neither_read_nor_explained_again(tmp_path: 
             return super().__getitem__(place)
 
     photos = Noting([Image.new("RGB", (20, 20), (30 * i, 9, 9)) for i in range(7)])
-    over(photos, tmp_path / "undisturbed")
+    run_over(photos, tmp_path / "undisturbed")
     with pytest.raises(KeyboardInterrupt):
-        over(photos, tmp_path / "out", model=stopping(3, KeyboardInterrupt()))  # no blank: these may be tensors
+        run_over(photos, tmp_path / "out", model=stopping(3, KeyboardInterrupt()))  # no blank: these may be tensors
     photos.read.clear()
     net = Stopped(99, ValueError())
-    over(photos, tmp_path / "out", model=Classifier(net.eval(), "small", small_runs.SIDE, 0.5, 0.5, CLASSES))
+    run_over(photos, tmp_path / "out", model=Classifier(net.eval(), "small", small_runs.SIDE, 0.5, 0.5, CLASSES))
     assert photos.read == [4, 5, 6]
     assert len(net.explained) == 3
     same(tmp_path / "out", tmp_path / "undisturbed")
@@ -87,15 +85,15 @@ def test_what_is_there_of_a_shard_is_neither_read_nor_explained_again(tmp_path: 
 def test_a_device_that_is_lost_costs_no_more_than_the_batch_under_way(data: Path, out: Path) -> None:
     lost = RuntimeError("CUDA error: unspecified launch failure")
     with pytest.raises(BrokenRunError, match="the device is lost") as broken:
-        over(data, out, model=stopping(4, lost))
+        run_over(data, out, model=stopping(4, lost))
     assert (broken.value.summary.explained, broken.value.summary.code) == (4, 3)
-    assert over(data, out).found == 4
+    assert run_over(data, out).found == 4
 
 
 def test_a_killed_process_loses_the_work_of_some_seconds_at_most(data: Path, tmp_path: Path) -> None:
     """What is finished is written every so often: here, where that is always, before each batch."""
     code = """
-import os, sys, small_runs, test_run_unfinished as test
+import os, sys, small_runs, test_unfinished as test
 from samp.batch import worker
 worker.SAVED_EVERY = 0.0
 class Deadly(BaseException):
@@ -108,26 +106,27 @@ def forward(x):
     except Deadly:
         os.kill(os.getpid(), 9)
 net.net.forward = forward
-test.over(sys.argv[1], sys.argv[2], model=net)
+test.run_over(sys.argv[1], sys.argv[2], model=net)
 """
-    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    here = Path(__file__)
+    path = os.pathsep.join([str(here.parent), str(here.parents[1]), os.environ.get("PYTHONPATH", "")])
     words = [sys.executable, "-c", code, data, tmp_path / "out"]
     killed = subprocess.run(words, env={**os.environ, "PYTHONPATH": path}, check=False)
     assert killed.returncode == -signal.SIGKILL
     assert len(load(tmp_path / "out").rows()) == 6
-    over(data, tmp_path / "undisturbed")
-    assert over(data, tmp_path / "out").found == 6
+    run_over(data, tmp_path / "undisturbed")
+    assert run_over(data, tmp_path / "out").found == 6
     same(tmp_path / "out", tmp_path / "undisturbed")
 
 
 def test_of_a_shard_with_a_failure_only_the_batch_around_it_is_done_again(data: Path, tmp_path: Path) -> None:
-    over(data, tmp_path / "undisturbed")
+    run_over(data, tmp_path / "undisturbed")
     victim = data / "003.png"  # the third: in the second batch
     good = victim.read_bytes()
     victim.write_bytes(b"no photo")
-    assert over(data, tmp_path / "out").explained == 6
+    assert run_over(data, tmp_path / "out").explained == 6
     victim.write_bytes(good)
-    again = over(data, tmp_path / "out")
+    again = run_over(data, tmp_path / "out")
     assert (again.found, again.code) == (5, 0)
     same(tmp_path / "out", tmp_path / "undisturbed")
 
@@ -136,10 +135,10 @@ def test_rows_of_before_stay_while_failures_are_tried_again(data: Path, out: Pat
     """An interruption after the first of two batches that are done again leaves the rows of the second as they were."""
     for name in ("000.png", "003.png"):
         (data / name).write_bytes(b"no photo")
-    over(data, out)
+    run_over(data, out)
     before = rows(out)
     with pytest.raises(KeyboardInterrupt):
-        over(data, out, model=stopping(1, KeyboardInterrupt()))
+        run_over(data, out, model=stopping(1, KeyboardInterrupt()))
     assert rows(out) == before
     assert "004.png" in dict(load(out).maps())
 
@@ -147,18 +146,18 @@ def test_rows_of_before_stay_while_failures_are_tried_again(data: Path, out: Pat
 def test_failures_that_are_let_be_stand_in_an_unfinished_shard_too(data: Path, out: Path) -> None:
     (data / "000.png").write_bytes(b"no photo")
     with pytest.raises(KeyboardInterrupt):
-        over(data, out, model=stopping(3, KeyboardInterrupt()))
-    kept = over(data, out, keep_failed=True)
+        run_over(data, out, model=stopping(3, KeyboardInterrupt()))
+    kept = run_over(data, out, keep_failed=True)
     assert (kept.found, kept.explained, list(kept.failures)) == (3, 6, ["000.png"])
-    assert over(data, out).found == 5  # tried again with the other of its batch
+    assert run_over(data, out).found == 5  # tried again with the other of its batch
 
 
 @pytest.mark.parametrize("shard_size", [1, 2, 4])
 @pytest.mark.parametrize("method", ["ig", "random", "rise"])
 def test_rows_do_not_depend_on_the_shards_they_are_in(data: Path, tmp_path: Path, method: str, shard_size: int) -> None:
     """Nor on their place there, where a method draws; batches of one, since rounding depends on the batch."""
-    over(data, tmp_path / "one", batch_size=1, method=method)
-    over(data, tmp_path / "other", batch_size=1, method=method, shard_size=shard_size)
+    run_over(data, tmp_path / "one", batch_size=1, method=method)
+    run_over(data, tmp_path / "other", batch_size=1, method=method, shard_size=shard_size)
     same(tmp_path / "one", tmp_path / "other")
 
 
@@ -168,41 +167,41 @@ def test_rows_do_not_depend_on_the_shards_they_are_in(data: Path, tmp_path: Path
 def test_progress_is_told_after_every_batch(data: Path, out: Path) -> None:
     Image.new("RGB", (16, 20)).save(data / "008.png")
     (data / "000.png").write_bytes(b"no photo")
-    told: list[tuple[int, int, int]] = []
+    reports: list[tuple[int, int, int]] = []
 
-    def tell(count: RunProgress) -> None:
-        told.append((count.new_count, count.failed_count, count.left_count))
+    def note(count: RunProgress) -> None:
+        reports.append((count.new_count, count.failed_count, count.left_count))
 
-    over(data, out, tell=tell)
-    assert told == [(0, 0, 8), (1, 1, 6), (3, 1, 4), (5, 1, 2), (7, 1, 0), (7, 1, 0)]
+    run_over(data, out, on_progress=note)
+    assert reports == [(0, 0, 8), (1, 1, 6), (3, 1, 4), (5, 1, 2), (7, 1, 0), (7, 1, 0)]
 
 
 def test_progress_of_a_run_that_goes_on_begins_where_it_was(data: Path, out: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
-        over(data, out, model=stopping(4, KeyboardInterrupt()))
-    told: list[tuple[int, int]] = []
-    over(data, out, tell=lambda count: told.append((count.new, count.left)))
-    assert told == [(0, 3), (2, 1), (3, 0), (3, 0)]
+        run_over(data, out, model=stopping(4, KeyboardInterrupt()))
+    reports: list[tuple[int, int]] = []
+    run_over(data, out, on_progress=lambda count: reports.append((count.new_count, count.left_count)))
+    assert reports == [(0, 3), (2, 1), (3, 0), (3, 0)]
 
 
 @pytest.mark.parametrize(("batch_size", "together"), [(1, 1), (3, 3), (500, 128), ("auto", 128)])
 def test_batches_are_as_large_as_the_net_is_given_inputs(data: Path, out: Path, batch_size: Any, together: int) -> None:
     sizes: list[int] = []
-    over(data, out, batch_size=batch_size, tell=lambda count: sizes.append(count.together))
+    run_over(data, out, batch_size=batch_size, on_progress=lambda count: sizes.append(count.inputs_per_batch))
     assert set(sizes) == {together}
 
 
-def test_marks_of_other_processes_are_counted_and_taken_away(tmp_path: Path) -> None:
-    marks = ProgressFiles(tmp_path)
-    marks.write(4, ShardProgress(3, 1, 2.5))
+def test_progress_files_of_other_processes_are_counted_and_removed(tmp_path: Path) -> None:
+    files = ProgressFiles(tmp_path)
+    files.write(4, ShardProgress(3, 1, 2.5))
     (tmp_path / ".begun" / "000005.json").write_text("[1]")  # none of ours
-    count = RunProgress(inputs=10, poll=marks.read)
+    count = RunProgress(inputs=10, poll=files.read)
     count.refresh()
     assert (count.new_count, count.failed_count, count.left_count, count.first_seconds) == (3, 1, 6, 2.5)
-    marks.forget(4)
+    files.forget(4)
     count.refresh()
     assert (count.left_count, count.first_seconds) == (10, 2.5)
-    marks.clear()
+    files.clear()
     assert not list(tmp_path.iterdir())
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 import sys
 from importlib.util import find_spec
@@ -118,7 +117,7 @@ def test_an_interruption_leaves_nothing_behind(folder: Path, monkeypatch: pytest
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("samp.cli.comparing.page_of", interrupted)
+    monkeypatch.setattr("samp.html.compare_page.comparison_page", interrupted)
     assert run("photo.png", "--methods", "ig", *TINY).exit_code == 130
     assert [path.name for path in folder.iterdir()] == ["photo.png"]
 
@@ -168,13 +167,6 @@ def test_without_matplotlib_the_page_is_written_all_the_same(folder: Path, monke
     said = f"the page has no figure beside it, which needs matplotlib: {install_command('viz')}."
     assert result.stderr == f"samp: {said}\n"
     assert sorted(path.name for path in folder.iterdir()) == ["comparison.html", "photo.png"]
-
-
-def test_progress_names_the_method_and_the_time_left(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("samp.cli.progress.QUIET", 0.0)  # from the first second on
-    result = run("photo.png", "--methods", "ig,random", "--json", *TINY)
-    assert re.search(r"samp: ig: \d+ model evaluations in .*\d s, about .*\d s left", result.stderr)
-    assert json.loads(result.stdout)
 
 
 def test_methods_are_completed_one_by_one() -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib import metadata
 
 import pytest
 from click.testing import CliRunner
 
 import samp
 from cli_runs import demo
-from samp.cli import checkup, main
+from samp.cli import main
+from samp.cli.doctor import extras
 
 
 @demo
@@ -36,8 +38,8 @@ def test_without_the_demo_model_a_small_net_is_checked(monkeypatch: pytest.Monke
 @pytest.mark.parametrize("wrong", ["class", "credit"])
 def test_a_wrong_answer_is_noticed(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
     classifier, _ = small()
-    monkeypatch.setattr(checkup, "_classifier", lambda: (classifier, 99 if wrong == "class" else None))
-    monkeypatch.setattr(checkup, "TOLERANCE", -1.0 if wrong == "credit" else 1.0)
+    monkeypatch.setattr("samp.cli.doctor._classifier", lambda: (classifier, 99 if wrong == "class" else None))
+    monkeypatch.setattr("samp.cli.doctor.TOLERANCE", -1.0 if wrong == "credit" else 1.0)
     result = CliRunner().invoke(main, ["doctor"])
     assert result.exit_code == 1
     assert "Something is wrong" in result.output
@@ -47,7 +49,7 @@ def test_a_self_check_that_breaks_loses_nothing_else(monkeypatch: pytest.MonkeyP
     def broken() -> None:
         raise RuntimeError("no kernel\nfor this machine")
 
-    monkeypatch.setattr(checkup, "_classifier", broken)
+    monkeypatch.setattr("samp.cli.doctor._classifier", broken)
     result = CliRunner().invoke(main, ["doctor"])
     assert result.exit_code == 1
     assert result.output.startswith("versions\n  samp:")
@@ -60,23 +62,17 @@ def test_a_self_check_that_breaks_loses_nothing_else(monkeypatch: pytest.MonkeyP
 
 
 def test_every_device_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkup, "_classifier", small)
-    monkeypatch.setattr(checkup, "devices", lambda: {"cpu": "one", "cpu:0": "the same by another name", "cuda": "none"})
+    monkeypatch.setattr("samp.cli.doctor._classifier", small)
+    monkeypatch.setattr(
+        "samp.cli.doctor.devices", lambda: {"cpu": "one", "cpu:0": "the same by another name", "cuda": "none"}
+    )
     found = json.loads(CliRunner().invoke(main, ["doctor", "--json"]).stdout)
     assert [heading for heading in found if "check" in heading] == ["self-check", "self-check on cpu:0"]
     assert found["well"] is True
-    monkeypatch.setattr(checkup, "devices", lambda: {"cpu": "one", "warp": "broken"})
+    monkeypatch.setattr("samp.cli.doctor.devices", lambda: {"cpu": "one", "warp": "broken"})
     result = CliRunner().invoke(main, ["doctor"])
     assert result.exit_code == 1
     assert "self-check on warp\n  error:" in result.output
-
-
-def test_the_self_check_shows_progress_after_two_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkup, "_classifier", small)
-    monkeypatch.setattr("samp.cli.progress.QUIET", -1.0)
-    result = CliRunner().invoke(main, ["doctor", "--json"])
-    assert "samp: self-check on cpu: 1 model evaluations in " in result.stderr
-    assert json.loads(result.stdout)["well"] is True
 
 
 def small() -> tuple[samp.models.Classifier, None]:
@@ -87,6 +83,6 @@ def small() -> tuple[samp.models.Classifier, None]:
 
 def test_missing_packages_of_an_extra_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = ["torch>=2.6", 'nowhere-to-be-found>=1; extra == "viz"', "click>=8; extra == 'viz'", 'ruff; extra == "dev"']
-    monkeypatch.setattr(checkup.metadata, "requires", lambda name: lines)
-    found = checkup.extras()
-    assert found == {"viz": {"nowhere-to-be-found": None, "click": checkup.metadata.version("click")}}
+    monkeypatch.setattr("importlib.metadata.requires", lambda name: lines)
+    found = extras()
+    assert found == {"viz": {"nowhere-to-be-found": None, "click": metadata.version("click")}}

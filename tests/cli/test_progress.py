@@ -1,70 +1,209 @@
-"""Progress: quiet for two seconds, then how far and how long."""
+"""The bars of commands: on a terminal only, after two seconds, with how far and how long, and gone in the end."""
 
 from __future__ import annotations
 
+import io
+import json
+import re
+import signal
+import sys
+import time
+from contextlib import redirect_stderr
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
 import samp
-from samp.cli import progress
-from samp.cli.progress import QUIET, PhotoProgress, expected_rows
+import small_runs
+from cli_runs import PATIENCE, TINY, OnTerminal, a_photo, run, screen
+from samp.batch.progress import RunProgress
+from samp.cli.progress import EvaluationBar, RunBar, expected_rows
 from samp.methods import resolve_method
 from samp.methods.coupled import QUALITIES
 
+terminal = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo terminal")
+SLOW = ["--model", "tiny_nets:slow"]
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+class Terminal(io.StringIO):
+    """A stream that is a terminal, and keeps what is written to it."""
+
+    @property
+    def written(self) -> str:
+        return self.getvalue()
+
+    def isatty(self) -> bool:
+        return True
+
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Seconds that a test may let pass; none else do."""
-    now = [100.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(progress, "QUIET", QUIET)
-    return now
+def stderr(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """A terminal to redirect stderr to, on which bars are drawn at once and at every update."""
+    monkeypatch.setattr("samp.progress.QUIET", 0.0)
+    monkeypatch.setattr("samp.progress.REDRAWN", 0.0)
+    return Terminal()
 
 
-def test_nothing_is_shown_within_two_seconds(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-    shown = PhotoProgress(1, 10)
-    for _ in range(10):
-        clock[0] += 0.19
-        shown.add_rows(1)
-    assert capsys.readouterr().err == ""
+def percentages(written: str) -> list[int]:
+    return [int(one) for one in re.findall(r"(\d+)%\|", written)]
 
 
-def test_a_log_gets_a_line_now_and_then(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-    shown = PhotoProgress(2, 100)
-    for _ in range(80):
-        clock[0] += 1.0
-        shown.add_rows(1)
-    first, *others = capsys.readouterr().err.splitlines()
-    assert first == "samp: photo 1 of 2, : 3 model evaluations in 3 s, about 3 min 17 s left"
-    assert len(others) == 2  # every thirty seconds
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["explain", "photo.png", *TINY],
+        ["compare", "photo.png", "--methods", "ig,random", *TINY],
+        ["play", "photo.png", *TINY],
+        ["run", "photos", "--out", "why", "--model", "small_runs:classifier"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_pipe_gets_no_bar(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("samp.progress.QUIET", 0.0)
+    a_photo("photo.png")
+    small_runs.photos(Path("photos"), 2)
+    result = run(*words)
+    assert result.exit_code == 0, result.output
+    assert "%|" not in result.output
+    assert "\r" not in result.output
 
 
-def test_a_terminal_gets_one_line_that_is_redrawn_and_taken_away(
-    clock: list[float], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    shown = PhotoProgress(1, 10)
-    with shown.watch(torch.nn.Identity(), "cat.jpg"):
-        for _ in range(5):
-            clock[0] += 1.0
-            shown.add_rows(1)
-    written = capsys.readouterr().err
-    assert "\n" not in written
-    assert written.split("\r")[-2].endswith("cat.jpg: 5 model evaluations in 5 s, about 5 s left")
-    assert written.endswith("\r\x1b[K")
+@terminal
+def test_within_two_seconds_a_terminal_gets_nothing() -> None:
+    command = OnTerminal("explain", a_photo(), *TINY, quiet=60.0)
+    assert command.finish() == 0
+    assert command.written == ""
+    assert "explanation.png" in command.stdout
 
 
-def test_calls_of_the_net_are_counted_and_the_next_photo_is_expected_to_cost_as_much() -> None:
-    net, shown = torch.nn.Linear(2, 2), PhotoProgress(3, None)
-    with shown.watch(net, "a"):
+@terminal
+def test_explain_names_the_photo_and_shows_the_time_left() -> None:
+    for name in ("a.png", "b.png"):
+        a_photo(name)
+    command = OnTerminal("explain", "a.png", "missing.png", "b.png", "--out", "why", "--method", "samp++", *SLOW)
+    assert command.finish() == 1
+    assert re.search(r"photo 1 of 3, a\.png: +\d+%\|.*\| \d\d:\d\d<\d\d:\d\d", command.written), command.written
+    assert "photo 3 of 3, b.png" in command.written
+    shown = percentages(command.written)
+    assert shown == sorted(shown)
+    assert len(set(shown)) > 5  # it moves within a photo
+    said, summary = screen(command.written)  # and nothing else is left on the terminal
+    assert said.startswith("samp: missing.png is not a file")
+    assert summary == "samp: 1 of 3 photos could not be explained."
+
+
+@terminal
+def test_a_comparison_has_one_bar_that_names_the_methods_and_only_goes_up() -> None:
+    command = OnTerminal("compare", a_photo(), "--methods", "samp++,gradcam,ig,random", "--json", *SLOW)
+    assert command.finish() == 1  # gradcam finds no feature map
+    shown = percentages(command.written)
+    assert shown == sorted(shown)
+    assert len(set(shown)) > 10
+    names = re.findall(r"([\w+]+): +\d+%\|", command.written)
+    assert [name for name in dict.fromkeys(names) if name != "gradcam"] == ["samp++", "ig", "random"]
+    assert [line.partition(":")[0] for line in screen(command.written)] == ["samp"]  # that gradcam is left out
+    assert [one["name"] for one in json.loads(command.stdout)["methods"]] == ["samp++", "ig", "random"]
+
+
+@terminal
+def test_a_bar_goes_on_while_a_page_is_made() -> None:
+    command = OnTerminal("play", a_photo(), "--method", "samp++", "--eta", "0.1", "--frames", "5", *SLOW)
+    assert command.finish() == 0
+    assert "photo.png:" in command.written
+    assert "photo.png, classes along the path:" in command.written
+    assert percentages(command.written)[-1] >= 75
+    assert screen(command.written) == []
+
+
+@terminal
+def test_ctrl_c_leaves_the_terminal_clean() -> None:
+    command = OnTerminal("explain", a_photo(), "--method", "samp++", "--eta", "0.0005", *SLOW)
+    command.read_until("%|")
+    command.process.send_signal(signal.SIGINT)
+    assert command.finish() == 130
+    assert screen(command.written) == ["samp: interrupted; what was written before is whole."]
+
+
+@terminal
+def test_a_run_shows_inputs_and_failures_and_takes_the_bar_away() -> None:
+    small_runs.photos(Path("photos"), 9)
+    Path("photos/bad.jpg").write_text("no photo")
+    words = ("--out", "why", "--model", "small_runs:slow", "--shard-size", "1", "--batch-size", "1")
+    command = OnTerminal("run", "photos", *words)
+    assert command.finish() == 1
+    shown = [int(one) for one in re.findall(r"(\d+)/10 inputs", command.written)]
+    assert shown == sorted(shown)
+    assert len(set(shown)) > 1
+    assert re.search(r"\d/10 inputs \[\d\d:\d\d, [\d.]+/s, about \d+ s left", command.written), command.written
+    (failure,) = screen(command.written)
+    assert failure.startswith("samp: bad.jpg: ")
+    assert "explained 9 of 10 inputs" in command.stdout
+
+
+def test_a_line_of_ours_is_not_mixed_with_a_bar(stderr: Terminal) -> None:
+    from samp.cli.terminal import say
+
+    with redirect_stderr(stderr), EvaluationBar(total=2) as bar:
+        with bar.watch(None, "a photo", expected=None):
+            say("samp: a warning.", err=True)
+        assert screen(stderr.written)[0] == "samp: a warning."
+        assert screen(stderr.written)[1].startswith("a photo:  50%|")
+    assert screen(stderr.written) == ["samp: a warning."]
+
+
+def test_control_characters_of_a_name_stay_off_the_bar(stderr: Terminal) -> None:
+    with redirect_stderr(stderr), EvaluationBar(total=1) as bar, bar.watch(None, "a\x1b[31m\n\u202eb", expected=None):
+        pass
+    assert "\x1b" not in stderr.written.replace("\x1b[A", "")
+    assert "\\x1b[31m\\n\\u202eb" in stderr.written
+
+
+def test_rows_move_the_bar_up_to_what_is_expected(stderr: Terminal) -> None:
+    net = torch.nn.Linear(2, 2)
+    with redirect_stderr(stderr), EvaluationBar(total=2) as bar, bar.watch(net, "a", expected=8):
         net(torch.zeros(4, 2))
-        assert shown.seconds_left(1.0) is None  # nothing is known of how many there will be
-    assert shown.seconds_left(1.0) == 2.0
+        assert bar.bar.n == 0.5
+        net(torch.zeros(40, 2))
+        assert bar.bar.n == 1.0
     net(torch.zeros(4, 2))  # nobody is watching
-    assert shown.finished_rows == 4
+    assert bar.rows == 44
+
+
+def test_a_piece_that_fails_is_taken_off_the_total(stderr: Terminal) -> None:
+    net = torch.nn.Linear(2, 2)
+    with redirect_stderr(stderr), EvaluationBar(total=3) as bar:
+        with pytest.raises(ZeroDivisionError), bar.watch(net, "a", expected=None):
+            raise ZeroDivisionError
+        assert not net._forward_pre_hooks
+        bar.drop_piece()
+        with bar.watch(net, "b", expected=None):
+            pass
+        assert (bar.bar.n, bar.bar.total) == (1, 2)
+
+
+def test_a_run_looks_alive_while_a_shard_takes_its_time(stderr: Terminal) -> None:
+    with redirect_stderr(stderr), RunBar() as bar:
+        bar.update(RunProgress(inputs=3))
+        until = time.monotonic() + PATIENCE
+        while stderr.written.count("0/3 inputs") < 3 and time.monotonic() < until:
+            time.sleep(0.01)
+    assert stderr.written.count("0/3 inputs") >= 3
+    assert screen(stderr.written) == []
+
+
+def test_a_run_that_has_not_begun_shows_nothing(stderr: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("samp.progress.QUIET", 0.001)
+    with redirect_stderr(stderr), RunBar() as bar:
+        bar.draw()
+    assert stderr.written == ""
 
 
 def spent(method: Any, height: int, width: int) -> int:

@@ -7,18 +7,17 @@ import os
 import re
 import shutil
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from click.testing import Result
 
 import small_runs
-from cli_runs import PATIENCE, assert_refused, run, start_command, wait_until, without_progress
+from cli_runs import PATIENCE, assert_refused, run, start_command, wait_until
 from samp.batch import load
+from samp.batch.progress import RunProgress
 from samp.batch.sources import Folder
-from samp.batch.summary import RunProgress
-from samp.cli.run_progress import QUIET, RunProgressLine, progress_words
+from samp.cli.progress import RunBar, describe_pace
 from samp.extras import install_command
 
 SMALL = ("--model", "small_runs:classifier", "--shard-size", "3")
@@ -79,7 +78,7 @@ def test_what_nobody_expected_under_way_is_code_3_too_and_can_be_traced(monkeypa
     def fail(*_: object) -> None:
         raise ZeroDivisionError("by nothing")
 
-    monkeypatch.setattr(RunProgressLine, "update", lambda self, count: fail() if count.done else None)
+    monkeypatch.setattr(RunBar, "update", lambda self, count: fail() if count.done_count else None)
     result = over("--debug")
     assert result.exit_code == 3
     assert "Traceback" in result.stderr
@@ -95,7 +94,7 @@ def test_sigterm_ends_a_run_in_order_and_another_goes_on() -> None:
     process.terminate()
     _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 143
-    assert without_progress(said) == "samp: ended by SIGTERM; what was written before is whole.\n"
+    assert said == "samp: ended by SIGTERM; what was written before is whole.\n"
     assert not list(Path("why").rglob("*.part"))
     before = len(load("why").numbers)
     assert 0 < before < 5
@@ -173,26 +172,6 @@ def test_a_missing_data_set_leaves_nothing_behind() -> None:
     assert not Path("why").exists()
 
 
-def test_progress_is_quiet_at_first_and_then_says_how_far(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    now = [100.0]
-    monkeypatch.setattr("samp.cli.run_progress.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("samp.cli.run_progress.QUIET", QUIET)
-    progress, count = (
-        RunProgressLine(),
-        RunProgress(inputs=400, found=100, explained=100, inputs_per_batch=5, first_seconds=1.0),
-    )
-    for _ in range(40):
-        now[0] += 1.0
-        count.explained += 5
-        progress.update(count)
-        progress.show()
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "samp: 110 of 400 inputs after 2 s, 5.0/s, about 58 s left"
-    assert len(lines) == 2  # the next half a minute later
-
-
 @pytest.mark.parametrize("workers", [1, 2, 8])
 @pytest.mark.parametrize("start", [0.0, 60.0])
 def test_the_time_left_is_right_from_the_first_shard_on_however_long_workers_take_to_start(
@@ -200,14 +179,14 @@ def test_the_time_left_is_right_from_the_first_shard_on_however_long_workers_tak
 ) -> None:
     """Workers that start together and take 10 s for each of 80 shards; the truth is 10 s for each round of them."""
     now = [0.0]
-    monkeypatch.setattr("samp.cli.run_progress.time.monotonic", lambda: now[0])
-    progress, count = RunProgressLine(), RunProgress(inputs=800, concurrency=workers, inputs_per_batch=10)
-    progress.update(count)
+    monkeypatch.setattr("samp.cli.progress.time.monotonic", lambda: now[0])
+    bar, count = RunBar(), RunProgress(inputs=800, concurrency=workers, inputs_per_batch=10)
+    bar.update(count)
     for shard in range(80):
         now[0] = start + 10.0 * (shard // workers + 1)
         count.explained, count.first_seconds = count.explained + 10, 10.0
-        progress.update(count)
-        words = progress_words(count, now[0] - (progress.began or 0.0), 0.0, now[0])
+        bar.update(count)
+        words = describe_pace(count, now[0] - (bar.began or 0.0), 0.0)
         truth = 10.0 * (80 / workers - shard // workers - 1)
         if truth and shard % workers in (0, workers - 1):
             told = seconds(words)
@@ -225,38 +204,26 @@ def seconds(words: str) -> float:
 def test_inputs_that_failed_before_and_are_let_be_are_no_work_of_this_run() -> None:
     count = RunProgress(inputs=10, found=4, explained=4, failures={"a": "no photo"}, kept=1)
     assert (count.done_count, count.left_count) == (0, 5)
-    assert progress_words(count, 0.0, 0.0, 9.0) == "5 of 10 inputs after 9 s, 1 failed"
+    assert describe_pace(count, 0.0, 0.0) == "1 failed"
 
 
 def test_inputs_that_fail_make_no_pace() -> None:
     """The first photo of seven could not be read, in no time; each of the others takes 10 s."""
     count = RunProgress(inputs=7, failures={"a": "no photo"})
-    assert progress_words(count, 0.3, 1.7, 2.0) == "1 of 7 inputs after 2 s, 1 failed"
+    assert describe_pace(count, 0.3, 1.7) == "1 failed"
     count.explained = 1
-    assert progress_words(count, 10.0, 0.0, 12.0) == "2 of 7 inputs after 12 s, 0.1/s, about 50 s left, 1 failed"
+    assert describe_pace(count, 10.0, 0.0) == "0.1/s, about 50 s left, 1 failed"
 
 
 def test_inputs_explained_before_make_no_pace_either() -> None:
     count = RunProgress(inputs=8, found=3, explained=3, failures={"a": "no photo"})
-    assert progress_words(count, 0.3, 1.7, 2.0) == "4 of 8 inputs after 2 s, 1 failed"
+    assert describe_pace(count, 0.3, 1.7) == "1 failed"
     many = RunProgress(inputs=80, failures={"a": "no photo"}, concurrency=4, inputs_per_batch=10)
-    assert progress_words(many, 0.3, 1.7, 2.0) == "1 of 80 inputs after 2 s, 1 failed"
+    assert describe_pace(many, 0.3, 1.7) == "1 failed"
 
 
 def test_progress_without_a_pace_does_not_guess() -> None:
-    assert progress_words(RunProgress(inputs=3), 0.0, 0.0, 9.0) == "0 of 3 inputs after 9 s"
-
-
-def test_progress_looks_alive_while_a_shard_takes_its_time(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("samp.cli.run_progress.QUIET", 0.0)
-    monkeypatch.setattr("samp.cli.run_progress.time.monotonic", lambda: 100.0)  # no time passes
-    with RunProgressLine() as progress:
-        progress.update(RunProgress(inputs=3))
-        while not progress.drawn:
-            time.sleep(0.01)
-    assert capsys.readouterr().err == "samp: 0 of 3 inputs after 0 s\n"
+    assert describe_pace(RunProgress(inputs=3), 0.0, 0.0) == ""
 
 
 def test_what_a_net_prints_is_not_on_stdout() -> None:

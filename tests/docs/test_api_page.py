@@ -29,7 +29,7 @@ def test_every_public_name_is_on_the_page():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_entry_has_a_docstring_with_an_example(name):
-    docstring = build_api.named(name).__doc__ or ""
+    docstring = build_api.resolve(name).__doc__ or ""
     assert ">>> " in docstring, f"{name} needs an example that runs."
 
 

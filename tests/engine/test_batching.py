@@ -51,8 +51,8 @@ def test_running_out_of_memory_changes_nothing(error: BaseException, most: int, 
     x = images(0, 7, 12)
     x[2, :8] = 0
     model = Cramped(most, error, patience)
-    result = samp.explain(model, x, method=samp.SAMP(1), record=True)
-    expected = samp.explain(model.inner, x, method=samp.SAMP(1), record=True)
+    result = samp.explain(model, x, method=samp.SAMP(1), keep_points=True)
+    expected = samp.explain(model.inner, x, method=samp.SAMP(1), keep_points=True)
     assert_same(result, expected, **CLOSE)
     assert model.failures > 0
     assert result.details["batch_size"] <= most
@@ -119,7 +119,7 @@ class Watched:
 
     def __init__(self, path: Any) -> None:
         self.path, self.most_alive, self.past = path, 0, []
-        self.needs_start, self.fixed, self.may_pause = path.needs_start, path.fixed, path.may_pause
+        self.needs_start, self.is_fixed, self.may_pause = path.needs_start, path.is_fixed, path.may_pause
 
     def propose(self, step: Any, route: Any) -> Tensor:
         self.past = [one for one in self.past if one() is not None]

@@ -38,8 +38,8 @@ class Counted(nn.Module):
 @pytest.mark.parametrize("batch_size", [2, 5, 100])
 def test_points_at_once_or_one_by_one_are_the_same_walk(method: Any, batch_size: int) -> None:
     x = images(1, 3, 1, 4, 3)
-    one_by_one = samp.explain(net(0), x, method=method, batch_size=1, record=True)
-    together = samp.explain(net(0), x, method=method, batch_size=batch_size, record=True)
+    one_by_one = samp.explain(net(0), x, method=method, batch_size=1, keep_points=True)
+    together = samp.explain(net(0), x, method=method, batch_size=batch_size, keep_points=True)
     assert_same(together, one_by_one, **CLOSE)
     for a, b in zip(together.tapes["to_image"], one_by_one.tapes["to_image"], strict=True):
         torch.testing.assert_close(a.points, b.points, **CLOSE)

@@ -34,7 +34,7 @@ class Impatient:
 
     path: Any
     needs_start: ClassVar[bool] = True
-    fixed: ClassVar[bool] = False
+    is_fixed: ClassVar[bool] = False
     may_pause: bool = False
 
     def propose(self, step: Step, route: Route) -> Tensor:

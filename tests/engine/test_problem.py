@@ -18,7 +18,7 @@ from samp.engine.problem import make_problem
 @pytest.mark.parametrize("shape", [(12,), (3, 4), (3, 2, 2), (1, 3, 2, 2), (2, 1, 3, 2, 1)])
 def test_inputs_of_any_shape_are_explained_in_their_shape(shape: tuple[int, ...]) -> None:
     x = images(0, 2, *shape)
-    result = samp.explain(net(0), x, record=True)
+    result = samp.explain(net(0), x, keep_points=True)
     assert result.values.shape == x.shape
     assert result.tapes["to_image"][0].points.shape[1:] == shape
     assert result.map.shape == (x.sum(1).shape if x.ndim == 4 else x.shape)

@@ -20,7 +20,7 @@ from samp.engine.record import TapeRecorder
 def test_score_at_arrival_is_the_score_of_the_point_where_the_group_arrived(seed: int, method: Any) -> None:
     model, x = net(seed), images(seed, 3, 12)
     x[0, :4] = 0
-    result = samp.explain(model, x, target=1, method=method, record=True)
+    result = samp.explain(model, x, target=1, method=method, keep_points=True)
     for direction, i, tape in tapes(result):
         order, scores = result.order[direction][i], result.scores[direction][i]
         for group in range(12):
@@ -80,7 +80,8 @@ def test_a_tape_keeps_its_bound_its_ends_and_even_spaces(most: int, steps: int) 
 def test_tapes_hold_no_more_bytes_than_allowed_whatever_the_batch_size(allowed: int) -> None:
     model, x = net(1), images(1, 3, 12)
     results = [
-        samp.explain(model, x, method=samp.SAMP(1, eta=0.05), record=allowed, batch_size=size) for size in (1, 4, 64)
+        samp.explain(model, x, method=samp.SAMP(1, eta=0.05), keep_points=allowed, batch_size=size)
+        for size in (1, 4, 64)
     ]
     most = max(allowed // (6 * 12 * 8), 3)  # six walks of 12 float64 numbers; three points at least
     for result in results:
@@ -94,7 +95,7 @@ def test_tapes_hold_no_more_bytes_than_allowed_whatever_the_batch_size(allowed: 
 def test_a_tape_of_a_walk_that_ends_early_ends_there() -> None:
     x = images(2, 2, 12)
     x[0, 1:] = 0
-    result = samp.explain(net(2), x, method=samp.SAMP(1), record=True)
+    result = samp.explain(net(2), x, method=samp.SAMP(1), keep_points=True)
     assert result.tapes["to_image"][0].steps.tolist() == [0, 1]
     assert result.tapes["to_image"][1].steps.tolist() == list(range(13))
 
@@ -103,7 +104,21 @@ def test_nothing_is_taped_unless_asked_for() -> None:
     assert samp.explain(net(0), images(0, 1, 12)).tapes == {}
 
 
-@pytest.mark.parametrize("record", [-1, "yes", 0.5, math.nan, None])
-def test_record_is_a_flag_or_a_number_of_bytes(record: Any) -> None:
-    with pytest.raises(ValueError, match=r"record is True, False or a number of bytes, not"):
-        samp.explain(net(0), images(0, 1, 12), record=record)
+@pytest.mark.parametrize("points", [-1, "yes", 0.5, math.nan, None])
+def test_keep_points_is_a_flag_or_a_number_of_bytes(points: Any) -> None:
+    with pytest.raises(ValueError, match=r"keep_points is True, False or a number of bytes, not"):
+        samp.explain(net(0), images(0, 1, 12), keep_points=points)
+
+
+@pytest.mark.parametrize("record", [True, 10**5, False])
+def test_the_former_name_of_keep_points_works_with_a_warning(record: bool | int) -> None:
+    x = images(0, 1, 12)
+    with pytest.warns(DeprecationWarning, match="keep_points=") as caught:
+        former = samp.explain(net(0), x, record=record)
+    assert caught[0].filename == __file__
+    assert len(former.tapes) == len(samp.explain(net(0), x, keep_points=record).tapes)
+
+
+def test_keep_points_and_its_former_name_together_are_refused() -> None:
+    with pytest.raises(TypeError, match="both keep_points= and its former name record="):
+        samp.explain(net(0), images(0, 1, 12), keep_points=True, record=True)

@@ -40,7 +40,7 @@ def test_algorithm_1_by_hand(credit: str) -> None:
     """f = x₁x₂ + 2x₃ − x₄ from 0 to (1, 2, 1, 1), s = 1, η = 1/5 of the walk, λ = 1/2."""
     x = torch.tensor([[1.0, 2.0, 1.0, 1.0]], dtype=torch.float64)
     method = samp.SAMPPlusPlus(1, eta=0.2, momentum=0.5, credit=credit, direction="to_image")
-    result = samp.explain(by_hand, x, method=method, record=True)
+    result = samp.explain(by_hand, x, method=method, keep_points=True)
     (tape,) = result.tapes["to_image"]
     moves = tape.points.diff(dim=0)
     expected = [[0, 0, 1, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1]]
@@ -245,7 +245,7 @@ def test_a_rule_and_a_path_of_the_users_find_all_there_is() -> None:
 def test_a_path_that_never_arrives_is_an_error_and_not_an_endless_walk() -> None:
     class Zeno:
         needs_start = True
-        fixed = False
+        is_fixed = False
         may_pause = False
 
         def propose(self, step: Any, route: Any) -> Tensor:

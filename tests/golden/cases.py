@@ -113,8 +113,8 @@ def _settings() -> dict[str, Case]:
         for batch_size in (1, 2, 3, "auto"):
             found[f"{name} batch_size={batch_size}"] = _walk("conv-five", name, {"batch_size": batch_size})
         for on in ("conv-one", "tabular", "two inputs"):
-            found[f"{name} tapes on {on}"] = _walk(on, name, {"record": True}, steps=6)
-            found[f"{name} thinned tapes on {on}"] = _walk(on, name, {"record": 1200}, steps=6)
+            found[f"{name} tapes on {on}"] = _walk(on, name, {"keep_points": True}, steps=6)
+            found[f"{name} thinned tapes on {on}"] = _walk(on, name, {"keep_points": 1200}, steps=6)
     for growth in (0.0, 0.5, 1.0):
         found[f"coupled growth={growth}"] = _walk("conv", "coupled", growth=growth)
     for quality in ("draft", "standard", "fine"):
@@ -191,7 +191,7 @@ def _others() -> dict[str, Case]:
         "unknown credit": lambda: method("ig", credit="half"),
         "unknown direction": lambda: method("ig", direction="up"),
         "unknown speed": lambda: explain("conv", "ig", speed="warp"),
-        "record": lambda: explain("conv", "ig", record=-1),
+        "record": lambda: explain("conv", "ig", keep_points=-1),
         "batch size": lambda: explain("conv", "ig", batch_size=0),
         "target beyond": lambda: explain("conv", "ig", target=9),
         "target count": lambda: explain("conv", "ig", target=[0, 1, 2]),

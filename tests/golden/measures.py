@@ -294,7 +294,7 @@ def _parts() -> Cases:
 
     def saved() -> Any:
         with tempfile.TemporaryDirectory() as place:
-            path = cases.explain("conv", cases.cheap("samp++"), record=True).save(Path(place) / "one.samp")
+            path = cases.explain("conv", cases.cheap("samp++"), keep_points=True).save(Path(place) / "one.samp")
             return samp.Attribution.load(path)
 
     return {**found, "saved and loaded": saved}

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 if __name__ == "__main__":
-    sys.path[0] = str(Path(__file__).resolve().parents[2])  # for `golden`
+    sys.path[0] = str(Path(__file__).resolve().parents[1])  # for `golden`
 
     from golden import cases, store
 

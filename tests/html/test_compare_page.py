@@ -18,15 +18,15 @@ from PIL import Image
 
 from browser import Visit, contrast, launch_browser, scrolls_sideways, visit
 from compared_photos import EVIL, EVIL_FILE, NAMES, classify_test_photo, page_of, tiny
-from samp.cli.comparing import compare_all
+from samp.cli.compare import compare_all
 from samp.compare import Compared, label_methods
 from samp.compare_columns import COLUMNS
 from samp.html import compare_page, svg
 from samp.html.compare_facts import comparison_record, missing_notes
 from samp.html.render import read_source
 from samp.metrics.protocol_text import describe_protocol
-from samp.models.colours import zero_colour
 from samp.models.prediction import ClassifiedPhoto
+from samp.models.zero_colour import zero_colour
 from samp.plots import sheet
 
 

@@ -21,7 +21,7 @@ from PIL import Image
 from torch import nn
 
 import samp
-from cli_runs import PATIENCE, demo, run, start_command
+from cli_runs import OnTerminal, demo, screen
 from samp.cli.options import MethodOptions
 from samp.cli.play import _path_method, play
 from samp.html import player
@@ -119,7 +119,7 @@ def test_outputs_that_are_probabilities_are_left_as_they_are() -> None:
 )
 def test_a_score_is_called_what_it_is_known_to_be(net: Any, kind: str, top: str) -> None:
     model = net().eval()
-    result = samp.explain(model, image(), target=0, record=True)
+    result = samp.explain(model, image(), target=0, keep_points=True)
     page = player.page(result, tiny(model, classes=()))
     assert data_of(page)["asked"]["kind"] == kind
     assert f">{top}</h2>" in page
@@ -127,7 +127,7 @@ def test_a_score_is_called_what_it_is_known_to_be(net: Any, kind: str, top: str)
 
 def test_a_single_output_has_no_chances() -> None:
     model = nn.Sequential(Bumpy(), nn.Linear(6, 1)).eval()
-    page = player.page(samp.explain(model, image(), target=0, record=True), tiny(model, classes=()))
+    page = player.page(samp.explain(model, image(), target=0, keep_points=True), tiny(model, classes=()))
     for walk in data_of(page)["walks"]:
         assert set(map(len, walk["top"])) == {0}
         assert walk["chance"] is None
@@ -152,7 +152,7 @@ def test_the_caption_says_how_it_was_made() -> None:
 
 
 def test_a_score_of_the_users_own_needs_no_class() -> None:
-    result = samp.explain(Bumpy().eval(), image(), target=lambda output: output[:, 0] - output[:, 1], record=True)
+    result = samp.explain(Bumpy().eval(), image(), target=lambda output: output[:, 0] - output[:, 1], keep_points=True)
     page = player.page(result, tiny())
     assert "Why this score?" in page
     assert data_of(page)["asked"] == {"index": None, "kind": "score"}
@@ -170,7 +170,7 @@ def test_60_frames_of_a_224_pixel_photo_stay_below_3_mb() -> None:
     # Random weights scatter each step over the whole image, and short steps leave many pixels half-way.
     classifier = tiny(Bumpy(side=224).eval(), size=224)
     x = classifier.prepare(read(example_photo()))
-    result = samp.explain(classifier.net, x, method=samp.SAMPPlusPlus(eta=0.017), record=True)
+    result = samp.explain(classifier.net, x, method=samp.SAMPPlusPlus(eta=0.017), keep_points=True)
     page = player.page(result, classifier, name="coffee.jpg")
     assert [len(walk["steps"]) for walk in data_of(page)["walks"]] == [60, 60]
     assert 1_000_000 < len(page.encode()) <= 3_000_000  # the lower bound: that it is as hard as a real one
@@ -180,7 +180,7 @@ def test_60_frames_of_a_224_pixel_photo_stay_below_3_mb() -> None:
     ("make", "sentence"),
     [
         (lambda: player.page(explain_tiny("gradientxinput"), tiny()), "does not walk"),
-        (lambda: player.page(samp.explain(Bumpy().eval(), image()), tiny()), "explain again with record=True"),
+        (lambda: player.page(samp.explain(Bumpy().eval(), image()), tiny()), "explain again with keep_points=True"),
         (lambda: player.page(explain_tiny(), tiny(), frames=1), "frames is at least 2"),
         (lambda: player.page(explain_tiny(), tiny(), sample=1), "sample is from 0 to 0, as the result has them, not 1"),
         (lambda: player.page(explain_tiny(), tiny(), sample=-1), "sample is from 0 to 0"),
@@ -204,15 +204,15 @@ def test_what_cannot_be_played_gets_one_sentence(make: Any, sentence: str) -> No
 
 
 def _two_channels() -> samp.Attribution:
-    return samp.explain(Bumpy(2).eval(), image(2), record=True)
+    return samp.explain(Bumpy(2).eval(), image(2), keep_points=True)
 
 
 def _grey() -> samp.Attribution:
-    return samp.explain(Bumpy(1).eval(), image(1), record=True)
+    return samp.explain(Bumpy(1).eval(), image(1), keep_points=True)
 
 
 def _table() -> samp.Attribution:
-    return samp.explain(nn.Linear(4, 2).eval(), torch.rand(1, 4), record=True)
+    return samp.explain(nn.Linear(4, 2).eval(), torch.rand(1, 4), keep_points=True)
 
 
 def test_a_page_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -263,18 +263,6 @@ def test_play_writes_one_page(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["path.html"]
 
 
-def test_progress_goes_on_while_the_page_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("samp.cli.progress.QUIET", -1.0)
-    monkeypatch.setattr("samp.cli.progress.REPEATED", -1.0)  # a line for every call of the net
-    out = tmp_path / "path.html"
-    result = run("play", "--model", "tiny_nets:classifier", "--frames", "5", "--out", str(out))
-    assert result.exit_code == 0, result.output
-    gradients = int(re.search(r"gradients: (\d+)", result.stdout)[1])
-    last = result.stderr.splitlines()[-1]
-    assert f"coffee.jpg: {gradients + 10} model evaluations in" in last  # and those of two walks of 5 frames
-    assert last.endswith("about 0 s left")
-
-
 @pytest.fixture
 def deaf_to_ctrl_c() -> Iterator[None]:
     """As a suite is that runs in the background of a shell."""
@@ -285,14 +273,11 @@ def deaf_to_ctrl_c() -> Iterator[None]:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT")
 def test_ctrl_c_leaves_nothing(tmp_path: Path, deaf_to_ctrl_c: None) -> None:
-    process = start_command("--model", "tiny_nets:slow", "--eta", "0.0005", command="play", cwd=tmp_path)
-    assert process.stderr is not None
-    line = process.stderr.readline()  # of progress: it is at work
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=PATIENCE)
-    assert "model evaluations" in line
-    assert process.returncode == 130, errors
-    assert errors.splitlines()[-1].startswith("samp: interrupted")
+    command = OnTerminal("play", "--model", "tiny_nets:slow", "--eta", "0.0005", cwd=tmp_path)
+    command.read_until("coffee.jpg:")  # it is at work
+    command.process.send_signal(signal.SIGINT)
+    assert command.finish() == 130, command.written
+    assert screen(command.written)[-1].startswith("samp: interrupted")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -368,7 +368,7 @@ def test_one_walk_has_one_button_and_two_ends(chromium: Any, tmp_path: Path) -> 
 
 
 def test_a_walk_that_goes_nowhere_is_shown_all_the_same(chromium: Any, tmp_path: Path) -> None:
-    result = samp.explain(tiny().net.eval(), 0 * image(), target=2, method="ig", record=True)
+    result = samp.explain(tiny().net.eval(), 0 * image(), target=2, method="ig", keep_points=True)
     out = player.save(player.page(result, tiny()), tmp_path / "still.html")
     with opened(chromium, out) as visited:
         visited.page.keyboard.press("Space")
@@ -396,7 +396,7 @@ def test_an_old_browser_is_told_so(chromium: Any, path: Path) -> None:
 
 def test_a_single_output_shows_its_score_and_no_list(chromium: Any, tmp_path: Path) -> None:
     net = torch.nn.Sequential(Bumpy(), torch.nn.Linear(6, 1)).eval()
-    result = samp.explain(net, image(), target=0, record=True)
+    result = samp.explain(net, image(), target=0, keep_points=True)
     path = player.save(player.page(result, tiny(net, classes=())), tmp_path / "one.html")
     with opened(chromium, path) as visited:
         assert not visited.page.locator("#top").is_visible()

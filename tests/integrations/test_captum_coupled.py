@@ -57,8 +57,10 @@ OTHERS = {"quality": "draft", "eta": 0.2, "momentum": 0.0, "growth": 1.0, "weigh
 
 @pytest.mark.parametrize(("option", "value"), [*OTHERS.items(), ("direction", "to_baseline")])
 def test_every_option_changes_the_result(option: str, value: Any) -> None:
-    attribute, asked = Coupled(MODEL).attribute, {"target": 0, "direction": "both", "n_steps": 7}
-    assert not torch.allclose(attribute(X, "uniform", **asked), attribute(X, "uniform", **{**asked, option: value}))
+    attribute, arguments = Coupled(MODEL).attribute, {"target": 0, "direction": "both", "n_steps": 7}
+    assert not torch.allclose(
+        attribute(X, "uniform", **arguments), attribute(X, "uniform", **{**arguments, option: value})
+    )
 
 
 @pytest.mark.parametrize("quality", QUALITIES)
@@ -79,9 +81,9 @@ def test_inputs_targets_masks_and_further_arguments_are_those_of_samp_s_class() 
 
     a, b, factor = images(1, 2, 20), images(2, 2, 28).float(), torch.tensor([2.0, 5.0], dtype=torch.float64)
     masks = (torch.arange(20)[None] // 4, 5 + torch.arange(28)[None] // 4)
-    asked: dict[str, Any] = {"baselines": (0.5, 0.0), "target": [1, 3], "feature_mask": masks}
-    asked |= {"additional_forward_args": factor, "internal_batch_size": 1, "return_convergence_delta": True}
-    (for_a, for_b), delta = Coupled(scaled).attribute((a, b), **asked)
+    arguments: dict[str, Any] = {"baselines": (0.5, 0.0), "target": [1, 3], "feature_mask": masks}
+    arguments |= {"additional_forward_args": factor, "internal_batch_size": 1, "return_convergence_delta": True}
+    (for_a, for_b), delta = Coupled(scaled).attribute((a, b), **arguments)
     assert (for_a.dtype, for_b.dtype) == (torch.float64, torch.float32)
     method = samp.Coupled(direction="to_image", baseline=[0.5, 0.0])
     how: dict[str, Any] = {"groups": masks, "forward_args": samp.PerSample(factor)}
@@ -114,8 +116,8 @@ def test_captum_s_part_of_the_signature_is_that_of_samp_s_class() -> None:
 def test_noise_tunnel_runs_it_unchanged(more: dict[str, Any], inputs: Any) -> None:
     attr = pytest.importorskip("captum.attr")
     torch.manual_seed(0)
-    asked: dict[str, Any] = {"nt_samples": 3, "stdevs": 0.1, "target": [1, 2], "return_convergence_delta": True}
-    result, delta = attr.NoiseTunnel(Coupled(MODEL)).attribute(inputs, **asked, **more)
+    arguments: dict[str, Any] = {"nt_samples": 3, "stdevs": 0.1, "target": [1, 2], "return_convergence_delta": True}
+    result, delta = attr.NoiseTunnel(Coupled(MODEL)).attribute(inputs, **arguments, **more)
     torch.manual_seed(0)
     noisy = X.repeat_interleave(3, 0) + torch.normal(0, torch.tensor(0.1).expand(6, 3, 4, 4))
     baseline = more.get("baselines")

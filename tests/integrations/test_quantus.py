@@ -1,4 +1,7 @@
-"""`samp.quantus.explain` keeps the contract of an `explain_func`: keywords and numpy in, numpy out."""
+"""`samp.quantus.explain` keeps the contract of an `explain_func`: keywords and numpy in, numpy out.
+
+Quantus itself is not imported here: `test_quantus_real.py` runs its metrics, in the environment of `.ci/quantus`.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,8 @@ def squares(x: torch.Tensor) -> torch.Tensor:
     return (x**2).flatten(1).sum(1)
 
 
-def asked(x: Any = None, targets: Any = (1, 2), model: Any = MODEL, **kwargs: Any) -> np.ndarray:
-    """As Quantus calls: by keyword."""
+def explain_like_quantus(x: Any = None, targets: Any = (1, 2), model: Any = MODEL, **kwargs: Any) -> np.ndarray:
+    """Call as Quantus does: by keyword."""
     targets = np.array(targets) if isinstance(targets, tuple) else targets
     return explain(model=model, inputs=X.numpy() if x is None else x, targets=targets, **kwargs)
 
@@ -34,7 +37,7 @@ def expected(method: Any = "coupled", target: Any = (1, 2), **options: Any) -> n
 
 @pytest.mark.parametrize("method", ["coupled", "samp", "samp++", "ig", samp.SAMP(pixels_per_step=3, credit="shared")])
 def test_it_is_the_map_of_samp_explain_with_its_channel_kept(method: Any) -> None:
-    got = asked(method=method)
+    got = explain_like_quantus(method=method)
     assert type(got) is np.ndarray
     assert got.shape == (2, 1, 4, 4)
     np.testing.assert_array_equal(got, expected(method))
@@ -42,27 +45,29 @@ def test_it_is_the_map_of_samp_explain_with_its_channel_kept(method: Any) -> Non
 
 @pytest.mark.parametrize("kwargs", [{}, {"method": ""}, {"method": None}])
 def test_without_a_method_it_is_the_default(kwargs: dict[str, Any]) -> None:
-    np.testing.assert_array_equal(asked(**kwargs), samp.explain(MODEL, X, target=[1, 2]).map[:, None].numpy())
+    np.testing.assert_array_equal(
+        explain_like_quantus(**kwargs), samp.explain(MODEL, X, target=[1, 2]).map[:, None].numpy()
+    )
 
 
 def test_a_label_is_read_in_any_case() -> None:
     """Quantus' `evaluate` passes the key of the caller's table as `method`."""
-    np.testing.assert_array_equal(asked(method="SAMP"), expected("samp"))
+    np.testing.assert_array_equal(explain_like_quantus(method="SAMP"), expected("samp"))
 
 
 def test_an_unknown_method_is_an_error_and_not_a_guess() -> None:
     with pytest.raises(ValueError, match=r"unknown method 'KernelShap'.*samp\+\+"):
-        asked(method="KernelShap")
+        explain_like_quantus(method="KernelShap")
 
 
 def test_what_else_quantus_passes_is_ignored() -> None:
-    got = asked(method="samp", device="cpu", xai_lib="captum", softmax=False, n_steps=3, normalise=True)
+    got = explain_like_quantus(method="samp", device="cpu", xai_lib="captum", softmax=False, n_steps=3, normalise=True)
     np.testing.assert_array_equal(got, expected("samp"))
 
 
 def test_groups_seed_and_batch_size_reach_samp_explain() -> None:
     noisy, model = samp.SAMP(baseline="uniform"), CountingModel(MODEL)
-    got = asked(model=model, method=noisy, groups=samp.Patches(2), seed=4, batch_size=1)
+    got = explain_like_quantus(model=model, method=noisy, groups=samp.Patches(2), seed=4, batch_size=1)
     assert model.largest == 1
     np.testing.assert_allclose(got, expected(noisy, groups=samp.Patches(2), seed=4), rtol=1e-9, atol=1e-11)
     assert not np.allclose(got, expected(noisy, groups=samp.Patches(2), seed=5))
@@ -72,11 +77,11 @@ def test_groups_seed_and_batch_size_reach_samp_explain() -> None:
     "targets", [3, np.int64(3), np.array([3, 3], np.uint8), np.array([[3], [3]]), [3, 3], torch.tensor([3, 3])]
 )
 def test_targets_of_every_kind(targets: Any) -> None:
-    np.testing.assert_array_equal(asked(targets=targets, method="ig"), expected("ig", target=3))
+    np.testing.assert_array_equal(explain_like_quantus(targets=targets, method="ig"), expected("ig", target=3))
 
 
 def test_without_targets_the_predicted_class_is_explained() -> None:
-    np.testing.assert_array_equal(asked(targets=None), expected(target=None))
+    np.testing.assert_array_equal(explain_like_quantus(targets=None), expected(target=None))
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int64])
@@ -84,20 +89,20 @@ def test_inputs_take_the_dtype_of_the_model(dtype: Any) -> None:
     """Quantus perturbs in float64, and the usual model is float32."""
     model = nn.Sequential(nn.Flatten(), nn.Linear(48, 4)).eval()
     x = (8 * X.numpy()).astype(dtype)
-    got = asked(x, model=model)
+    got = explain_like_quantus(x, model=model)
     plain = samp.explain(model, torch.tensor(x, dtype=torch.float32), target=[1, 2])
     np.testing.assert_array_equal(got, plain.map[:, None].numpy())
 
 
 def test_a_model_without_parameters_takes_floats_as_they_are() -> None:
-    assert asked(model=squares, targets=None, device="cpu").dtype == np.float64
-    assert asked(np.ones((2, 3, 4, 4), int), model=squares, targets=None).dtype == np.float32
+    assert explain_like_quantus(model=squares, targets=None, device="cpu").dtype == np.float64
+    assert explain_like_quantus(np.ones((2, 3, 4, 4), int), model=squares, targets=None).dtype == np.float32
 
 
 def test_read_only_and_reversed_arrays_are_taken() -> None:
     backwards = X.numpy()[::-1]
     backwards.flags.writeable = False
-    got = asked(backwards, targets=np.array([1, 2])[::-1])
+    got = explain_like_quantus(backwards, targets=np.array([1, 2])[::-1])
     np.testing.assert_allclose(got, expected()[::-1], rtol=1e-9, atol=1e-11)
 
 
@@ -105,12 +110,12 @@ def test_read_only_and_reversed_arrays_are_taken() -> None:
 def test_other_inputs_get_values_of_their_shape(shape: tuple[int, ...]) -> None:
     x = X.reshape(shape)
     plain = samp.explain(MODEL, x, target=[1, 2])
-    np.testing.assert_array_equal(asked(x.numpy()), plain.values.numpy())
+    np.testing.assert_array_equal(explain_like_quantus(x.numpy()), plain.values.numpy())
 
 
 def test_inputs_and_model_are_left_alone() -> None:
     x, before = X.numpy().copy(), {name: value.clone() for name, value in MODEL.state_dict().items()}
-    asked(x, device="meta")  # the model's own device is what counts, and the model stays there
+    explain_like_quantus(x, device="meta")  # the model's own device is what counts, and the model stays there
     np.testing.assert_array_equal(x, X.numpy())
     assert all(torch.equal(value, before[name]) for name, value in MODEL.state_dict().items())
     assert all(p.grad is None for p in MODEL.parameters())

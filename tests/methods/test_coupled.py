@@ -193,7 +193,7 @@ def test_with_one_direction_and_the_gain_of_equation_8_the_path_is_samps(
     )
     ours = run_walks(problem, plan, RunOptions(tape_bytes=2**20))
     common = {"pixels_per_step": s, "eta": eta, "momentum": momentum, "direction": direction, "baseline": 0.3}
-    theirs = samp.explain(model, x, target=0, method=samp.SAMP(**common), record=True)
+    theirs = samp.explain(model, x, target=0, method=samp.SAMP(**common), keep_points=True)
     assert torch.equal(ours.order[direction], theirs.order[direction])
     assert torch.equal(ours.scores[direction].nan_to_num(9), theirs.scores[direction].nan_to_num(9))
     for a, b in zip(ours.tapes[direction], theirs.tapes[direction], strict=True):
@@ -207,7 +207,7 @@ def test_both_directions_move_the_same_groups_by_the_same_fraction_within_the_bo
 ) -> None:
     x = images(seed, 2, 3, 2, 4)
     method = samp.Coupled(pixels_per_step=s, eta=eta, baseline=(-0.2, 1.3), growth=0)
-    result = samp.explain(net(seed, 24), x, method=method, record=True)
+    result = samp.explain(net(seed, 24), x, method=method, keep_points=True)
     for i in range(2):
         down, up = result.tapes["to_baseline"][i], result.tapes["to_image"][i]
         gone = [(t.points - t.points[0]) / (t.points[-1] - t.points[0]) for t in (down, up)]

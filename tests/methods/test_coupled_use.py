@@ -173,7 +173,7 @@ def test_a_direction_alone_has_no_weight(direction: str) -> None:
 
 def test_results_are_saved_and_read_and_their_paths_can_be_played(tmp_path: Path) -> None:
     model = nn.Sequential(nn.Flatten(), nn.Linear(192, 3)).eval()
-    result = samp.explain(model, torch.rand(1, 3, 8, 8), target=1, method="coupled", record=True, progress=True)
+    result = samp.explain(model, torch.rand(1, 3, 8, 8), target=1, method="coupled", keep_points=True, progress=True)
     again = samp.Attribution.load(result.save(tmp_path / "a.samp"))
     assert_same(result, again)
     assert sorted(again.tapes) == ["to_baseline", "to_image"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,10 +12,10 @@ from torch import Tensor, nn
 
 import samp
 from laws import CLOSE, CountingModel, assert_same, differs, images, net
-from samp.engine.driver import NonFiniteError
 from samp.engine.problem import make_problem
 from samp.engine.walk import Route, Step
-from samp.methods._representation import problem_at_layer
+from samp.errors import NonFiniteError
+from samp.methods._layer_model import problem_at_layer
 from samp.methods.ig2 import IG2, DescentPath
 
 explain = samp.explain
@@ -56,7 +57,7 @@ def test_ig2_by_the_output_and_within_each_images_own_range_equals_its_oracle() 
     """What was the only way before: `layer=` the model itself."""
     reference = OTHERS[:1]
     method = IG2(15, step=0.02, reference=reference, layer="")
-    result = explain(SMOOTH, X, target=0, method=method, record=True)
+    result = explain(SMOOTH, X, target=0, method=method, keep_points=True)
     assert_same(result, explain(SMOOTH, X, target=0, method=IG2(15, 0.02, reference, layer=SMOOTH)))
     x, low, high = X[2:3], X[2].min(), X[2].max()
     expected, wanted = torch.zeros_like(x), SMOOTH(reference).detach()
@@ -138,17 +139,19 @@ class Headless(nn.Module):
 @pytest.mark.parametrize(
     ("behind", "layer", "words", "width"),
     [
-        (nn.Identity(), None, "input of 'head'", 7),
-        (nn.Softmax(1), None, "input of 'head'", 7),
-        (nn.AvgPool1d(2), None, "output", 2),  # what follows the linear layer is more than a squashing of it
-        (nn.Identity(), "body", "body", 7),
-        (nn.Identity(), "body.1", "body.1", 7),
-        (nn.Identity(), "head", "head", 4),
-        (nn.AvgPool1d(2), "", "output", 2),
+        (nn.Identity, None, "input of 'head'", 7),
+        (lambda: nn.Softmax(1), None, "input of 'head'", 7),
+        (lambda: nn.AvgPool1d(2), None, "output", 2),  # what follows the linear layer is more than a squashing of it
+        (nn.Identity, "body", "body", 7),
+        (nn.Identity, "body.1", "body.1", 7),
+        (nn.Identity, "head", "head", 4),
+        (lambda: nn.AvgPool1d(2), "", "output", 2),
     ],
 )
-def test_the_layer_is_the_one_asked_for(behind: nn.Module, layer: str | None, words: str, width: int) -> None:
-    problem = make_problem(Headless(behind), X, target=0)
+def test_the_layer_is_the_one_asked_for(
+    behind: Callable[[], nn.Module], layer: str | None, words: str, width: int
+) -> None:
+    problem = make_problem(Headless(behind()), X, target=0)
     inner, found = problem_at_layer(problem, layer)
     assert found == words
     assert inner.output(problem.x, torch.arange(5)).shape == (5, width)

@@ -156,7 +156,7 @@ def test_what_cannot_be_gets_a_sentence(make: Callable[[], Any], sentence: str) 
 
 
 def test_blur_starts_fully_blurred_and_scales_with_the_image() -> None:
-    result = explain(SMOOTH, X, target=0, method=BlurIG(4), record=True)
+    result = explain(SMOOTH, X, target=0, method=BlurIG(4), keep_points=True)
     assert f"max_sigma={50 * 6 / 224}" in result.method
     points = result.tapes["to_image"][0].points
     for k, point in enumerate(points):
@@ -165,7 +165,7 @@ def test_blur_starts_fully_blurred_and_scales_with_the_image() -> None:
 
 
 def test_square_root_schedule_takes_equal_parts_of_the_variance() -> None:
-    result = explain(SMOOTH, X, target=0, method=BlurIG(4, max_sigma=3.0, sqrt=True), record=True)
+    result = explain(SMOOTH, X, target=0, method=BlurIG(4, max_sigma=3.0, sqrt=True), keep_points=True)
     for k, point in enumerate(result.tapes["to_image"][1].points):
         torch.testing.assert_close(point, gaussian_blur(X[1], (3 - 3 * k / 4) ** 0.5))
 
@@ -186,7 +186,7 @@ def test_guided_without_room_is_integrated_gradients() -> None:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_guided_points_keep_to_schedule_and_corridor(dtype: torch.dtype) -> None:
     model, x, n = net(4, features=90, activation=nn.Softplus).to(dtype), X.to(dtype), 20
-    result = explain(model, x, target=0, method=GuidedIG(n, max_dist=0.1), record=True)
+    result = explain(model, x, target=0, method=GuidedIG(n, max_dist=0.1), keep_points=True)
     assert result.steps["to_image"].tolist() == [n] * len(x)
     alpha = result.tapes["to_image"][0].points / x[0]  # k *d, from black
     along = torch.arange(n + 1, dtype=dtype)[:, None] / n

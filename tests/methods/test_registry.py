@@ -76,9 +76,25 @@ def test_what_is_not_here_is_not_replaced_by_a_relative() -> None:
         methods.resolve_method("kernel_shap")
 
 
-def test_a_slip_in_another_name_leads_to_the_method_too() -> None:
-    with pytest.raises(ValueError, match=r"unknown method 'integrated_gradiens': did you mean 'ig'\?"):
-        methods.resolve_method("integrated_gradiens")
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("integrated_gradiens", "ig"),
+        ("integratd", "ig"),  # the beginning of an alias, with a slip
+        ("excitaton", "mwp"),
+        ("gradientxinptu", "gradientxinput"),
+        ("smothgrad", "smoothgrad"),
+        ("lim", "lime"),
+    ],
+)
+def test_a_slip_in_a_name_or_an_alias_leads_to_the_method(typed: str, meant: str) -> None:
+    with pytest.raises(ValueError, match=rf"unknown method '{typed}': did you mean '{meant}'\?"):
+        methods.resolve_method(typed)
+
+
+def test_a_name_like_no_other_gets_no_suggestion() -> None:
+    with pytest.raises(ValueError, match="unknown method 'nonsense': the known ones are coupled"):
+        methods.resolve_method("nonsense")
 
 
 def test_names_are_known_without_torch() -> None:

@@ -61,7 +61,7 @@ def test_spectral_defaults_are_the_published_ones() -> None:
 
 def test_spectral_components_enter_by_strength_and_the_path_pauses_between_them() -> None:
     x = two_parts()
-    result = samp.explain(net(0, features=16), x, target=0, method=SpectralIG(20), record=True)
+    result = samp.explain(net(0, features=16), x, target=0, method=SpectralIG(20), keep_points=True)
     points = result.tapes["to_image"][0].points[:, 0]
     big = torch.zeros_like(x[0, 0])
     big[0] = x[0, 0, 0]
@@ -108,6 +108,6 @@ def test_spectral_of_rank_one_is_integrated_gradients_over_the_first_window() ->
 
 
 def test_a_window_of_no_width_opens_at_once() -> None:
-    result = samp.explain(net(0, features=16), two_parts(), target=0, method=SpectralIG(5, width=0.0), record=True)
+    result = samp.explain(net(0, features=16), two_parts(), target=0, method=SpectralIG(5, width=0.0), keep_points=True)
     norms = [torch.linalg.matrix_norm(point[0], "nuc") for point in result.tapes["to_image"][0].points]
     torch.testing.assert_close(torch.stack(norms), torch.tensor([0.0, 4, 4, 4, 5, 5]).double(), **CLOSE)

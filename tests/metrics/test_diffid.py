@@ -28,7 +28,7 @@ class FirstIsBright(nn.Module):
         return torch.stack([bright, -bright], 1)
 
 
-def published(model: nn.Module, image: Tensor, credit: Tensor, label: int) -> tuple[float, float]:
+def published_diffid(model: nn.Module, image: Tensor, credit: Tensor, label: int) -> tuple[float, float]:
     """Deletion and insertion of one image: the elements of largest, or of smallest size become the mean of the rest."""
     flat, size = image.numpy().ravel(), credit.abs().numpy().ravel()
     means = []
@@ -47,7 +47,7 @@ def published(model: nn.Module, image: Tensor, credit: Tensor, label: int) -> tu
 def test_diffid_equals_the_published_metric(label: int) -> None:
     model = net(2, features=60)
     curves = deletion_insertion(model, X, MAPS, label, "diffid")
-    expected = [published(model, x, credit, label) for x, credit in zip(X, MAPS, strict=True)]
+    expected = [published_diffid(model, x, credit, label) for x, credit in zip(X, MAPS, strict=True)]
     assert curves.deletion.tolist() == pytest.approx([deletion for deletion, _ in expected])
     assert curves.insertion.tolist() == pytest.approx([insertion for _, insertion in expected])
     assert curves.difference.tolist() == pytest.approx([insertion - deletion for deletion, insertion in expected])
@@ -77,13 +77,13 @@ def test_the_two_fills_are_named_and_differ() -> None:
         return (x[:, 0] - x[:, 1]).mean((1, 2))[:, None]
 
     maps = -torch.arange(48.0).view(1, 3, 4, 4) - 1
-    shown = {}
+    deletion_curves = {}
     for name in ("diffid", "diffid-channel-means"):
         curves = deletion_insertion(redness, red, maps, 0, replace(PROTOCOLS[name], score="logit"))
         assert curves.protocol.label.startswith(f"{name} with score=")
-        shown[name] = curves.deletion_curve[0]
-    assert torch.allclose(shown["diffid-channel-means"], torch.ones(9))
-    assert (shown["diffid"][4:] < 0.99).all()
+        deletion_curves[name] = curves.deletion_curve[0]
+    assert torch.allclose(deletion_curves["diffid-channel-means"], torch.ones(9))
+    assert (deletion_curves["diffid"][4:] < 0.99).all()
 
 
 def test_remaining_mean_fills_by_hand_and_leaves_what_shows() -> None:

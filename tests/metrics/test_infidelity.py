@@ -69,13 +69,13 @@ def test_exact_maps_of_a_linear_model_leave_no_error_and_reversed_ones_four_time
 def test_normalised_maps_may_have_any_scale_and_sign() -> None:
     x = images(2, 3, 4) + 0.1
     values = WEIGHTS * x + images(3, 3, 4)
-    asked: dict[str, Any] = {"perturbation": Hidden(0.5), "normalise": True}
-    plain = infidelity(linear(WEIGHTS), x, values, **asked).infidelity
+    arguments: dict[str, Any] = {"perturbation": Hidden(0.5), "normalise": True}
+    plain = infidelity(linear(WEIGHTS), x, values, **arguments).infidelity
     for factor in (1e-6, 50, -1):
-        scaled = infidelity(linear(WEIGHTS), x, factor * values, **asked).infidelity
+        scaled = infidelity(linear(WEIGHTS), x, factor * values, **arguments).infidelity
         torch.testing.assert_close(scaled, plain, rtol=1e-6, atol=1e-9)
     assert (plain < infidelity(linear(WEIGHTS), x, values, perturbation=Hidden(0.5)).infidelity).all()
-    nothing = infidelity(linear(WEIGHTS), x, 0 * values, **asked).infidelity
+    nothing = infidelity(linear(WEIGHTS), x, 0 * values, **arguments).infidelity
     assert torch.isfinite(nothing).all()
     assert (nothing > plain).all()
 
@@ -83,35 +83,35 @@ def test_normalised_maps_may_have_any_scale_and_sign() -> None:
 @pytest.mark.parametrize("perturbation", BOTH)
 def test_result_does_not_depend_on_batch_size_or_neighbours(perturbation: Perturbation) -> None:
     x, maps = images(6, 3, 2, 4, 4), images(7, 3, 4, 4)
-    asked: dict[str, Any] = {"perturbation": perturbation, "perturbations": 11}
-    whole = infidelity(PIXELS, x, maps, [0, 1, 2], **asked).infidelity
+    arguments: dict[str, Any] = {"perturbation": perturbation, "perturbations": 11}
+    whole = infidelity(PIXELS, x, maps, [0, 1, 2], **arguments).infidelity
     for batch_size in (1, 4, 7, 1000):
-        again = infidelity(PIXELS, x, maps, [0, 1, 2], batch_size=batch_size, **asked).infidelity
+        again = infidelity(PIXELS, x, maps, [0, 1, 2], batch_size=batch_size, **arguments).infidelity
         torch.testing.assert_close(again, whole, **CLOSE)
-    alone = infidelity(PIXELS, x[1:2], maps[1:2], 1, **asked).infidelity
+    alone = infidelity(PIXELS, x[1:2], maps[1:2], 1, **arguments).infidelity
     torch.testing.assert_close(alone[0], whole[1], **CLOSE)
     torch.manual_seed(5)
-    assert torch.equal(infidelity(PIXELS, x, maps, [0, 1, 2], **asked).infidelity, whole)
+    assert torch.equal(infidelity(PIXELS, x, maps, [0, 1, 2], **arguments).infidelity, whole)
 
 
 @pytest.mark.parametrize("perturbation", BOTH)
 def test_every_kind_of_target_is_understood(perturbation: Perturbation) -> None:
     x, maps = images(6, 3, 2, 4, 4), images(7, 3, 4, 4)
-    asked: dict[str, Any] = {"perturbation": perturbation, "perturbations": 5}
+    arguments: dict[str, Any] = {"perturbation": perturbation, "perturbations": 5}
     best = PIXELS(x).argmax(1)
-    whole = infidelity(PIXELS, x, maps, best, **asked).infidelity
+    whole = infidelity(PIXELS, x, maps, best, **arguments).infidelity
     per_sample = best.tolist()
     targets: list[Any] = [None, per_sample, lambda out, samples: out[torch.arange(len(out)), best[samples]]]
     for target in targets:
-        torch.testing.assert_close(infidelity(PIXELS, x, maps, target, **asked).infidelity, whole, **CLOSE)
-    deep = infidelity(lambda x: PIXELS(x)[:, :, None], x, maps, [(c, 0) for c in per_sample], **asked)
+        torch.testing.assert_close(infidelity(PIXELS, x, maps, target, **arguments).infidelity, whole, **CLOSE)
+    deep = infidelity(lambda x: PIXELS(x)[:, :, None], x, maps, [(c, 0) for c in per_sample], **arguments)
     torch.testing.assert_close(deep.infidelity, whole, **CLOSE)
 
 
 def test_every_argument_changes_the_result() -> None:
     x, maps = images(9, 2, 2, 4, 4), images(10, 2, 2, 4, 4)
-    asked: dict[str, Any] = {"target": 0, "perturbations": 10}
-    plain = infidelity(PIXELS, x, maps, **asked).infidelity
+    arguments: dict[str, Any] = {"target": 0, "perturbations": 10}
+    plain = infidelity(PIXELS, x, maps, **arguments).infidelity
     others: list[dict[str, Any]] = [
         {"target": 1}, {"perturbation": Hidden(share=0.5)}, {"perturbation": Hidden(fill=1.0)}, {"seed": 1},
         {"perturbation": Noise()}, {"perturbation": Noise(0.1)}, {"perturbation": Noise(fill=0.0)},
@@ -119,12 +119,12 @@ def test_every_argument_changes_the_result() -> None:
     ]  # fmt: skip
     seen = [plain]
     for other in others:
-        found = infidelity(PIXELS, x, maps, **{**asked, **other}).infidelity
+        found = infidelity(PIXELS, x, maps, **{**arguments, **other}).infidelity
         assert not any(torch.allclose(found, one) for one in seen), other
         seen.append(found)
     scale = torch.tensor([1.0, -1.0], dtype=torch.float64)
     scaled = infidelity(
-        lambda x, s: PIXELS(x * s.view(-1, 1, 1, 1)), x, maps, **asked, forward_args=samp.PerSample(scale)
+        lambda x, s: PIXELS(x * s.view(-1, 1, 1, 1)), x, maps, **arguments, forward_args=samp.PerSample(scale)
     )
     torch.testing.assert_close(scaled.infidelity[0], plain[0], **CLOSE)
     assert scaled.infidelity[1] != plain[1]
@@ -162,8 +162,8 @@ def test_defaults_are_a_hundred_times_a_fifth_hidden_and_noise_of_a_fifth() -> N
     assert (Hidden(), Noise()) == (Hidden(share=0.2, fill=samp.baselines.black), Noise(sigma=0.2, fill=None))
     x, maps = images(9, 2, 2, 4, 4), images(10, 2, 4, 4)
     found = infidelity(PIXELS, x, maps, 1)
-    told = {"perturbations": 100, "perturbation": repr(Hidden()), "normalise": False, "score": "logit", "seed": 0}
-    assert found.details.items() >= told.items()
+    expected = {"perturbations": 100, "perturbation": repr(Hidden()), "normalise": False, "score": "logit", "seed": 0}
+    assert found.details.items() >= expected.items()
     spelt = infidelity(PIXELS, x, maps, 1, perturbation=Hidden(0.2, 0.0), perturbations=100)
     assert torch.equal(found.infidelity, spelt.infidelity)
 
@@ -176,21 +176,21 @@ def test_costs_one_forward_per_perturbation_and_one_for_the_sample() -> None:
         )
         assert model.rows == 2 * found.details["forwards"] == 2 * 11
         assert model.largest <= batch_size
-    told = {"target": [1, 1], "perturbations": 10, "seed": 0, "score": "logit", "normalise": False}
-    assert found.details.items() >= told.items()
+    expected = {"target": [1, 1], "perturbations": 10, "seed": 0, "score": "logit", "normalise": False}
+    assert found.details.items() >= expected.items()
     assert found.details["perturbation"] == "Hidden(share=0.2, fill=Constant(value=0.0))"
     assert found.details["perturbation"] in repr(found)
 
 
 def test_bad_arguments_get_a_sentence() -> None:
-    asked: tuple[Any, ...] = (linear(WEIGHTS), images(0, 1, 4), torch.ones(1, 4))
+    arguments: tuple[Any, ...] = (linear(WEIGHTS), images(0, 1, 4), torch.ones(1, 4))
     with pytest.raises(ValueError, match="perturbations is a whole number of at least 1, not 0"):
-        infidelity(*asked, perturbations=0)
+        infidelity(*arguments, perturbations=0)
     with pytest.raises(ValueError, match="Noise perturbs single elements: leave groups out"):
-        infidelity(*asked, perturbation=Noise(), groups=samp.Elements())
+        infidelity(*arguments, perturbation=Noise(), groups=samp.Elements())
     for bad in ("noise", Noise):
         with pytest.raises(TypeError, match=r"a perturbation is an object such as Hidden\(\) or Noise\(\), not"):
-            infidelity(*asked, perturbation=bad)  # type: ignore[arg-type]  # that is the point
+            infidelity(*arguments, perturbation=bad)  # type: ignore[arg-type]  # that is the point
     for sigma in (0, -1, float("nan"), float("inf"), "much"):
         with pytest.raises(ValueError, match="sigma is a standard deviation above 0, not"):
             Noise(sigma)  # type: ignore[arg-type]  # that is the point

@@ -38,7 +38,7 @@ def shuffled_parts(values: Tensor, seed: int) -> list[Tensor]:
     return list(torch.tensor_split(order, cuts))
 
 
-def merged(parts: list[Any]) -> Any:
+def merge_all(parts: list[Any]) -> Any:
     """All parts merged as a tree: neighbours first."""
     while len(parts) > 1:
         pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
@@ -83,7 +83,7 @@ def test_any_split_merged_in_any_order_equals_one_pass(
 ) -> None:
     values = stream(seed, count, columns, offset)
     one = moments_of(values).compute()
-    several = merged([moments_of(values[rows]) for rows in shuffled_parts(values, seed)]).compute()
+    several = merge_all([moments_of(values[rows]) for rows in shuffled_parts(values, seed)]).compute()
     assert torch.equal(one.count, several.count)
     assert torch.equal(one.left_out, several.left_out)
     for name in ("minimum", "maximum"):
@@ -130,7 +130,7 @@ def test_correlation_of_any_split_equals_one_pass_and_numpy(
     x, y = stream(seed, count, columns, offset), stream(seed + 1, count, columns, -offset)
     y = y + 0.7 * (x - offset).nan_to_num(0)
     one = correlation_of(x, y)
-    several = merged([correlation_of(x[rows], y[rows]) for rows in shuffled_parts(x, seed)])
+    several = merge_all([correlation_of(x[rows], y[rows]) for rows in shuffled_parts(x, seed)])
     torch.testing.assert_close(several.compute(), one.compute(), rtol=TIGHT, atol=TIGHT, equal_nan=True)
     assert torch.equal(several.count, one.count)
     assert torch.equal(several.left_out, one.left_out)

@@ -118,8 +118,8 @@ def test_defaults_are_those_of_the_cited_measurement() -> None:
     model = CountingModel(PIXELS)
     x, maps = images(9, 1, 2, 12, 12), images(10, 1, 12, 12)
     found = mu_fidelity(model, x, maps, 0)
-    told = {"subsets": 200, "fill": "Constant(value=0.0)", "correlation": "spearman", "score": "logit", "seed": 0}
-    assert found.details.items() >= told.items()
+    expected = {"subsets": 200, "fill": "Constant(value=0.0)", "correlation": "spearman", "score": "logit", "seed": 0}
+    assert found.details.items() >= expected.items()
     assert found.details["groups"] == "grid of 81 cells"
     assert found.sizes.tolist() == [16]
     assert model.rows == 200
@@ -154,23 +154,23 @@ def test_maps_may_come_in_any_dtype_and_layout() -> None:
 
 def test_every_argument_changes_the_result() -> None:
     x, maps = images(9, 2, 2, 12, 12), images(10, 2, 2, 12, 12)
-    asked: dict[str, Any] = {"target": 0, "subsets": 20}
-    plain = mu_fidelity(PIXELS, x, maps, **asked).correlation
+    arguments: dict[str, Any] = {"target": 0, "subsets": 20}
+    plain = mu_fidelity(PIXELS, x, maps, **arguments).correlation
     others: list[dict[str, Any]] = [
         {"target": 1}, {"share": 0.5}, {"size": 3}, {"subsets": 21}, {"fill": 1.0}, {"score": "probability"},
         {"correlation": "pearson"}, {"seed": 1}, {"groups": samp.Pixels()}, {"groups": samp.Patches(3)},
     ]  # fmt: skip
     for other in others:
-        assert not torch.allclose(mu_fidelity(PIXELS, x, maps, **{**asked, **other}).correlation, plain), other
+        assert not torch.allclose(mu_fidelity(PIXELS, x, maps, **{**arguments, **other}).correlation, plain), other
     same = {"size": 16, "share": 0.7}  # a size is taken before a share
-    torch.testing.assert_close(mu_fidelity(PIXELS, x, maps, **asked, **same).correlation, plain)
-    own = mu_fidelity(PIXELS, x, maps, **asked, correlation=pearson)
+    torch.testing.assert_close(mu_fidelity(PIXELS, x, maps, **arguments, **same).correlation, plain)
+    own = mu_fidelity(PIXELS, x, maps, **arguments, correlation=pearson)
     torch.testing.assert_close(
-        own.correlation, mu_fidelity(PIXELS, x, maps, **asked, correlation="pearson").correlation
+        own.correlation, mu_fidelity(PIXELS, x, maps, **arguments, correlation="pearson").correlation
     )
     scale = torch.tensor([1.0, -1.0], dtype=torch.float64)
     scaled = mu_fidelity(
-        lambda x, s: PIXELS(x * s.view(-1, 1, 1, 1)), x, maps, **asked, forward_args=samp.PerSample(scale)
+        lambda x, s: PIXELS(x * s.view(-1, 1, 1, 1)), x, maps, **arguments, forward_args=samp.PerSample(scale)
     )
     torch.testing.assert_close(scaled.correlation[0], plain[0])
     assert scaled.correlation[1] != plain[1]
@@ -180,8 +180,8 @@ def test_costs_one_forward_per_subset_and_says_how_it_was_made() -> None:
     model = CountingModel(PIXELS)
     found = mu_fidelity(model, images(9, 2, 2, 12, 12), images(10, 2, 12, 12), 1, subsets=30, seed=7, fill="blurred")
     assert model.rows == 2 * found.details["forwards"] == 2 * 30
-    told = {"target": [1, 1], "subsets": 30, "seed": 7, "score": "logit", "correlation": "spearman"}
-    assert found.details.items() >= told.items()
+    expected = {"target": [1, 1], "subsets": 30, "seed": 7, "score": "logit", "correlation": "spearman"}
+    assert found.details.items() >= expected.items()
     assert found.details["fill"].startswith("Blurred(")
 
 

@@ -265,7 +265,7 @@ def test_what_cannot_be_played_gets_a_sentence(error: type[Exception], sentence:
 # ---- real photos ----
 
 
-def played(data: Path, count: int) -> tuple[Any, Tensor, list[int], list[Annotation], list[str]]:
+def load_samples(data: Path, count: int) -> tuple[Any, Tensor, list[int], list[Annotation], list[str]]:
     """MobileNetV2 and photos whose predicted class is an annotated object of less than half the picture."""
     net = models.mobilenet_v2(data / "models/mobilenet_v2_fp16.safetensors")
     tables = json.loads((data / "coco254/mapping.json").read_text())
@@ -293,7 +293,7 @@ def chance(game: PointingGame, truth: list[Annotation]) -> float:
 
 
 def test_grad_cam_points_at_objects_in_photos_far_more_often_than_chance(data: Path) -> None:
-    net, x, targets, truth, labels = played(data, 20)
+    net, x, targets, truth, labels = load_samples(data, 20)
     game = pointing_game(samp.explain(net, x, target=targets, method="gradcam"), truth, labels, tolerance=5)
     assert len(game.hits) == 20
     assert game.overall > chance(game, truth) + 0.25

@@ -129,17 +129,17 @@ def test_maps_may_come_in_any_dtype_and_layout() -> None:
 
 def test_every_argument_changes_the_result() -> None:
     x, maps = images(9, 2, 2, 4, 4), images(10, 2, 2, 4, 4)
-    asked: dict[str, Any] = {"target": 0, "sizes": [2, 5], "subsets": 10}
-    plain = sensitivity_n(PIXELS, x, maps, **asked).correlation
+    arguments: dict[str, Any] = {"target": 0, "sizes": [2, 5], "subsets": 10}
+    plain = sensitivity_n(PIXELS, x, maps, **arguments).correlation
     others: list[dict[str, Any]] = [
         {"target": 1}, {"sizes": [2, 6]}, {"subsets": 11}, {"fill": 1.0}, {"score": "probability"}, {"seed": 1},
         {"groups": samp.Elements()}, {"groups": samp.Patches(1), "fill": "blurred"},
     ]  # fmt: skip
     for other in others:
-        assert not torch.allclose(sensitivity_n(PIXELS, x, maps, **{**asked, **other}).correlation, plain), other
+        assert not torch.allclose(sensitivity_n(PIXELS, x, maps, **{**arguments, **other}).correlation, plain), other
     scale = torch.tensor([1.0, -1.0], dtype=torch.float64)
     scaled = sensitivity_n(
-        lambda x, s: PIXELS(x * s.view(-1, 1, 1, 1)), x, maps, **asked, forward_args=samp.PerSample(scale)
+        lambda x, s: PIXELS(x * s.view(-1, 1, 1, 1)), x, maps, **arguments, forward_args=samp.PerSample(scale)
     )
     assert not torch.allclose(scaled.correlation[1], plain[1])
     torch.testing.assert_close(scaled.correlation[0], plain[0], **CLOSE)

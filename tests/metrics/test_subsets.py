@@ -23,37 +23,37 @@ def problem(features: int = 6, batch: int = 2, groups: Groups | None = None) -> 
     return make_problem(linear(torch.ones(1)), images(0, batch, features), None, groups)
 
 
-def chosen(asked: Problem, sizes: list[int], numbers: range = range(50), seed: int = 0) -> Tensor:
+def memberships(given: Problem, sizes: list[int], numbers: range = range(50), seed: int = 0) -> Tensor:
     """b k s g"""
-    some = Subsets.draw(asked, torch.tensor(sizes).expand(asked.batch, -1), numbers, seed)
-    rows = torch.arange(asked.batch * some.points)
+    some = Subsets.draw(given, torch.tensor(sizes).expand(given.batch, -1), numbers, seed)
+    rows = torch.arange(given.batch * some.points)
     flat = some.membership(rows // some.points, rows % some.points)
-    return flat.view(asked.batch, len(numbers), len(sizes), -1)
+    return flat.view(given.batch, len(numbers), len(sizes), -1)
 
 
 def test_every_subset_has_exactly_its_size() -> None:
-    assert (chosen(problem(), [1, 3, 6]).sum(-1) == torch.tensor([1, 3, 6])).all()
+    assert (memberships(problem(), [1, 3, 6]).sum(-1) == torch.tensor([1, 3, 6])).all()
 
 
 def test_all_samples_get_the_same_and_subsets_of_one_number_contain_one_another() -> None:
-    drawn = chosen(problem(), [1, 2, 5])
+    drawn = memberships(problem(), [1, 2, 5])
     assert torch.equal(drawn[0], drawn[1])
     assert (drawn[:, :, 0] <= drawn[:, :, 1]).all()
     assert (drawn[:, :, 1] <= drawn[:, :, 2]).all()
 
 
 def test_seed_and_number_decide_and_nothing_else() -> None:
-    drawn = chosen(problem(40), [7])
+    drawn = memberships(problem(40), [7])
     torch.manual_seed(5)
-    assert torch.equal(drawn, chosen(problem(40), [7]))
-    assert torch.equal(drawn[:, 20:30], chosen(problem(40), [7], range(20, 30)))
-    assert not torch.equal(drawn, chosen(problem(40), [7], seed=1))
+    assert torch.equal(drawn, memberships(problem(40), [7]))
+    assert torch.equal(drawn[:, 20:30], memberships(problem(40), [7], range(20, 30)))
+    assert not torch.equal(drawn, memberships(problem(40), [7], seed=1))
     assert not torch.equal(drawn[:, 0], drawn[:, 1])
-    chosen(problem(40), [7], seed=-3)  # as torch's seeds may be
+    memberships(problem(40), [7], seed=-3)  # as torch's seeds may be
 
 
 def test_features_are_chosen_equally_often_and_pairs_too() -> None:
-    drawn = chosen(problem(5), [2], range(4000))[0, :, 0].double()
+    drawn = memberships(problem(5), [2], range(4000))[0, :, 0].double()
     pairs = drawn.T @ drawn / len(drawn)
     expected = torch.full((5, 5), 2 / 5 * 1 / 4, dtype=torch.float64) + torch.eye(5) * (2 / 5 - 1 / 10)
     # 4,000 draws of probability up to 0.4 deviate by 0.0077 once in three times
@@ -61,37 +61,39 @@ def test_features_are_chosen_equally_often_and_pairs_too() -> None:
 
 
 def test_numbers_without_elements_are_never_chosen_and_do_not_count() -> None:
-    asked = problem(groups=GAPS)
-    assert own_counts(asked).tolist() == [3, 6]
-    assert sizes_for_share(asked, 0.5).tolist() == [2, 3]
-    drawn = chosen(asked, [1, 3])
+    given = problem(groups=GAPS)
+    assert own_counts(given).tolist() == [3, 6]
+    assert sizes_for_share(given, 0.5).tolist() == [2, 3]
+    drawn = memberships(given, [1, 3])
     assert (drawn.sum(-1) == torch.tensor([1, 3])).all()
     assert not drawn[0][..., [1, 3, 4]].any()
     shared = problem(groups=GAPS[0])
     assert own_counts(shared).tolist() == [3, 3]
-    assert torch.equal(chosen(shared, [1, 3])[0], drawn[0])
+    assert torch.equal(memberships(shared, [1, 3])[0], drawn[0])
 
 
 def test_a_sample_keeps_its_subsets_where_neighbours_have_more_features() -> None:
     few = torch.tensor([[0, 0, 2, 1, 1, 2]])
-    alone = chosen(problem(batch=1, groups=few), [2])
-    beside = chosen(problem(groups=torch.cat([few, torch.arange(6)[None]])), [2])
+    alone = memberships(problem(batch=1, groups=few), [2])
+    beside = memberships(problem(groups=torch.cat([few, torch.arange(6)[None]])), [2])
     assert torch.equal(alone[0], beside[0][..., :3])
     assert not beside[0][..., 3:].any()
 
 
-def lost(values: Tensor, x: Tensor, sizes: list[int], count: int = 20, **settings: Any) -> tuple[Tensor, Tensor]:
+def score_subsets(
+    values: Tensor, x: Tensor, sizes: list[int], count: int = 20, **settings: Any
+) -> tuple[Tensor, Tensor]:
     weights = torch.arange(1.0, x[0].numel() + 1, dtype=x.dtype)
     groups = settings.pop("groups", None)
-    with open_scorer(linear(weights), x, None, groups, "logit", ScoringOptions(**settings)) as judge:
-        return credit_and_scores(judge, judge.make_masker(0.0), values, torch.tensor(sizes).expand(len(x), -1), count)
+    with open_scorer(linear(weights), x, None, groups, "logit", ScoringOptions(**settings)) as scorer:
+        return credit_and_scores(scorer, scorer.make_masker(0.0), values, torch.tensor(sizes).expand(len(x), -1), count)
 
 
 def test_credit_and_scores_are_those_of_the_same_subsets() -> None:
     x = images(1, 2, 4)
     values = images(2, 2, 4) - 0.5
-    credit, scores = lost(values, x, [1, 3])
-    drawn = chosen(make_problem(linear(torch.ones(4)), x), [1, 3], range(20)).transpose(1, 2)  # b s k g
+    credit, scores = score_subsets(values, x, [1, 3])
+    drawn = memberships(make_problem(linear(torch.ones(4)), x), [1, 3], range(20)).transpose(1, 2)  # b s k g
     by_hand = (values[:, None, None] * drawn).sum(-1)
     unit = values.abs().amax(1)[:, None, None] / 2.0**59
     torch.testing.assert_close(credit * unit, by_hand, rtol=1e-12, atol=1e-12)
@@ -102,7 +104,7 @@ def test_credit_and_scores_are_those_of_the_same_subsets() -> None:
 def test_equal_sums_are_equal_in_any_order() -> None:
     """0.1 + 0.2 + 0.3 and 0.3 + 0.2 + 0.1 differ in floats, and would decide ranks."""
     values = torch.tensor([[0.1, 0.2, 0.3] * 4], dtype=torch.float64)
-    credit, _ = lost(values, images(0, 1, 12), [12, 3], 200)
+    credit, _ = score_subsets(values, images(0, 1, 12), [12, 3], 200)
     assert len(credit[0, 0].unique()) == 1
     assert len(credit[0, 1].unique()) == 10  # the ways to take three of three kinds
 
@@ -111,10 +113,10 @@ def test_equal_sums_are_equal_in_any_order() -> None:
 def test_nothing_depends_on_chunks(groups: Tensor | None, monkeypatch: pytest.MonkeyPatch) -> None:
     x = images(3, 3, 6)
     values = images(4, 3, 6 if groups is None else 5)
-    whole = lost(values, x, [1, 2], groups=groups)
+    whole = score_subsets(values, x, [1, 2], groups=groups)
     monkeypatch.setattr(subsets, "PLACES_AT_ONCE", 7)
     for batch_size in (1, 4):
-        parts = lost(values, x, [1, 2], groups=groups, batch_size=batch_size)
+        parts = score_subsets(values, x, [1, 2], groups=groups, batch_size=batch_size)
         assert torch.equal(whole[0], parts[0])
         torch.testing.assert_close(whole[1], parts[1], rtol=1e-12, atol=0)
 
@@ -132,8 +134,8 @@ def test_memory_stays_bounded_for_hundreds_of_subsets_of_a_large_image(monkeypat
     monkeypatch.setattr(Subsets, "draw", classmethod(watched))
     with open_scorer(
         lambda x: x.flatten(1)[:, :1], torch.rand(1, 1, 224, 224), 0, None, "logit", ScoringOptions()
-    ) as judge:
-        credit_and_scores(judge, judge.make_masker(0.0), torch.rand(1, 50_176), torch.tensor([[10_000]]), 90)
+    ) as scorer:
+        credit_and_scores(scorer, scorer.make_masker(0.0), torch.rand(1, 50_176), torch.tensor([[10_000]]), 90)
     assert len(drawn) == 2
     assert max(drawn) <= 2**24
 

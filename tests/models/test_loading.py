@@ -13,7 +13,7 @@ from torch import nn
 
 import samp
 from samp import models
-from samp.models.found import NetAdapter, extract_scores
+from samp.models.loaded_net import NetAdapter, extract_scores
 
 
 def convolutional(channels: int = 3) -> nn.Module:

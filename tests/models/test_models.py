@@ -30,7 +30,7 @@ def test_real_nets_recognise_a_photo(data: Path, name: str, load: Callable[[Path
 
 
 def test_paper_credit_overshoots_on_mobilenet_and_exact_credits_do_not(data: Path) -> None:
-    """READING point 4: with 3,584-pixel steps the sum comes out tens of times too large; the residual says so."""
+    """With 3,584-pixel steps the sum comes out tens of times too large, and the residual says so."""
     classifier = models.mobilenet_v2(data / "models" / "mobilenet_v2_fp16.safetensors")
     x = classifier.prepare(photos.read(photos.example_photo("coffee")))
     paper = samp.explain(classifier.net, x, method="samp++")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from compared_photos import NAMES, classify_test_photo, tiny
-from samp.cli.comparing import compare_all
+from samp.cli.compare import compare_all
 from samp.compare import label_methods
 from samp.html.compare_facts import comparison_record
 from samp.html.render import render_page

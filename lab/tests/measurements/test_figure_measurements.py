@@ -48,7 +48,7 @@ def digits(count: int = 3) -> ImagePart:
 def test_the_walks_arrivals_rebuild_the_points_that_its_tape_has() -> None:
     part, cell = digits(), WalkScores(DIGITS)
     arrival = cell.measure(part).arrays["arrival"]
-    result = samp.explain(part.net, part.x, method=cell.method, record=True)
+    result = samp.explain(part.net, part.x, method=cell.method, keep_points=True)
     for image, tape in enumerate(result.tapes["to_image"]):
         steps = int(result.steps["to_image"][image])
         for step, point in zip(tape.steps.tolist(), tape.points, strict=True):

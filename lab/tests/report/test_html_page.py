@@ -12,6 +12,8 @@ import pytest
 
 from browser import Visit, contrast, launch_browser, scrolls_sideways, visit, wait_until
 from paper_results import EVIL, cells_of, hostile_report, write_results
+from samp.html.render import read_source
+from samp.plots.palette import PAGE
 from samp_lab.report.contents import gather_report
 from samp_lab.report.html_page import render_html
 from samp_lab.report.texts import LEAD, TITLE
@@ -184,6 +186,11 @@ def test_all_is_there_without_a_script(chromium: Any, usual: Path) -> None:
 
 
 # ---- colours
+
+
+def test_every_colour_of_the_style_sheet_is_in_the_palette() -> None:
+    used = re.findall(r"var\(--([a-z0-9-]+)", read_source("paper.css", "samp_lab.report"))
+    assert set(used) - {"gap"} <= set(PAGE)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

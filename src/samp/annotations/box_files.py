@@ -25,7 +25,7 @@ ClassNames = Mapping[int, str] | Sequence[str] | None
 
 
 class ParsedBox(NamedTuple):
-    """A box as its file has it, before it is clipped to the photo."""
+    """A box of a file, before it is clipped to the photo."""
 
     where: str  # the place in the file, for messages
     label: str
@@ -61,7 +61,7 @@ def read_yolo(path: PathLike, size: Size, names: ClassNames = None) -> Annotatio
     """Return the annotation of one photo in YOLO's text: `class cx cy w h` a line, in shares of `size` (height, width).
 
     `names` gives the name of a class number; without it the number is the label. An empty file is a photo without
-    objects. Size (1, 1) leaves the shares as they are.
+    objects. Size (1, 1) gives the boxes in shares.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Boxes around objects, and their place in the crop of the photo that a model is shown.
+"""Boxes around objects, and their place in the crop of the photo that is the model's input.
 
 One convention for all: edges in pixels from the photo's upper left corner, lying *between* pixels. Column j spans j to
 j + 1, a photo of width w spans 0 to w, and a box is `right − left` pixels wide. `samp.annotations.box_files` converts

@@ -1,4 +1,4 @@
-"""The numbers of a whole run as arrays: a million rows are some tens of megabytes, where as rows they are gigabytes."""
+"""The numbers of a whole run as arrays: a million inputs take some tens of megabytes, where rows take gigabytes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from samp.batch.tables import COLUMNS, WORDS, Row
 Array = np.ndarray[Any, Any]
 NUMBERS = tuple(name for name, kind in COLUMNS.items() if kind != WORDS)
 READ_COLUMNS = (*NUMBERS, "label", "error")
-"""All but the ids, which are most of a file and wanted of few rows."""
+"""All columns but the ids, which are most of a file and needed for few rows."""
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """One value for each row of a run, shard after shard; NaN is what a row does not say.
+    """One value for each row of a run, shard after shard; NaN where a row has none.
 
     >>> rows = [{"id": "a", "target": 1, "label": "cat", "score": 0.5}, {"id": "b", "error": "no photo"}]
     >>> columns = Columns.from_rows(rows)
@@ -29,10 +29,10 @@ class Columns:
     numbers: Mapping[str, Array]
     failed: Array
     labels: Mapping[int, str]
-    """The name of each class that was explained."""
+    """The names of the classes that were explained, by their numbers."""
     shards: Sequence[int]
     ends: Array
-    """How many rows there are up to the end of each shard."""
+    """The number of rows up to the end of each shard."""
 
     def __getitem__(self, name: str) -> Array:
         return self.numbers[name]
@@ -42,11 +42,11 @@ class Columns:
 
     @property
     def explained_count(self) -> int:
-        """Rows that did not fail."""
+        """How many rows did not fail."""
         return len(self) - int(self.failed.sum())
 
     def locate(self, position: int) -> tuple[int, int]:
-        """The shard of this row, and its place in there.
+        """Return the shard of a row, and its place in the shard.
 
         >>> one, two = ({name: numbers for name in READ_COLUMNS} for numbers in ([0.0], [0.0, 1.0]))
         >>> Columns.from_shards([(3, one), (7, two)]).locate(2)
@@ -57,7 +57,7 @@ class Columns:
 
     @classmethod
     def from_shards(cls, parts: Iterable[tuple[int, Mapping[str, Sequence[Any]]]]) -> Columns:
-        """Of shards, each by its number: the columns `READ_COLUMNS`, with None or NaN for what is not known."""
+        """Join the columns `READ_COLUMNS` of shards, each with its number; None and NaN are values that are missing."""
         numbers: dict[str, list[Array]] = {name: [np.empty(0)] for name in NUMBERS}
         failed, labels, shards = [np.empty(0, bool)], dict[int, str](), []
         for shard, part in parts:
@@ -73,5 +73,5 @@ class Columns:
 
     @classmethod
     def from_rows(cls, rows: Sequence[Row]) -> Columns:
-        """The same of rows that are in memory."""
+        """Return the columns of rows in memory, as one shard."""
         return cls.from_shards([(0, {name: [row.get(name) for row in rows] for name in READ_COLUMNS})])

@@ -1,4 +1,4 @@
-"""Data sets of Hugging Face's `datasets`, saved on disk; the package is imported when one is opened."""
+"""Data sets that Hugging Face's `datasets` saved on disk; the package is imported when one is opened."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from samp.batch.sources import Entry, Items
 
 @dataclass(frozen=True)
 class SavedDataset:
-    """What `Dataset.save_to_disk` wrote; a data set that is loaded already is a map-style one, and needs nothing here.
+    """A folder that `Dataset.save_to_disk` wrote. (A data set in memory is a map-style one: `Items` takes it.)
 
     >>> SavedDataset(Path("flowers")).describe()
     {'kind': 'Hugging Face', 'place': 'flowers'}
@@ -41,4 +41,4 @@ class SavedDataset:
         return _OPEN[str(self.folder)]
 
 
-_OPEN: dict[str, Items] = {}  # opened once in each process
+_OPEN: dict[str, Items] = {}  # each process opens a data set once

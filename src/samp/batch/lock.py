@@ -1,7 +1,6 @@
-"""One run at a time in a folder: a file of our own that is locked while a run writes beside it.
+"""One run at a time in a folder: a lock file that is held while a run writes there.
 
-The folder may hold other people's files, and the name may be taken by one of them: nothing is emptied, and no link is
-followed.
+The folder may hold files of others, also one of the lock's name: it is not truncated, and no link is followed.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ NAME = ".samp-run.lock"
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """While inside, no other run writes into this folder; the system lets go of it even if the process is killed.
+    """Hold the lock of this folder; the system releases it even if the process is killed.
 
-    Raises ValueError if another run holds it, and OSError if the folder cannot be written to or the name is taken by
-    something that is no file.
+    Raises ValueError if another run holds it, and OSError if the folder cannot be written to or if something of that
+    name is there that is not a file.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, lock_folder(Path(folder)):
@@ -37,27 +36,27 @@ def lock_folder(folder: Path) -> Iterator[None]:
 
 
 def _open(path: Path) -> int:
-    # O_NONBLOCK: a pipe that somebody put there would be waited for. Windows has neither it nor O_NOFOLLOW.
+    # O_NONBLOCK: opening a pipe would wait for its other end. Windows has neither this flag nor O_NOFOLLOW.
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         descriptor = os.open(path, flags, 0o666)
     except OSError as error:
         if error.errno == errno.ELOOP or path.is_symlink():
             raise _occupied_error(path, "a link") from error
-        said = error.strerror or type(error).__name__
-        raise OSError(f"the folder {path.parent} cannot be written to ({said}): choose another out.") from error
+        why = error.strerror or type(error).__name__
+        raise OSError(f"the folder {path.parent} cannot be written to ({why}): choose another `out`.") from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise _occupied_error(path, "no file")
+        raise _occupied_error(path, "not a file")
     return descriptor
 
 
 def _occupied_error(path: Path, kind: str) -> OSError:
-    return OSError(f"{path} is {kind}, where a run keeps its lock: take it away, or choose another out.")
+    return OSError(f"{path} is {kind}, where a run keeps its lock: remove it, or choose another `out`.")
 
 
 def _lock(descriptor: int, folder: Path) -> None:
-    """Nothing where the system, or that of the files, has no such locks: shards are whole all the same."""
+    """Lock the file if the system and the disk support it; without, shards are still written atomically."""
     try:
         import fcntl
     except ImportError:  # Windows
@@ -65,7 +64,7 @@ def _lock(descriptor: int, folder: Path) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
-        raise ValueError(f"another run is writing into {folder}: wait for it, or give another folder.") from error
+        raise ValueError(f"another run is writing into {folder}: wait for it, or choose another `out`.") from error
     except OSError as error:
-        if error.errno not in (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL):  # some network disks
+        if error.errno not in (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL):  # some network file systems
             raise

@@ -1,4 +1,4 @@
-"""How a run was made: kept beside its shards, so that other settings are not mixed into them."""
+"""The manifest of a run: its settings, stored beside its shards so that no others are mixed into them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_BYTES = 2**26  # names of a million tars
 
 
 def digest_entries(entries: Sequence[Entry]) -> str:
-    """SHA-256 of the ids and targets in their order: which shard holds which input.
+    """Return the SHA-256 of ids and targets in their order, which decides which shard holds which input.
 
     >>> first, moved, other = (digest_entries([entry]) for entry in (Entry("a", 0), Entry("a", 1), Entry("b", 0)))
     >>> first == moved, first == other
@@ -37,46 +37,43 @@ def digest_entries(entries: Sequence[Entry]) -> str:
 
 
 def method_settings(method: Method) -> dict[str, Any]:
-    """The settings of a run that its method decides: its repr, the tensors it holds, and the numbers of the walk that
-    a quality stands for.
+    """Return the settings of a run that its method decides: its repr, its tensors, and the walk of its quality.
 
-    Those may change while the quality keeps its name, and both kinds of images may be in one data set. A function is
-    known by its name alone: its address is another in every process.
+    The walk is there as numbers, which may change between versions while the quality keeps its name, for both sizes of
+    images that a data set may hold. A function is identified by its name alone: its address differs between processes.
 
     >>> method_settings(Coupled("draft"))["walk"]["photos"]["steps"]
     7
     """
-    said: dict[str, Any] = {"method": re.sub(r" at 0x[0-9a-fA-F]+", "", repr(method))}
-    if tensors := [given.digest() for given in _given_tensors(method)]:
-        said["tensors"] = tensors
-    if not isinstance(method, Coupled):
-        return said
-    return {
-        **said,
-        "walk": {"photos": _walk_settings(method, small=False), "up to 32 pixels": _walk_settings(method, small=True)},
-    }
+    settings: dict[str, Any] = {"method": re.sub(r" at 0x[0-9a-fA-F]+", "", repr(method))}
+    if tensors := [tensor.digest() for tensor in _tensors_of(method)]:
+        settings["tensors"] = tensors
+    if isinstance(method, Coupled):
+        photos, small = (_walk_settings(method, small=small) for small in (False, True))
+        settings["walk"] = {"photos": photos, "up to 32 pixels": small}
+    return settings
 
 
-def _given_tensors(held: object) -> Iterator[TensorBaseline]:
-    """The tensors of the caller's that a method holds, however deep."""
-    if isinstance(held, TensorBaseline):
-        yield held
-    elif isinstance(held, tuple | list):
-        yield from (given for one in held for given in _given_tensors(one))
-    elif is_dataclass(held):
-        yield from (given for field in fields(held) for given in _given_tensors(getattr(held, field.name)))
+def _tensors_of(value: object) -> Iterator[TensorBaseline]:
+    """Yield the baselines that the caller gave as tensors, however deep they are nested in a method."""
+    if isinstance(value, TensorBaseline):
+        yield value
+    elif isinstance(value, tuple | list):
+        yield from (tensor for one in value for tensor in _tensors_of(one))
+    elif is_dataclass(value):
+        yield from (tensor for field in fields(value) for tensor in _tensors_of(getattr(value, field.name)))
 
 
 def _walk_settings(method: Coupled, *, small: bool) -> dict[str, float]:
-    """As numbers of Python's, whatever kind they were given as."""
-    found = asdict(method.resolve_settings(small=small))
+    """Return the numbers of the walk as int and float, whatever types they were given as."""
+    settings = asdict(method.resolve_settings(small=small))
     if method.pixels_per_step:
-        del found["steps"]  # s is given, not calculated from them
-    return {name: int(value) if name == "steps" else float(value) for name, value in found.items()}
+        del settings["steps"]  # s is given, not computed from steps
+    return {name: int(value) if name == "steps" else float(value) for name, value in settings.items()}
 
 
 def digest_classes(names: Sequence[str]) -> str:
-    """SHA-256 of the classes' names in their order: they are the rows' labels, and decide which class a name is.
+    """Return the SHA-256 of class names in their order: they label the rows, and a target may be one of them.
 
     >>> digest_classes(["cat", "dog"]) == digest_classes(["dog", "cat"])
     False
@@ -85,7 +82,7 @@ def digest_classes(names: Sequence[str]) -> str:
 
 
 def read(folder: Path) -> dict[str, Any] | None:
-    """The manifest of the run in this folder, or None where there is none; raises ValueError if it is none of ours."""
+    """Return the manifest in this folder, or None if there is none; raises ValueError if it is damaged or foreign."""
     path = folder / NAME
     if not path.is_file():
         return None
@@ -97,21 +94,21 @@ def read(folder: Path) -> dict[str, Any] | None:
         if known:
             check_manifest(manifest)
             json.dumps(manifest, ensure_ascii=False, allow_nan=False).encode()  # else no page could show it
-    except (ValueError, AttributeError, RecursionError) as error:  # brackets in brackets, thousands deep
+    except (ValueError, AttributeError, RecursionError) as error:  # recursion: brackets nested thousands deep
         raise ValueError(f"{path} is not whole ({error}): give another folder.") from error
     if not known:
         raise ValueError(f"{path} is of another program or version ({manifest.get('format')!r}): give another folder.")
-    if "classes" in manifest["about"]:  # runs of old say them there alone
+    if "classes" in manifest["about"]:  # manifests of old versions have them only there
         manifest["settings"].setdefault("classes", digest_classes(manifest["about"]["classes"]))
     return manifest
 
 
 def write_or_check(folder: Path, settings: Mapping[str, Any], about: Mapping[str, Any]) -> None:
-    """Write the manifest of a new run; of one that is there, check that its settings are these.
+    """Write the manifest of a new run, or check that the run in this folder has these settings.
 
-    `settings` decide what the numbers are; `about` is told as well, and may differ between a run and its re-run. A run
-    that has no shard yet gets the settings of its re-run; shards without a manifest may be of any run, so they are not
-    taken for this one's.
+    `settings` decide the numbers of a run; `about` is for readers, and may differ when a run is continued. A run
+    without any shard gets the new settings. Raises ValueError if settings differ, and if the folder holds shards
+    without a manifest, which may be those of any run.
     """
     before = read(folder)
     if before is None:
@@ -130,14 +127,14 @@ def write_or_check(folder: Path, settings: Mapping[str, Any], about: Mapping[str
 
 
 def _check_free(folder: Path) -> None:
-    """Nothing is where the shards of a new run will lie."""
+    """Raise ValueError if something is there under the names of a run's folders."""
     for name in FOLDERS:
         if os.path.lexists(folder / name):
             raise ValueError(f"{folder} holds {name} but no {NAME}, so it is of something else: give another folder.")
 
 
 def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
-    """What is not the same, in words.
+    """Return a phrase for each setting that differs.
 
     >>> differences({"seed": 0, "dtype": "float32"}, {"seed": 1, "dtype": "float32"})
     ['seed: 0 there, 1 here']
@@ -145,16 +142,16 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
     names = [name for name in {**there, **here} if there.get(name) != here.get(name)]
     if "method" in names and "walk" in names:
         names.remove("walk")  # it follows from the method
-    return [words for name in names for words in _difference(name, there.get(name), here.get(name))]
+    return [phrase for name in names for phrase in _difference(name, there.get(name), here.get(name))]
 
 
 def _difference(name: str, there: Any, here: Any) -> list[str]:
-    """One setting; of those with parts, the parts that differ."""
+    """Return phrases for one setting: one for each part that differs if it has parts."""
     if isinstance(there, dict) and isinstance(here, dict):
-        return [f"{name}, {words}" for words in differences(there, here)]
+        return [f"{name}, {phrase}" for phrase in differences(there, here)]
     return [f"{name}: {_brief(there)} there, {_brief(here)} here"]
 
 
 def _brief(value: Any) -> str:
-    words = "not said" if value is None else str(value)
-    return f"{words[:8]}…" if len(words) == 64 and " " not in words else words  # a SHA-256 differs from its start
+    text = "not set" if value is None else str(value)
+    return f"{text[:8]}…" if len(text) == 64 and " " not in text else text  # SHA-256: the first digits differ

@@ -1,5 +1,4 @@
-"""What a manifest may say. It is data that a disk may have harmed or anybody written: each word is checked before it is
-used, so that nothing behind has to."""
+"""The schema of a manifest, which may be damaged or forged: every value is checked before it is used."""
 
 from __future__ import annotations
 
@@ -12,35 +11,36 @@ from samp.batch.tables import FORMS
 Check = Callable[[Any], bool]
 
 
-def check_manifest(said: Any) -> None:
-    """Raise ValueError, with the name of the first part that is missing or of another kind.
+def check_manifest(manifest: Any) -> None:
+    """Raise ValueError with the name of the first part that is missing or has another type.
 
     >>> check_manifest({"settings": {"method": 3}})
     Traceback (most recent call last):
     ValueError: its settings, method is 3
     """
     _check_parts(
-        {"settings": lambda value: _check_parts(SETTINGS, value, OPTIONAL, "settings"), "about": _is_about}, said
+        {"settings": lambda value: _check_parts(SETTINGS, value, OPTIONAL, "settings"), "about": _is_about}, manifest
     )
 
 
 def _check_parts(
-    parts: Mapping[str, Check], said: Any, optional: Mapping[str, Check] | None = None, name: str = ""
+    parts: Mapping[str, Check], value: Any, optional: Mapping[str, Check] | None = None, name: str = ""
 ) -> bool:
-    if not isinstance(said, dict):
-        raise ValueError(f"its {name or 'content'} is {_brief(said)}")
-    for part, is_kind in {**parts, **{key: kind for key, kind in (optional or {}).items() if key in said}}.items():
-        called = f"{name}, {part}" if name else part
-        if part not in said:
-            raise ValueError(f"its {called} is missing")
-        if not is_kind(said[part]):
-            raise ValueError(f"its {called} is {_brief(said[part])}")
+    """Return True, or raise ValueError for a part that is missing or wrong; `name` is what messages call the whole."""
+    if not isinstance(value, dict):
+        raise ValueError(f"its {name or 'content'} is {_brief(value)}")
+    for part, is_kind in {**parts, **{key: kind for key, kind in (optional or {}).items() if key in value}}.items():
+        path = f"{name}, {part}" if name else part
+        if part not in value:
+            raise ValueError(f"its {path} is missing")
+        if not is_kind(value[part]):
+            raise ValueError(f"its {path} is {_brief(value[part])}")
     return True
 
 
 def _brief(value: Any) -> str:
-    words = repr(value)
-    return words if len(words) <= 60 else f"{words[:60]}…"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 def _is_text(value: Any) -> bool:
@@ -107,4 +107,4 @@ SETTINGS: dict[str, Check] = {
     "inputs": _is_count,
     "versions": _by_name(_is_text),
 }
-OPTIONAL: dict[str, Check] = {"walk": _by_name(_by_name(_is_number))}  # not in runs of old
+OPTIONAL: dict[str, Check] = {"walk": _by_name(_by_name(_is_number))}  # missing in manifests of old versions

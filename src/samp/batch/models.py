@@ -1,8 +1,7 @@
-"""Which model a run explains, in a form that travels to workers: each makes or loads its own."""
+"""The model of a run, in a form that can be sent to workers: each of them loads its own."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 from copy import deepcopy
@@ -14,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from samp import models
+from samp.hashing import hash_tensors
 from samp.isolation.model_state import modules_being_trained
 from samp.models import Classifier
 from samp.models.loading import is_file
@@ -21,7 +21,7 @@ from samp.models.loading import is_file
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A name for `samp.models.load` or a classifier, and where it runs; `given` goes to `load` (size, mean, …).
+    """A name for `samp.models.load` or a classifier, and its device; `given` are further arguments of `load` (size, …).
 
     >>> Model("mobilenet_v2", weights="net.safetensors", device="cuda").device
     'cuda'
@@ -32,32 +32,35 @@ class Model:
     trust: bool = False
     classes: str | os.PathLike[str] | None = None
     device: str | None = None
-    """None is the CPU for a name, and where it lies for a classifier."""
+    """None is the CPU for a name, and the present device of a classifier."""
     dtype: str | None = None
-    """None is float32 for a name, and as it is for a classifier."""
+    """None is float32 for a name, and the present dtype of a classifier."""
     given: dict[str, Any] = field(default_factory=dict)
     modules: tuple[str, ...] = ()
-    """Where a factory's module may lie, on the machine that started the run."""
+    """Folders that are added to `sys.path` to import a factory's module, as on the machine that started the run."""
 
     def load(self, to: str | None = None) -> Classifier:
-        """The classifier in evaluation mode, on its device or `to` another; the user's own is not touched."""
+        """Return the classifier in evaluation mode, on `device` or on `to`; a classifier of the caller is not changed.
+
+        Raises ValueError if the device cannot be used.
+        """
         sys.path.extend(place for place in self.modules if place not in sys.path)
         if isinstance(self.model, Classifier):
             if self.device is None and self.dtype is None:
                 return replace(self.model, net=deepcopy(self.model.net).eval()) if self.is_training else self.model
-            found = replace(self.model, net=deepcopy(self.model.net))
+            classifier = replace(self.model, net=deepcopy(self.model.net))
         else:
-            found = models.load(self.model, self.weights, trust=self.trust, classes=self.classes, **self.given)
+            classifier = models.load(self.model, self.weights, trust=self.trust, classes=self.classes, **self.given)
         try:
-            found.net.eval().to(to or self.device, getattr(torch, self.dtype or "float32"))
+            classifier.net.eval().to(to or self.device, getattr(torch, self.dtype or "float32"))
         except (RuntimeError, AssertionError) as error:
-            said = str(error).splitlines()[0].split(". ")[0]
-            raise ValueError(f"device {self.device!r} cannot be used ({said}): try another --device.") from error
-        return found
+            why = str(error).splitlines()[0].split(". ")[0]
+            raise ValueError(f"device {self.device!r} cannot be used ({why}): try another `device`.") from error
+        return classifier
 
     @property
     def is_training(self) -> bool:
-        """Whether this is a classifier whose net, in training mode, answers otherwise than in evaluation mode.
+        """Whether this is a classifier with a net in training mode whose outputs depend on that mode.
 
         >>> tiny = Classifier(nn.Sequential(nn.Flatten(), nn.Dropout(0.5)), "tiny", 2, 0.5, 0.5, ())
         >>> Model(tiny).is_training, Model("squeezenet1_1").is_training
@@ -66,7 +69,7 @@ class Model:
         return isinstance(self.model, Classifier) and bool(modules_being_trained(list(self.model.net.modules())))
 
     def with_absolute_paths(self) -> Model:
-        """The same with paths that hold from anywhere."""
+        """Return the same model with absolute paths, for workers in other folders."""
         model = self.model
         return replace(
             self,
@@ -78,7 +81,7 @@ class Model:
 
 
 def as_model(model: str | Classifier | nn.Module | Model) -> Model:
-    """What the user calls a model as a `Model`.
+    """Return what the caller gave as a `Model`; raises TypeError for a bare net or anything else.
 
     >>> as_model("squeezenet1_1").model
     'squeezenet1_1'
@@ -96,17 +99,13 @@ def as_model(model: str | Classifier | nn.Module | Model) -> Model:
 
 
 def fingerprint(net: nn.Module) -> str:
-    """SHA-256 of the net's weights and buffers, their names, types and shapes.
+    """Return the SHA-256 of a net's parameters and buffers, with their names, dtypes and shapes.
 
     >>> fingerprint(nn.Identity())[:8]
     'e3b0c442'
     """
-    digest = hashlib.sha256()
-    for name, value in sorted(net.state_dict().items()):
-        if isinstance(value, Tensor):
-            digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
-            digest.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
-    return digest.hexdigest()
+    tensors = {name: value for name, value in net.state_dict().items() if isinstance(value, Tensor)}
+    return hash_tensors(tensors, header="{name} {dtype} {shape}")
 
 
 def _absolute(path: str | os.PathLike[str]) -> str:

@@ -1,6 +1,7 @@
-"""A Ray to work on: one that runs already, a cluster's, or our own, which hears this machine alone and tells nobody.
+"""Connect to Ray: one that is initialised already, a cluster, or a local one that we start.
 
-Ray reads these settings when it is imported or started, so they are made here, before.
+A local one listens on the loopback address alone and sends no statistics. Ray reads such settings when it is imported
+or started, so they are made here before that.
 """
 
 from __future__ import annotations
@@ -25,21 +26,21 @@ QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",  # no statistics leave the machine
     "RAY_DATA_DISABLE_PROGRESS_BARS": "1",
     "RAY_BACKEND_LOG_LEVEL": "fatal",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # workers without a GPU of their own see all, as --device says which
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # without a GPU of its own a worker sees all: `device` may name one
 }
-# Ray's name for "this machine's address is 127.0.0.1": its default on a Mac. Elsewhere every server of a local Ray
-# would listen to the whole network.
+# With this, Ray takes 127.0.0.1 for this machine's address, which is its default on a Mac. Elsewhere every server of a
+# local Ray would listen on the network.
 LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-# A Ray of our own obeys nobody without this token, which is of this process and lies on no disk: whoever else has an
-# account on the machine could reach the loopback address and have his code run. (Ray has tokens since 2.52, and since
-# 2.59 asks for one by itself, which it writes into the home folder where others may read it.)
+# A local Ray obeys only those who have this token, which belongs to this process and is not on disk: others with an
+# account on the machine could reach the loopback address and run code. (Ray has tokens since 2.52, and since 2.59 makes
+# one by itself, but writes it into the home folder where others may read it.)
 TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-PATIENCE = 5.0  # seconds, in which the workers of a run just ended may still be leaving
+PATIENCE = 5.0  # seconds, in which the workers of a previous run may still be ending
 
 
 @contextmanager
 def ray_session(workers: Workers) -> Iterator[Any]:
-    """The module ray, connected; what was started for this is shut down behind it."""
+    """Yield the module ray, connected; at the end a Ray that was started or connected here is shut down."""
     ray = import_ray(local=workers.address is None)
     if ray.is_initialized():
         with _ray_data_settings(ray):
@@ -70,7 +71,7 @@ def _start(ray: Any, workers: Workers) -> None:
 
 @contextmanager
 def _ray_data_settings(ray: Any) -> Iterator[None]:
-    """Ray Data as we want it, and afterwards as it was: the program may have work of its own for it."""
+    """Set the options of Ray Data that we need, and restore them: the program may use it for other work."""
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     context = ray.data.DataContext.get_current()
     wanted = {"enable_progress_bars": False, "max_errored_blocks": -1}  # a lost shard is reported; the others go on
@@ -85,9 +86,10 @@ def _ray_data_settings(ray: Any) -> Iterator[None]:
 
 
 def import_ray(local: bool) -> Any:
-    """Ray and its data library, imported quiet, and deaf to the network and to strangers if it is to be local.
+    """Return the module ray, imported with ray.data: without output, and closed to the network and to others if local.
 
-    Where a program has imported Ray before us, its constant is set, which it made of its environment by then.
+    If the program has imported Ray before, it has read the environment already; then its constant is set instead.
+    Raises ImportError if Ray is not installed.
     """
     for name, value in {**QUIET, **(LOOPBACK if local else {})}.items():
         os.environ.setdefault(name, value)
@@ -97,7 +99,7 @@ def import_ray(local: bool) -> Any:
         import ray.data
     except ImportError as error:
         raise ImportError(
-            f"workers need Ray, which is not installed: {install_command('scale')}, or leave out --workers."
+            f"workers need Ray, which is not installed: {install_command('scale')}, or leave out `workers`."
         ) from error
     if local:
         ray._private.ray_constants.ENABLE_RAY_CLUSTER = False
@@ -105,21 +107,21 @@ def import_ray(local: bool) -> Any:
 
 
 def _choose_token(local: bool) -> None:
-    """Our own token for a Ray of our own; that of a cluster is the user's to give. What the user has set holds."""
+    """Set our token for a local Ray unless the user has set one, and remove it for a cluster, which has its own."""
     if not local:
-        if os.environ.get("RAY_AUTH_TOKEN") == TOKEN["RAY_AUTH_TOKEN"]:  # of a local Ray before
+        if os.environ.get("RAY_AUTH_TOKEN") == TOKEN["RAY_AUTH_TOKEN"]:  # from an earlier local Ray
             for name in TOKEN:
                 os.environ.pop(name, None)
         return
-    if "ray" not in sys.modules:  # else it knows its mode already; since 2.59 it is this one
+    if "ray" not in sys.modules:  # else it has read its mode already; since 2.59 that is token
         os.environ.setdefault("RAY_AUTH_MODE", TOKEN["RAY_AUTH_MODE"])
     if "RAY_AUTH_TOKEN_PATH" not in os.environ:
         os.environ.setdefault("RAY_AUTH_TOKEN", TOKEN["RAY_AUTH_TOKEN"])
 
 
 def check_token(ray: Any) -> None:
-    """A Ray of our own that strangers could use is not used, unless the user said so."""
-    raylet: Any = import_module("ray._raylet")  # compiled, so there are no types to check it by
+    """Raise RuntimeError if others could use the local Ray, unless the user has disabled tokens."""
+    raylet: Any = import_module("ray._raylet")  # compiled, without types
     disabled = raylet.get_authentication_mode() == raylet.AuthenticationMode.DISABLED
     if disabled and os.environ.get("RAY_AUTH_MODE") != "disabled":
         raise RuntimeError(
@@ -129,17 +131,17 @@ def check_token(ray: Any) -> None:
 
 
 def check_loopback(ray: Any) -> None:
-    """A Ray of our own that would listen to the network after all is not used."""
+    """Raise RuntimeError if the local Ray listens on the network after all."""
     place = ray.util.get_node_ip_address()
     if not place.startswith("127.") and place != "::1":
         raise RuntimeError(
             f"this version of Ray ({ray.__version__}) would listen to the network at {place}: start one as you want it "
-            "by `ray start --head` and give --address, or leave out --workers."
+            "by `ray start` and give its `address`, or leave out `workers`."
         )
 
 
 def check_gpus(ray: Any, workers: Workers) -> None:
-    """Workers that no GPU is left for would wait for ever. (A cluster may yet grow.)"""
+    """Raise ValueError if there are fewer GPUs than workers need: they would wait for ever. (A cluster may grow.)"""
     if not workers.gpus_per_worker:
         return
     there = int(ray.cluster_resources().get("GPU", 0))
@@ -152,31 +154,29 @@ def check_gpus(ray: Any, workers: Workers) -> None:
 
 
 def startable_workers(ray: Any, workers: Workers) -> int:
-    """How many of the workers can start now and leave a CPU to read with; a warning where these are not all.
+    """Return how many of the workers can start now and leave a CPU for reading; warn if that is not all of them.
 
-    Of a pool that is to have all at once, the first would take the CPUs, and none could read for them.
+    If Ray started all at once, the first ones would take every CPU, and nothing could be read for them.
     """
     until = time.monotonic() + PATIENCE
-    while (
-        found := fitting_workers(ray.available_resources(), workers)
-    ) < workers.concurrency and time.monotonic() < until:
+    fitting = fitting_workers(ray.available_resources(), workers)
+    while fitting < workers.concurrency and time.monotonic() < until:
         time.sleep(0.1)
-    if found < workers.concurrency:
-        free = ray.available_resources()
-        there = " and ".join(
-            f"{free.get(kind, 0):g} {kind}s" for kind in ("CPU", "GPU")[: 1 + bool(workers.gpus_per_worker)]
-        )
-        goes_on = "it goes on with these, and takes more as they can be had" if found else "it waits"
+        fitting = fitting_workers(ray.available_resources(), workers)
+    if fitting < workers.concurrency:
+        resources, kinds = ray.available_resources(), ("CPU", "GPU") if workers.gpus_per_worker else ("CPU",)
+        free = " and ".join(f"{resources.get(kind, 0):g} {kind}s" for kind in kinds)
+        goes_on = "it goes on with these, and takes more as they can be had" if fitting else "it waits"
         warnings.warn(
-            f"Ray has {there} free, which is room for {found} of the run's {workers.concurrency} workers beside a CPU "
+            f"Ray has {free} free, which is room for {fitting} of the run's {workers.concurrency} workers beside a CPU "
             f"to read with: {goes_on}.",
             stacklevel=2,
         )
-    return found
+    return fitting
 
 
 def fitting_workers(free: Mapping[str, float], workers: Workers) -> int:
-    """How many workers have room in what is free, beside one CPU to read with.
+    """Return how many workers have room in the free resources, beside one CPU for reading.
 
     >>> fitting_workers({"CPU": 4.0}, Workers(8))
     3
@@ -190,13 +190,13 @@ def fitting_workers(free: Mapping[str, float], workers: Workers) -> int:
 
 
 def _workers_per_gpu(workers: Workers) -> int:
-    """How many workers share one GPU."""
+    """Return how many workers share one GPU."""
     return int(1 / workers.gpus_per_worker + 1e-9)
 
 
 @contextmanager
 def _keep_signal_handlers() -> Iterator[None]:
-    """What this program does about SIGTERM stays, where Ray would put its own in place."""
+    """Restore the program's handler of SIGTERM, which Ray replaces."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -209,18 +209,18 @@ def _keep_signal_handlers() -> Iterator[None]:
 
 @contextmanager
 def _silence_stderr() -> Iterator[None]:
-    """Without what Ray's native part says on stderr while it starts; what goes wrong is raised all the same."""
+    """Drop what Ray's native code prints on stderr while it starts; errors are raised all the same."""
     sys.stderr.flush()
-    kept = os.dup(2)
+    stderr = os.dup(2)
     try:
         with open(os.devnull, "w") as nowhere:
             os.dup2(nowhere.fileno(), 2)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(stderr, 2)
+        os.close(stderr)
 
 
 def _cpus(workers: Workers) -> int:
-    """Room for every worker and for one reader beside them, however few cores there are."""
+    """Return how many CPUs a local Ray is given: room for every worker and a reader, however few cores there are."""
     return max(os.cpu_count() or 1, round(workers.count * workers.cpus_per_worker + 0.5) + 1)

@@ -1,4 +1,4 @@
-"""The receipt of a shard: what its files hold. It is data that a disk may have harmed or another program written."""
+"""The receipt of a shard: what its files hold. It is checked as data that may be damaged or forged."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ class Receipt:
 
     shard: int
     rows: int
-    """Fewer than the shard has inputs where it was left unfinished."""
+    """Fewer than the shard has inputs if it is unfinished."""
     failures: dict[str, str]
-    """Why each input that failed did, by its id."""
+    """The error of each input that failed, by its id."""
     numbers: str
     """SHA-256 of the file of rows."""
     maps: str
     """SHA-256 of the file of maps."""
     sizes: tuple[int, int] | None = None
-    """Bytes of the two; runs of old do not say."""
+    """Bytes of the two files; missing in receipts of old versions."""
 
 
 def parse_receipt(text: str) -> Receipt:
-    """The receipt that this JSON is; raises ValueError if it is none.
+    """Return the receipt in this JSON text; raises ValueError if there is none in it.
 
     >>> parse_receipt('{"shard": 0, "rows": 1, "failures": {}, "numbers": "", "maps": ""}').rows
     1
     >>> parse_receipt('{"shard": 0}')
     Traceback (most recent call last):
-    ValueError: a receipt says shard, rows, failures, numbers, maps, and may say sizes: this one does not.
+    ValueError: a receipt has shard, rows, failures, numbers, maps, and may have sizes: this one does not.
     """
     try:
-        said = json.loads(text)
+        fields = json.loads(text)
     except RecursionError as error:  # brackets in brackets, thousands deep
         raise ValueError("a receipt is not nested so deeply.") from error
-    if not isinstance(said, dict) or not {"sizes", *said} == {"sizes", *KINDS}:
-        raise ValueError(f"a receipt says {', '.join(KINDS)}, and may say sizes: this one does not.")
+    if not isinstance(fields, dict) or {"sizes", *fields} != {"sizes", *KINDS}:
+        raise ValueError(f"a receipt has {', '.join(KINDS)}, and may have sizes: this one does not.")
     for name, is_kind in {**KINDS, "sizes": _are_sizes}.items():
-        if not is_kind(said.get(name)):
-            raise ValueError(f"a receipt's {name} is not {said.get(name)!r}.")
-    sizes = said.get("sizes")
-    return Receipt(**{**said, "sizes": None if sizes is None else (sizes[0], sizes[1])})
+        if not is_kind(fields.get(name)):
+            raise ValueError(f"a receipt's {name} is not {fields.get(name)!r}.")
+    sizes = fields.get("sizes")
+    return Receipt(**{**fields, "sizes": None if sizes is None else (sizes[0], sizes[1])})
 
 
 def _is_count(value: Any) -> bool:

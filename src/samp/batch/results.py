@@ -1,4 +1,4 @@
-"""A run that is done, read back: its rows, its maps, and how it was made."""
+"""Read a run back: its rows, its maps and its settings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from samp.batch.tables import Row
 
 @dataclass(frozen=True, eq=False)
 class RunResults:
-    """The folder of a run; shards whose receipt is missing or does not hold are left out.
+    """The valid shards in the folder of a run; see `load`.
 
     >>> import tempfile
     >>> from PIL import Image
@@ -37,64 +37,64 @@ class RunResults:
     settings: dict[str, Any]
     about: dict[str, Any]
     numbers: tuple[int, ...]
-    """The shards that are there."""
+    """The numbers of the valid shards."""
     damaged: tuple[int, ...] = ()
-    """Those that were done, and are not as their receipts say any more."""
+    """The numbers of shards whose files do not match their receipts."""
 
     @property
     def shards(self) -> Shards:
         return Shards(self.folder, self.settings["numbers"])
 
     def rows(self) -> list[Row]:
-        """One row for each input, in the order of the data set."""
+        """Return one row for each input, in the order of the data set."""
         return [row for number in self.numbers for row in self.shards.rows(number)]
 
     def maps(self) -> Iterator[tuple[str, Tensor]]:
-        """The id and the map (h w, float32) of each input that has one, shard by shard."""
+        """Yield the id and the map (h w, float32) of each input that has one, shard by shard."""
         for number in self.numbers:
-            for row, found in zip(self.shards.rows(number), self.shards.maps(number), strict=True):
+            for row, map_ in zip(self.shards.rows(number), self.shards.maps(number), strict=True):
                 if not row["error"]:
-                    yield row["id"], found
+                    yield row["id"], map_
 
     def columns(self) -> Columns:
-        """The numbers of all rows as arrays: what a page about a million inputs is made of."""
+        """Return the numbers of all rows as arrays: for a million inputs these are small, where rows are not."""
         return Columns.from_shards((number, self.shards.columns(number, READ_COLUMNS)) for number in self.numbers)
 
     def row(self, shard: int, place: int) -> Row:
-        """One row, by its shard and its place in there."""
+        """Return one row, by its shard and its place in it."""
         return self.shards.rows(shard)[place]
 
     def map(self, shard: int, place: int) -> Tensor:
-        """One map (h w, float32), read without the others of its shard."""
+        """Return one map (h w, float32), reading no other of its shard."""
         return self.shards.map(shard, place)
 
 
 def load(folder: str | os.PathLike[str], thorough: bool = False) -> RunResults:
-    """The run in this folder.
+    """Return the run in this folder, without shards whose files do not match their receipts.
 
-    Whether its files are as their receipts say is told by their sizes and beginnings; `thorough` reads every byte.
+    Files are checked by their sizes and first bytes; `thorough` reads every byte. Raises FileNotFoundError if there is
+    no run in the folder, and ValueError if its manifest is damaged.
 
     >>> load("nowhere")
     Traceback (most recent call last):
-    FileNotFoundError: there is no run in nowhere (no manifest.json): give the --out of a samp run.
+    FileNotFoundError: there is no run in nowhere (no manifest.json): give the folder that a run wrote.
     """
     place = Path(folder)
-    found = manifest.read(place)
-    if found is None:
-        raise FileNotFoundError(f"there is no run in {folder} (no {manifest.NAME}): give the --out of a samp run.")
-    settings = found["settings"]
+    description = manifest.read(place)
+    if description is None:
+        raise FileNotFoundError(f"there is no run in {folder} (no {manifest.NAME}): give the folder that a run wrote.")
+    settings = description["settings"]
     shards = Shards(place, settings["numbers"])
     most = -(-settings["inputs"] // settings["shard_size"])
-    begun = [number for number in shards.list_shards() if number < most]
-    with ThreadPoolExecutor() as pool:  # files to be checked are waited for
-        sound = pool.map(lambda number: _is_sound(shards, number, settings, thorough), begun)
-        there = dict(zip(begun, sound, strict=True))
-    good, bad = ([number for number in begun if there[number] is wanted] for wanted in (True, False))
-    return RunResults(place, settings, found["about"], tuple(good), tuple(bad))
+    there = [number for number in shards.list_shards() if number < most]
+    with ThreadPoolExecutor() as pool:  # checking files waits for the disk
+        valid = list(pool.map(lambda number: _is_valid(shards, number, settings, thorough), there))
+    good, bad = ([n for n, ok in zip(there, valid, strict=True) if ok is wanted] for wanted in (True, False))
+    return RunResults(place, settings, description["about"], tuple(good), tuple(bad))
 
 
-def _is_sound(shards: Shards, number: int, settings: dict[str, Any], thorough: bool) -> bool:
-    """Whether the shard is as its receipt says, with no more rows than it has inputs."""
+def _is_valid(shards: Shards, number: int, settings: dict[str, Any], thorough: bool) -> bool:
+    """Whether the shard's files match its receipt, with no more rows than the shard has inputs."""
     receipt = shards.receipt(number, thorough)
     if receipt is None or not 0 < receipt.rows <= settings["inputs"] - number * settings["shard_size"]:
         return False

@@ -1,10 +1,8 @@
-"""`run`: explain a whole data set into a folder, and go on where an earlier run stopped."""
+"""`run`: explain a whole data set into a folder, and continue where an earlier run stopped."""
 
 from __future__ import annotations
 
-import math
 import os
-import sys
 import time
 import warnings
 from collections.abc import Iterable, Sequence
@@ -14,28 +12,23 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from PIL import Image
 
-from samp import __version__
-from samp.batch import manifest, tables
-from samp.batch.counting import ProgressCallback, collect_outcomes, find_unfinished
-from samp.batch.explainer import PREDICTED
 from samp.batch.local import run_in_process
 from samp.batch.lock import lock_folder
-from samp.batch.marks import ProgressFiles
-from samp.batch.models import Model, as_model, fingerprint
-from samp.batch.preprocess import without_net
-from samp.batch.shard_plan import MAP_DTYPES, Job, JobOutcome, RunPlan, error_line, make_jobs
-from samp.batch.sources import Entry, Items, Source, list_entries, source_of
-from samp.batch.summary import BrokenRunError, RunProgress, ShardProgress, Summary
+from samp.batch.messages import error_line
+from samp.batch.models import Model, as_model
+from samp.batch.outcomes import JobOutcome, collect_outcomes, find_unfinished
+from samp.batch.prepare import RunSettings, make_plan, write_manifest
+from samp.batch.progress import ProgressCallback, RunProgress, ShardProgress
+from samp.batch.progress_files import ProgressFiles
+from samp.batch.shard_plan import MAP_DTYPES, Job, RunPlan, make_jobs
+from samp.batch.sources import Source, list_entries, source_of
+from samp.batch.summary import BrokenRunError, Summary
 from samp.batch.workers import Workers
 from samp.engine.driver import Batches, BatchSize, RunOptions
-from samp.isolation import isolate, observe
 from samp.lookup import look_up
 from samp.methods import Method, resolve_method
 from samp.models import Classifier
-
-MOST_PER_BATCH = 128  # inputs of one `samp.explain`: memory does not grow with the shard
 
 
 def run(
@@ -50,28 +43,35 @@ def run(
     speed: str = "exact",
     shard_size: int = 128,
     map_dtype: str = "float16",
-    crew: Workers | int = 0,
+    workers: Workers | int = 0,
     keep_failed: bool = False,
+    on_progress: ProgressCallback | None = None,
+    crew: Workers | int | None = None,
     tell: ProgressCallback | None = None,
 ) -> Summary:
-    """Explain every input of a data set: a row of numbers and a map of each, in the folder `out`.
+    """Explain every input of a data set: write a row of numbers and a map of each into the folder `out`.
 
-    - `data`: a folder of photos, a CSV or Parquet list (`path`, and if need be `id`, `target`), WebDataset tars, a
+    - `data`: a folder of photos, a CSV or Parquet list (`path`, and optionally `id` and `target`), WebDataset tars, a
       folder that Hugging Face's `save_to_disk` wrote, or any map-style data set of images or tensors.
-    - `model`: a name for `samp.models.load`, a `Classifier`, or a `samp.batch.Model` that says where it runs. Nets are
-      explained in evaluation mode: of one in training mode a copy, with a warning.
-    - `target`: a class by name or number, or "predicted"; None takes what the data set says, else the predicted one.
-    - `batch_size`, `seed`, `speed`: as `samp.explain` takes them.
-    - `shard_size`: inputs of one file. A shard that takes long is written unfinished every ten seconds and on Ctrl-C.
-    - `crew`: 0 works in this process; more are workers of Ray (extra `scale`), or a `Workers` with a cluster's address.
-    - `keep_failed`: leave shards with failed inputs as they are; else they are tried again.
-    - `tell`: called with the counts so far, whenever a batch or a shard is done (with workers: a shard).
+    - `model`: a name for `samp.models.load`, a `Classifier`, or a `samp.batch.Model`, which has a device. Nets are
+      explained in evaluation mode; of a net in training mode a copy is explained, with a warning.
+    - `target`: a class by name or number, or "predicted"; None takes the data set's, else the predicted one.
+    - `batch_size`, `seed`, `speed`: as in `samp.explain`.
+    - `shard_size`: how many inputs share a file. A shard that takes long is also written while it is unfinished, every
+      ten seconds and on Ctrl-C.
+    - `map_dtype`: "float16", "bfloat16" or "float32".
+    - `workers`: 0 works in this process; more are workers of Ray (extra `scale`). A `samp.batch.Workers` also takes the
+      GPUs and CPUs of each and a cluster's address.
+    - `keep_failed`: do not try failed inputs of an earlier run again.
+    - `on_progress`: called with the counts so far when a batch or a shard is done (with workers: a shard).
+    - `crew`, `tell`: the former names of `workers` and `on_progress`, deprecated.
 
-    A run that stopped, by whatever means, is called again with the same arguments: what is there is not done again, and
-    with other arguments it refuses. What cannot be explained is listed in the summary, with its reason. A run that
-    breaks under way raises a `samp.batch.BrokenRunError`, which says how far it came.
+    To continue a run that stopped for whatever reason, call it again with the same arguments: what is there is not done
+    again; other arguments are refused with a ValueError. Inputs that cannot be explained are listed in the summary,
+    each with its error. A run that breaks on the way raises `samp.batch.BrokenRunError`, which holds its summary.
 
     >>> import tempfile
+    >>> from PIL import Image
     >>> from torch import nn
     >>> tiny = Classifier(nn.Sequential(nn.Flatten(), nn.Linear(12, 3)).eval(), "tiny", 2, 0.5, 0.5, ())
     >>> photos = [Image.new("RGB", (4, 4), colour) for colour in ("red", "blue")]
@@ -81,161 +81,57 @@ def run(
     (2, 0, 2)
     """
     started = time.monotonic()
-    _check_arguments(shard_size, map_dtype, speed, crew)
-    Batches(batch_size, 1, torch.device("cpu"))  # what is wrong with it is said before all else
-    # NumPy's whole numbers become Python's, which JSON and torch take.
-    seed, shard_size = RunOptions(seed=seed).seed, int(shard_size)
-    batch_size = "auto" if batch_size == "auto" else int(batch_size)
-    crew, known = crew if isinstance(crew, Workers) else Workers(int(crew)), as_model(model)
-    crew.check_device(known.device)
-    _warn_of_training(known)
+    team = _as_workers(_rename("workers", workers, 0, "crew", crew))
+    report = _rename("on_progress", on_progress, None, "tell", tell) or (lambda progress: None)
+    _check_arguments(shard_size, map_dtype, speed)
+    settings = RunSettings(_check_batch_size(batch_size), map_dtype, RunOptions(seed=seed).seed, speed, keep_failed)
+    specified = as_model(model)
+    team.check_device(specified.device)
+    _warn_of_training(specified)
     source = source_of(data)
     entries, folder = list_entries(source), _make_folder(out)
     with lock_folder(folder):
-        how = {
-            "batch_size": batch_size,
-            "map_dtype": map_dtype,
-            "seed": seed,
-            "speed": speed,
-            "keep_failed": keep_failed,
-        }
-        photos = not isinstance(source, Items)  # tensors of a data set may have any shape
-        plan, feeding = _make_plan(
-            known.with_absolute_paths(), resolve_method(method), folder, target, photos=photos, **how
+        plan, preprocessor = make_plan(
+            specified.with_absolute_paths(), resolve_method(method), source, folder, target, settings
         )
-        _write_manifest(plan, feeding, source, entries, shard_size)
+        write_manifest(plan, preprocessor, source, entries, int(shard_size))
         plan.shards.make_folders()
         _clean(plan)
-        count = RunProgress(len(entries), concurrency=crew.concurrency, inputs_per_batch=plan.inputs_per_batch)
-        todo = find_unfinished(plan, make_jobs(entries, shard_size), count)
-        tell = tell or (lambda count: None)
-        tell(count)
-        if todo:
-            with _outcomes(plan, source, feeding, todo, crew, count, tell) as outcomes:  # ends its Ray, however it ends
+        progress = RunProgress(len(entries), concurrency=team.concurrency, inputs_per_batch=plan.inputs_per_batch)
+        jobs = find_unfinished(plan, make_jobs(entries, int(shard_size)), progress)
+        report(progress)
+        if jobs:
+            # Leaving this block ends its Ray, whatever happens.
+            with _start_jobs(plan, source, preprocessor, jobs, team, progress, report) as outcomes:
                 try:
-                    collect_outcomes(plan, outcomes, todo, count, tell)
+                    collect_outcomes(plan, outcomes, jobs, progress, report)
                 except Exception as error:
-                    raise BrokenRunError(error_line(error), _summary(folder, count, started)) from error
+                    raise BrokenRunError(error_line(error), _summarise(folder, progress, started)) from error
             _clean(plan)  # after workers that died
-    return _summary(folder, count, started)
+    return _summarise(folder, progress, started)
 
 
-def _make_plan(
-    model: Model,
-    method: Method,
-    folder: Path,
-    target: str | int | None,
-    *,
-    photos: bool,
-    **how: Any,
-) -> tuple[RunPlan, Classifier]:
-    """The plan, and how photos are fed; the model is loaded here once, so that what is wrong with it is said early."""
-    classifier, outputs = _probe_outputs(model.load("cpu")) if photos else (model.load("cpu"), sys.maxsize)
-    asked = None if target is None else str(target)
-    if asked is not None and asked != PREDICTED:
-        classifier.index(asked, outputs)  # says which there are
-    like = next((p for p in classifier.net.parameters() if p.is_floating_point()), torch.empty(0))
-    plan = RunPlan(
-        model=model,
-        weights=fingerprint(classifier.net),
-        method=method,
-        target=asked,
-        folder=folder,
-        form=_choose_form(folder),
-        device=torch.device(model.device or like.device).type,
-        dtype=str(like.dtype).removeprefix("torch."),
-        inputs_per_batch=_inputs_per_batch(how["batch_size"], classifier, model.device or like.device),
-        **how,
-    )
-    return plan, without_net(classifier)
-
-
-def _inputs_per_batch(batch_size: BatchSize, feeding: Classifier, device: torch.device | str) -> int:
-    """Inputs of a batch: as many as the net is given at once, so that more of them together would not be faster."""
-    elements = (1 if feeding.channels == "grey" else 3) * math.prod(feeding.shape)
-    return min(Batches(batch_size, elements, torch.device(device)).size, MOST_PER_BATCH)
-
-
-def _probe_outputs(classifier: Classifier) -> tuple[Classifier, int]:
-    """The classifier with its outputs known and counted, or a sentence on why it cannot be fed what it says it takes.
-
-    Said here once, rather than of every input.
-    """
-    like = next((p for p in classifier.net.parameters() if p.is_floating_point()), torch.empty(0))
-    blank = classifier.prepare(Image.new("RGB", classifier.shape[::-1])).to(like)
-    try:
-        with torch.no_grad(), isolate(classifier.net, like.device, seed=0):
-            scores = observe(classifier.net, lambda: classifier.net(blank.clone()))
-    except (RuntimeError, ValueError, TypeError) as error:
-        said = (str(error).splitlines() or [type(error).__name__])[0]
-        raise ValueError(
-            f"{classifier.name} cannot be run on an input of {tuple(blank.shape)} ({said}): set what it takes by "
-            "--size and --channels."
-        ) from error
-    if not isinstance(scores, torch.Tensor) or scores.ndim != 2:
-        came = tuple(scores.shape) if isinstance(scores, torch.Tensor) else type(scores).__name__
-        raise ValueError(
-            f"{classifier.name} gave {came} for one photo: a classifier gives one score per class, (1, n)."
-        )
-    return classifier.with_outputs(scores.shape[1]), scores.shape[1]
-
-
-def _choose_form(folder: Path) -> str:
-    """What rows are written as: as they were, where a run goes on."""
-    before = manifest.read(folder)
-    form = str(before["settings"]["numbers"]) if before else tables.best_form()
-    tables.check_form(form)
-    return form
-
-
-def _write_manifest(
-    plan: RunPlan, feeding: Classifier, source: Source, entries: Sequence[Entry], shard_size: int
-) -> None:
-    fed = {name: getattr(feeding, name) for name in ("size", "mean", "std", "channels", "margin", "resample")}
-    settings = {
-        **manifest.method_settings(plan.method),
-        "model": feeding.name,
-        "weights": plan.weights,
-        "target": plan.target or "the data set's, else predicted",
-        "classes": manifest.digest_classes(feeding.classes),
-        "fed": fed,
-        "device": plan.device,
-        "dtype": plan.dtype,
-        "batch_size": plan.batch_size,
-        "seed": plan.seed,
-        "speed": plan.speed,
-        "map_dtype": plan.map_dtype,
-        "numbers": plan.form,
-        "shard_size": shard_size,
-        "inputs": len(entries),
-        "ids": manifest.digest_entries(entries),
-        "versions": {"samp": __version__, "torch": torch.__version__},
-    }
-    about = {"source": source.describe(), "threads": torch.get_num_threads(), "classes": list(feeding.classes)}
-    manifest.write_or_check(plan.folder, settings, about)
-
-
-def _outcomes(
+def _start_jobs(
     plan: RunPlan,
     source: Source,
-    feeding: Classifier,
-    jobs: list[Job],
+    preprocessor: Classifier,
+    jobs: Sequence[Job],
     workers: Workers,
-    count: RunProgress,
+    progress: RunProgress,
     on_progress: ProgressCallback,
 ) -> AbstractContextManager[Iterable[JobOutcome]]:
-    """What becomes of each job; entering it starts who does the work, so that what hinders that is known by then."""
+    """Return a context that starts the workers, and in which each job's outcome can be iterated over."""
 
-    def report(shard: int, progress: ShardProgress) -> None:
-        count.update_shard(shard, progress)
-        on_progress(count)
+    def report(shard: int, done: ShardProgress) -> None:
+        progress.update_shard(shard, done)
+        on_progress(progress)
 
     if workers.in_process:
-        return run_in_process(plan, source, feeding, jobs, report)
+        return run_in_process(plan, source, preprocessor, jobs, report)
     from samp.batch.ray import run_on_ray
 
-    count.poll = ProgressFiles(plan.folder).read
-    return run_on_ray(plan, source, feeding, jobs, workers)
+    progress.poll = ProgressFiles(plan.folder).read
+    return run_on_ray(plan, source, preprocessor, jobs, workers)
 
 
 def _clean(plan: RunPlan) -> None:
@@ -243,9 +139,9 @@ def _clean(plan: RunPlan) -> None:
     ProgressFiles(plan.folder).clear()
 
 
-def _summary(folder: Path, count: RunProgress, started: float) -> Summary:
-    told = (count.explained, count.found, count.failures, count.lost)
-    return Summary(folder, count.inputs, *told, seconds=time.monotonic() - started)
+def _summarise(folder: Path, progress: RunProgress, started: float) -> Summary:
+    counts = (progress.explained, progress.found, progress.failures, progress.lost)
+    return Summary(folder, progress.inputs, *counts, seconds=time.monotonic() - started)
 
 
 def _make_folder(out: str | os.PathLike[str]) -> Path:
@@ -255,7 +151,7 @@ def _make_folder(out: str | os.PathLike[str]) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OSError(f"the folder {folder} cannot be made ({error.strerror}): choose another --out.") from error
+        raise OSError(f"the folder {folder} cannot be made ({error.strerror}): choose another `out`.") from error
     return folder.resolve()
 
 
@@ -268,10 +164,36 @@ def _warn_of_training(model: Model) -> None:
         )
 
 
-def _check_arguments(shard_size: Any, map_dtype: str, speed: str, workers: Any) -> None:
+def _rename(name: str, value: Any, default: Any, former: str, former_value: Any) -> Any:
+    """Return the value of an argument, given by its name or by its former one; raises TypeError if by both."""
+    if former_value is None:
+        return value
+    if value is not default:
+        raise TypeError(f"run() got both {name}= and its former name {former}=: pass {name}= alone.")
+    warnings.warn(
+        f"run({former}=) is called {name}= now; the former name goes in 0.3.", DeprecationWarning, stacklevel=3
+    )
+    return former_value
+
+
+def _as_workers(workers: Any) -> Workers:
+    if isinstance(workers, Workers):
+        return workers
+    if isinstance(workers, bool) or not isinstance(workers, Integral):
+        raise TypeError(f"workers is a whole number or a samp.batch.Workers, not {workers!r}.")
+    if workers < 0:
+        raise ValueError(f"workers is {workers}: give 0 or more.")
+    return Workers(int(workers))
+
+
+def _check_arguments(shard_size: Any, map_dtype: str, speed: str) -> None:
     look_up(speed, dict.fromkeys(("exact", "fast"), 0), "speed")
     look_up(map_dtype, dict.fromkeys(MAP_DTYPES, 0), "dtype of maps")
     if isinstance(shard_size, bool) or not isinstance(shard_size, Integral) or shard_size < 1:
         raise ValueError(f"a shard holds 1 input at least, a whole number, not {shard_size!r}.")
-    if isinstance(workers, bool) or not isinstance(workers, Integral | Workers):
-        raise TypeError(f"a crew is a number of workers or a samp.batch.Crew, not {workers!r}.")
+
+
+def _check_batch_size(batch_size: BatchSize) -> BatchSize:
+    """Return the batch size as an int of Python, which JSON takes; raises ValueError if it is none."""
+    Batches(batch_size, 1, torch.device("cpu"))
+    return "auto" if batch_size == "auto" else int(batch_size)

@@ -1,4 +1,4 @@
-"""What workers are told: a plan that travels, and the jobs cut out of a data set."""
+"""What workers get: the plan of a run, which can be sent to them, and the jobs that a data set is cut into."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 import torch
 
 from samp.batch.models import Model
-from samp.batch.receipts import Receipt
 from samp.batch.shards import Shards
 from samp.batch.sources import Entry
 from samp.engine.driver import Batches, BatchSize
@@ -20,11 +19,11 @@ MAP_DTYPES = ("float16", "bfloat16", "float32")
 
 @dataclass(frozen=True, eq=False)
 class RunPlan:
-    """All that decides what the numbers of a run are, but for its inputs; and which rows of an earlier run stand."""
+    """Everything but the inputs that decides the numbers of a run, and which rows of an earlier run are reused."""
 
     model: Model
     weights: str
-    """The fingerprint that the model's weights must have, on every worker."""
+    """The fingerprint that the model's weights must have on every worker."""
     method: Method
     target: str | None
     batch_size: BatchSize
@@ -33,10 +32,11 @@ class RunPlan:
     speed: str
     folder: Path
     form: str
+    """Of the files of rows: "parquet" or "jsonl"."""
     device: str
     dtype: str
     inputs_per_batch: int
-    """Inputs that are explained together at most."""
+    """How many inputs are explained together at most."""
     keep_failed: bool = False
 
     @property
@@ -44,11 +44,11 @@ class RunPlan:
         return Shards(self.folder, self.form)
 
     def reusable_rows(self, there: Mapping[str, str | None], ids: Sequence[str]) -> dict[str, str | None]:
-        """Of the inputs of a shard, those whose rows stand: whole batches without a failure, with their errors if any.
+        """Return the rows of a shard that need not be done again: the error of each by its id, None if it has none.
 
-        `there` are the rows of an earlier run: of each id its error, or None. A batch is done again as a whole, so that
-        it is the same batch, and each of its numbers the same to the last bit. Rows that are not of these inputs, or
-        not in their order, are of another shard: then none stands.
+        `there` are the rows of an earlier run in the same form, `ids` the inputs of the shard. A batch is done again as
+        a whole if any of its rows is missing or failed: then it is the same batch, and each number the same to the last
+        bit. Rows of other inputs, or in another order, are those of another shard: then none is reused.
         """
         if list(there) != [name for name in ids if name in there]:
             return {}
@@ -64,31 +64,18 @@ class Job:
     shard: int
     entries: tuple[Entry, ...]
     kept: frozenset[str] = frozenset()
-    """The ids of those whose rows of an earlier run stand."""
+    """The ids of inputs whose rows of an earlier run are reused."""
 
     @property
     def ids(self) -> tuple[str, ...]:
         return tuple(entry.id for entry in self.entries)
 
 
-@dataclass(frozen=True)
-class JobOutcome:
-    """What became of a job: the receipt of its shard, or why there is none."""
-
-    shard: int
-    receipt: Receipt | None = None
-    error: str = ""
-    full: bool = False
-    """Whether it failed for want of room, so that no other shard would fit either."""
-    hopeless: bool = False
-    """Whether its worker can do nothing at all."""
-    seconds: float = 0.0
-    """Of work."""
-
-
 def cut_into_batches(count: int, most: int) -> list[range]:
-    """Which of a shard's inputs are explained together: decided by their number alone, so that it stays the same when a
-    run goes on, whatever can be read and whatever is there already.
+    """Return which of a shard's inputs are explained together.
+
+    This depends on their number alone, so a run that is continued has the same batches, whichever inputs can be read
+    and whichever are there already.
 
     >>> cut_into_batches(5, 2), cut_into_batches(4, 3)
     ([range(0, 2), range(2, 4), range(4, 5)], [range(0, 2), range(2, 4)])
@@ -97,19 +84,10 @@ def cut_into_batches(count: int, most: int) -> list[range]:
 
 
 def make_jobs(entries: Sequence[Entry], size: int) -> list[Job]:
-    """Shards of this many inputs, in order: the same ones every time.
+    """Return the shards of this many inputs each, in order: the same ones every time.
 
     >>> [(job.shard, len(job.entries)) for job in make_jobs([Entry(str(i), i) for i in range(5)], 2)]
     [(0, 2), (1, 2), (2, 1)]
     """
     starts = range(0, len(entries), size)
     return [Job(number, tuple(entries[first : first + size])) for number, first in enumerate(starts)]
-
-
-def error_line(error: Exception) -> str:
-    r"""What an error says, in one line.
-
-    >>> error_line(ValueError("no\nphoto")), error_line(KeyError())
-    ('no photo', 'KeyError')
-    """
-    return " ".join(str(error).split()) or type(error).__name__

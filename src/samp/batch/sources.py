@@ -1,4 +1,4 @@
-"""What a data set is: inputs with stable ids, each read when it is needed, on whatever worker needs it."""
+"""Data sets: inputs with stable ids, each of which is read when a worker needs it."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from typing import Any, ClassVar, Protocol
 from PIL import Image
 
 from samp import images
+from samp.batch.messages import utf8_text
 from samp.batch.tables import read_table
 from samp.image_formats import describe_unsupported
 
 LISTS = (".csv", ".tsv", ".parquet")
-IMAGES = ("image", "img", "pixel_values", "x")  # names that data sets give their inputs, and their classes
-CLASSES = ("target", "label", "labels", "y")
+IMAGES = ("image", "img", "pixel_values", "x")  # keys of the image in items that are dicts
+CLASSES = ("target", "label", "labels", "y")  # and of the class
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One input: its id, where its source finds it, and the class to explain if the source says one."""
+    """One input: its id, where its source finds it, and the class to explain if the source gives one."""
 
     id: str
     place: Any
@@ -31,26 +32,26 @@ class Entry:
 
 
 class Source(Protocol):
-    """A data set; it pickles to a worker, which reads the entries it is given.
+    """A data set. It is pickled and sent to workers, each of which reads the entries of its job.
 
-    Where `by_threads` is true, several threads may read at once; a user's own data set need not bear that.
+    `by_threads` tells whether several threads may read at once, which a data set of the caller need not support.
     """
 
     by_threads: ClassVar[bool]
 
     def entries(self) -> list[Entry]:
-        """All inputs, in an order that is the same every time."""
+        """Return all inputs, in an order that is the same every time."""
 
     def read(self, entry: Entry) -> Any:
-        """A photo, or the net's input itself as a tensor."""
+        """Return a photo, or the net's input itself as a tensor; or a tuple of that and a class."""
 
     def describe(self) -> dict[str, Any]:
-        """What it is, for the manifest."""
+        """Return the kind and place of the data set for the manifest."""
 
 
 @dataclass(frozen=True)
 class Folder:
-    """Every photo in a folder and the folders in it, linked ones too; the id is the path from there.
+    """Every photo in a folder and its subfolders, also linked ones; the id is the path relative to the folder.
 
     >>> [entry.id for entry in Folder(images.example_photo().parent).entries()][:2]
     ['chelsea.jpg', 'coffee.jpg']
@@ -61,8 +62,8 @@ class Folder:
     root: Path
 
     def entries(self) -> list[Entry]:
-        found = sorted(filter(images.is_photo, self._files()), key=lambda path: path.as_posix())
-        return [Entry(legible(path.as_posix()), str(self.root / path)) for path in found]
+        paths = sorted(filter(images.is_photo, self._files()), key=lambda path: path.as_posix())
+        return [Entry(utf8_text(path.as_posix()), str(self.root / path)) for path in paths]
 
     def read(self, entry: Entry) -> Image.Image:
         return images.open_photo(entry.place)
@@ -71,10 +72,10 @@ class Folder:
         return {"kind": "folder", "place": str(self.root)}
 
     def warn_of_left_out(self) -> None:
-        """Warn of pictures in it that cannot be read here, such as HEIC without pillow-heif."""
+        """Warn of image files that cannot be read here, such as HEIC without pillow-heif."""
         words = describe_unsupported(self._files())
         if words:
-            warnings.warn(f"of the folder {legible(str(self.root))} {words}.", stacklevel=2)
+            warnings.warn(f"of the folder {utf8_text(str(self.root))} {words}.", stacklevel=2)
 
     def _files(self) -> Iterator[Path]:
         for folder, inside, names in os.walk(self.root, onerror=_raise_unreadable, followlinks=True):
@@ -84,7 +85,7 @@ class Folder:
 
 @dataclass(frozen=True)
 class PathList:
-    """A CSV or Parquet list: a column `path` (from the list's folder), and if need be `id` and `target`.
+    """A CSV or Parquet list: a column `path` (relative to the list's folder), and optionally `id` and `target`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -114,19 +115,18 @@ class PathList:
         return {"kind": "list", "place": str(self.file)}
 
     def _entry(self, number: int, row: dict[str, Any]) -> Entry:
-        said = row["path"] or ""
-        path = os.fsdecode(said) if isinstance(said, bytes) else str(said)
+        cell = row["path"] or ""
+        path = os.fsdecode(cell) if isinstance(cell, bytes) else str(cell)
         if not path:
-            raise ValueError(f"row {number} of {self.file} has no path: give it one, or take the row out.")
+            raise ValueError(f"row {number} of {self.file} has no path: give it one, or remove the row.")
         return Entry(_cell_text(row.get("id")) or path, str(self.file.parent / path), _cell_text(row.get("target")))
 
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """Any map-style data set: an item is an image or a tensor, alone, with its class behind it, or by name.
+    """Any map-style data set: an item is an image or a tensor, alone, in a tuple with its class, or in a dict.
 
-    Ids are `ids`, else the numbers of the items. Items are opened by a worker; whatever that raises is a failure of
-    the one input.
+    Ids are `ids`, else the numbers of the items. Workers read the items; an error costs no other input.
 
     >>> items = Items([(Image.new("RGB", (2, 2)), 7)], ids=("red",))
     >>> items.entries()[0].id, items.read(items.entries()[0])[1]
@@ -139,13 +139,13 @@ class Items:
     ids: Sequence[str] = ()
     name: str = ""
     labelled: bool = field(default=True)
-    """Whether the class in an item is the one to explain; False explains the predicted one."""
+    """Whether the class in an item is explained; False explains the predicted one."""
 
     def entries(self) -> list[Entry]:
         count = len(self.dataset)
         if self.ids and len(self.ids) != count:
             raise ValueError(f"there are {len(self.ids)} ids for {count} items: give one for each.")
-        return [Entry(legible(str(self.ids[i])) if self.ids else str(i), i) for i in range(count)]
+        return [Entry(utf8_text(str(self.ids[i])) if self.ids else str(i), i) for i in range(count)]
 
     def read(self, entry: Entry) -> Any:
         image, target = split_item(self.dataset[entry.place])
@@ -156,7 +156,7 @@ class Items:
 
 
 def split_item(item: Any) -> tuple[Any, str | None]:
-    """The image of an item of a data set, and its class if it has one.
+    """Return the image of an item of a data set, and its class if it has one; raises ValueError if it has no image.
 
     >>> split_item({"image": "pixels", "label": 3}), split_item(("pixels", 3)), split_item("pixels")
     (('pixels', '3'), ('pixels', '3'), ('pixels', None))
@@ -174,7 +174,7 @@ def split_item(item: Any) -> tuple[Any, str | None]:
 
 
 def source_of(data: Any) -> Source:
-    """The source that this is: a path to a folder, list or tars, a Hugging Face data set, or any map-style data set.
+    """Return the source for a path to a folder, list or tars, a Hugging Face data set, or any map-style data set.
 
     >>> source_of([1, 2]).describe()
     {'kind': 'items', 'place': 'list'}
@@ -224,15 +224,15 @@ def _source_in_folder(path: Path) -> Source:
 
 
 def _drop_duplicates(files: Sequence[Path]) -> tuple[Path, ...]:
-    """These files, where links lead to one and the same only once: by its own name if that is among them."""
-    found: dict[str, Path] = {}
+    """Return these files, each once if several links lead to it: by its own name if that is among them."""
+    unique: dict[str, Path] = {}
     for file in sorted(files, key=lambda file: (file.is_symlink(), str(file))):
-        found.setdefault(os.path.realpath(file), Path(os.path.abspath(file)))
-    return tuple(sorted(found.values(), key=str))
+        unique.setdefault(os.path.realpath(file), Path(os.path.abspath(file)))
+    return tuple(sorted(unique.values(), key=str))
 
 
 def list_entries(source: Source) -> list[Entry]:
-    """The source's entries, of which there is one at least, and none twice."""
+    """Return the source's entries; raises ValueError if there are none, or if two have the same id."""
     entries = source.entries()
     if isinstance(source, Folder):
         source.warn_of_left_out()
@@ -246,26 +246,14 @@ def list_entries(source: Source) -> list[Entry]:
     return entries
 
 
-def legible(name: str) -> str:
-    r"""Text that any file can hold: bytes of a file's name that are no letters are written out.
-
-    >>> legible("caf\udce9.jpg")
-    'caf\\xe9.jpg'
-    """
-    try:
-        return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    except UnicodeEncodeError:  # half a pair, which no file's name has
-        return name.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
 def _raise_unreadable(error: OSError) -> None:
-    """What is in a folder that may not be looked into would be left out without a word."""
-    place, said = legible(str(error.filename)), error.strerror
-    raise OSError(f"the folder {place} cannot be read ({said}): make it readable, or give a list of photos.") from error
+    """Raise an error for a folder that cannot be read: `os.walk` would leave out its photos silently."""
+    place, why = utf8_text(str(error.filename)), error.strerror
+    raise OSError(f"the folder {place} cannot be read ({why}): make it readable, or give a list of photos.") from error
 
 
 def _links_back(folder: str, name: str) -> bool:
-    """Whether this folder is a link back to one that leads here, in which a walk would go round for ever."""
+    """Whether this folder is a link to one of its parents, in which `os.walk` would loop for ever."""
     place = os.path.join(folder, name)
     if not os.path.islink(place):
         return False
@@ -274,7 +262,7 @@ def _links_back(folder: str, name: str) -> bool:
 
 
 def _cell_text(value: Any) -> str | None:
-    """A cell as a word; an empty one, or no number, is none."""
+    """Return the text of a cell, or None if it is empty or NaN."""
     words = "" if value is None else str(value.item() if hasattr(value, "item") else value).strip()
     whole = words.removesuffix(".0")
     if whole.isdecimal():  # a column of numbers with gaps is read as floats

@@ -1,4 +1,4 @@
-"""Rows as files: Parquet where pyarrow is installed (extra `scale`), else JSON lines; the only importer of pyarrow."""
+"""Files of rows: Parquet if pyarrow is installed (extra `scale`), else JSON lines. Only this module imports pyarrow."""
 
 from __future__ import annotations
 
@@ -10,35 +10,36 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from samp.batch.messages import error_line
 from samp.extras import install_command
 
 Row = dict[str, Any]
-WORDS, WHOLE = "words", "whole"  # kinds of columns beside fractions
+WORDS, WHOLE, FRACTIONS = "words", "whole", "fractions"  # kinds of columns
 COLUMNS: Mapping[str, str] = {
     "id": WORDS,
     "target": WHOLE,
     "label": WORDS,
     "predicted": WHOLE,
-    "score": "fractions",
-    "baseline_score_to_baseline": "fractions",
-    "baseline_score_to_image": "fractions",
-    "score_change": "fractions",
-    "credit": "fractions",
-    "residual": "fractions",
-    "gini": "fractions",
-    "top_share": "fractions",
+    "score": FRACTIONS,
+    "baseline_score_to_baseline": FRACTIONS,
+    "baseline_score_to_image": FRACTIONS,
+    "score_change": FRACTIONS,
+    "credit": FRACTIONS,
+    "residual": FRACTIONS,
+    "gini": FRACTIONS,
+    "top_share": FRACTIONS,
     "gradients": WHOLE,
     "forwards": WHOLE,
-    "seconds": "fractions",
+    "seconds": FRACTIONS,
     "error": WORDS,
 }
 FORMS = ("parquet", "jsonl")
 TIMING = ("seconds",)
-"""What differs between two runs of the same."""
+"""Columns that differ between two runs with the same settings."""
 
 
 def best_form() -> str:
-    """What rows are written as here: "parquet", or "jsonl" where pyarrow is not installed.
+    """Return the form in which rows are written: "parquet", or "jsonl" if pyarrow is not installed.
 
     >>> best_form() in ("parquet", "jsonl")
     True
@@ -47,13 +48,13 @@ def best_form() -> str:
 
 
 def check_form(form: str) -> None:
-    """Say it before the work, not behind it, where rows of this form cannot be written here."""
+    """Raise ImportError, before any work is done, if rows of this form cannot be written here."""
     if form == "parquet" and best_form() != form:
         raise ImportError(_parquet_missing())
 
 
 def write_table(path: Path, rows: Sequence[Row], form: str) -> None:
-    """These rows, with every column of `COLUMNS`; what a row does not say is null.
+    """Write these rows, with every column of `COLUMNS`; values that a row does not have are null.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -67,20 +68,20 @@ def write_table(path: Path, rows: Sequence[Row], form: str) -> None:
         path.write_text("".join(json.dumps(row, allow_nan=False) + "\n" for row in full), encoding="utf-8")
         return
     arrow, parquet = _arrow()
-    kinds = {WORDS: arrow.string(), WHOLE: arrow.int64(), "fractions": arrow.float64()}
+    kinds = {WORDS: arrow.string(), WHOLE: arrow.int64(), FRACTIONS: arrow.float64()}
     schema = arrow.schema([(name, kinds[kind]) for name, kind in COLUMNS.items()])
     parquet.write_table(arrow.Table.from_pylist(full, schema), path)
 
 
 def read_table(path: Path) -> list[Row]:
-    """The rows of a CSV, TSV, Parquet or JSON-lines file."""
+    """Return the rows of a CSV, TSV, Parquet or JSON-lines file; raises ValueError if it cannot be read as such."""
     readers = {".parquet": _parquet_rows, ".jsonl": _json_rows}
     with _wrap_errors(path):
         return readers.get(path.suffix.lower(), _csv_rows)(path)
 
 
 def read_columns(path: Path, names: Sequence[str]) -> dict[str, Sequence[Any]]:
-    """These columns of a file of ours; of Parquet the others are not read. What is null is None, or NaN.
+    """Return these columns of a file that `write_table` wrote, reading no others of Parquet; null is None or NaN.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -92,9 +93,9 @@ def read_columns(path: Path, names: Sequence[str]) -> dict[str, Sequence[Any]]:
         rows = read_table(path)
         return {name: [row[name] for row in rows] for name in names}
     with _wrap_errors(path):
-        found = _arrow()[1].ParquetFile(path).read(list(names), use_threads=False)  # each is small
+        table = _arrow()[1].ParquetFile(path).read(list(names), use_threads=False)  # files are small
         words = [name for name in names if COLUMNS[name] == WORDS]
-        return {name: found[name].to_pylist() if name in words else found[name].to_numpy() for name in names}
+        return {name: table[name].to_pylist() if name in words else table[name].to_numpy() for name in names}
 
 
 @contextmanager
@@ -103,9 +104,8 @@ def _wrap_errors(path: Path) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise
-    except (OSError, ValueError, csv.Error) as error:  # pyarrow's errors are some of these
-        said = " ".join(str(error).split())
-        raise ValueError(f"{path} cannot be read as a table ({said}): write it again.") from error
+    except (OSError, ValueError, csv.Error) as error:  # pyarrow's errors derive from these
+        raise ValueError(f"{path} cannot be read as a table ({error_line(error)}): write it again.") from error
 
 
 def _csv_rows(path: Path) -> list[Row]:

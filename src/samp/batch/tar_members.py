@@ -1,8 +1,8 @@
-"""What lies in a tar: its photos, each with its class, and what is left out.
+"""List the photos in a tar, each with its class, and warn of what is left out.
 
-WebDataset takes members for one sample whose names are the same up to the first dot: `1.jpg`, `1.cls`, `1.seg.png`.
-Other people number photos behind a dot: `photo.001.png`. Both are read: whatever ends like a photo is one, with its
-name up to the *last* dot as its id, and its class is in the `.cls` member of that name, else in that of its sample.
+For WebDataset, members whose names agree up to the first dot are one sample: `1.jpg`, `1.cls`, `1.seg.png`. Others
+number photos after a dot: `photo.001.png`. Both are read: every member with the suffix of a photo is an input, its name
+up to the *last* dot is its id, and its class is in the `.cls` member of that name, else in that of its sample.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from samp import images
-from samp.batch.sources import Entry, legible
+from samp.batch.messages import utf8_text
+from samp.batch.sources import Entry
 
-MOST_OF_A_CLASS = 1024  # bytes: a number, or a name
-MOST_OF_A_HEADER = 2**20  # bytes: names of 4 kB are the longest that systems take
-NAMED = 3  # members that a warning names
+MOST_OF_A_CLASS = 1024  # bytes: a number or a name
+MOST_OF_A_HEADER = 2**20  # bytes: the longest names that systems allow have 4 kB
+NAMED = 3  # members that a warning lists
 
 
 class Span(NamedTuple):
-    """Where the bytes of a member lie."""
+    """The position of a member's bytes in a tar."""
 
     tar: str
     first: int
@@ -33,10 +34,10 @@ class Span(NamedTuple):
 
 
 def list_photos(file: Path, name: str) -> list[Entry]:
-    """An entry for each photo in a tar, in their order; ids begin with `name`.
+    """Return an entry for each photo in a tar, in their order; ids begin with `name`.
 
     Warns of samples without a photo and of samples with several. Raises ValueError if the tar is compressed, damaged or
-    cut short, or holds a name twice, or a class that is too long to be one.
+    truncated, holds a name twice, or a class that is too long.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -57,14 +58,14 @@ def list_photos(file: Path, name: str) -> list[Entry]:
     _warn_of_samples(file, members)
     ids = _name_photos(members.photos)
     return [
-        Entry(legible(f"{name}/{ids[path]}"), tuple(span), classes.get(_stem(path), classes.get(_sample(path))))
+        Entry(utf8_text(f"{name}/{ids[path]}"), tuple(span), classes.get(_stem(path), classes.get(_sample(path))))
         for path, span in members.photos.items()
     ]
 
 
 @dataclass(frozen=True)
 class _Members:
-    """The members of a tar that matter, by their names; of a class by its name without suffix."""
+    """Photos of a tar by their names, classes by their names without suffix, and the names of other members."""
 
     photos: dict[str, Span] = field(default_factory=dict)
     classes: dict[str, tarfile.TarInfo] = field(default_factory=dict)
@@ -75,14 +76,14 @@ def _list_members(tar: tarfile.TarFile, file: Path) -> _Members:
     members, seen = _Members(), dict[str, tarfile.TarInfo]()
     for member in tar:
         path = member.name.removeprefix("./")
-        if member.isdir() or PurePosixPath(path).name.startswith("."):  # hidden ones are none in folders either
+        if member.isdir() or PurePosixPath(path).name.startswith("."):  # folders are read without hidden files too
             continue
-        data = seen.get(member.linkname) if member.islnk() else member  # the same file under a second name
+        data = seen.get(member.linkname) if member.islnk() else member  # a hard link: the same file under another name
         if data is None or not data.isfile():
             members.others.append(path)
             continue
         if member.name in seen:
-            raise ValueError(f"{file} holds {legible(member.name)} twice: give each photo a name of its own.")
+            raise ValueError(f"{file} holds {utf8_text(member.name)} twice: give each photo a name of its own.")
         seen[member.name] = data
         if path.lower().endswith(".cls"):
             members.classes[_stem(path)] = data
@@ -98,18 +99,18 @@ def _is_photo(path: str) -> bool:
 
 
 def _stem(path: str) -> str:
-    """The name up to its last dot."""
+    """Return the name up to its last dot."""
     return path.removesuffix(PurePosixPath(path).suffix)
 
 
 def _sample(path: str) -> str:
-    """What WebDataset calls the sample: the name up to the first dot behind its folder."""
+    """Return the name of the WebDataset sample: the path up to the first dot of the file's name."""
     folder, slash, name = path.rpartition("/")
     return f"{folder}{slash}{name.partition('.')[0]}"
 
 
 def _name_photos(paths: Iterable[str]) -> dict[str, str]:
-    """The id of each photo: its name without suffix, or with it where another would have the same.
+    """Return the id of each photo: its name without suffix, or with it if another photo would have the same id.
 
     >>> _name_photos(["1.png", "2.png", "2.jpg"])
     {'1.png': '1', '2.png': '2.png', '2.jpg': '2.jpg'}
@@ -120,7 +121,7 @@ def _name_photos(paths: Iterable[str]) -> dict[str, str]:
 
 
 def _warn_of_samples(file: Path, members: _Members) -> None:
-    """Say what is left out, and what may be more than was meant."""
+    """Warn of samples with several photos, all of which are inputs, and of samples without one, which are left out."""
     samples = Counter(map(_sample, members.photos))
     several = [path for path in members.photos if samples[_sample(path)] > 1]
     if several:
@@ -128,7 +129,8 @@ def _warn_of_samples(file: Path, members: _Members) -> None:
             f"{file} holds samples of several photos ({_join_names(several)}): each photo is an input of its own.",
             stacklevel=2,
         )
-    left = [path for path in members.others if _sample(path) not in samples or _is_photo(path)]  # the latter is a link
+    # A photo among the others is a link to a file that is not in the tar.
+    left = [path for path in members.others if _sample(path) not in samples or _is_photo(path)]
     left += [f"{stem}.cls" for stem in members.classes if _sample(stem) not in samples]
     if left:
         count = len(set(map(_sample, left)))
@@ -140,13 +142,13 @@ def _warn_of_samples(file: Path, members: _Members) -> None:
 
 
 def _join_names(paths: Sequence[str]) -> str:
-    return ", ".join(map(legible, paths[:NAMED])) + (", …" if len(paths) > NAMED else "")
+    return ", ".join(map(utf8_text, paths[:NAMED])) + (", …" if len(paths) > NAMED else "")
 
 
 def _read_class(tar: tarfile.TarFile, member: tarfile.TarInfo, file: Path) -> str:
     if member.size > MOST_OF_A_CLASS:
         raise ValueError(
-            f"{legible(member.name)} in {file} has {member.size:,} bytes: a class is a number or a name, of "
+            f"{utf8_text(member.name)} in {file} has {member.size:,} bytes: a class is a number or a name, of "
             f"{MOST_OF_A_CLASS:,} bytes at most."
         )
     data = tar.extractfile(member)
@@ -154,19 +156,19 @@ def _read_class(tar: tarfile.TarFile, member: tarfile.TarInfo, file: Path) -> st
 
 
 def _check_end(tar: tarfile.TarFile, file: Path) -> None:
-    """A damaged header ends a tar as its end mark does, and what lies behind would be left out without a word."""
+    """Raise ValueError if data follow the end: `tarfile` also stops silently at a damaged header."""
     with file.open("rb") as raw:
         raw.seek(tar.offset)
         while block := raw.read(2**20):
             if block.count(0) != len(block):
                 raise ValueError(
-                    f"{file} goes on behind its end at byte {tar.offset}: it is damaged, or several in one; give whole "
+                    f"{file} goes on after its end at byte {tar.offset}: it is damaged, or several in one; give whole "
                     "tars, each in a file of its own."
                 )
 
 
 class _BoundedReader(io.BufferedReader):
-    """A file of which no more is read at once than a header may have: a forged one may claim gigabytes for a name."""
+    """A file that refuses to read more than a header's size at once: a forged header may claim gigabytes for a name."""
 
     def read(self, size: int | None = -1, /) -> bytes:
         if size is None or not 0 <= size <= MOST_OF_A_HEADER:

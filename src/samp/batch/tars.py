@@ -1,6 +1,6 @@
-"""WebDataset tars: every photo in them is an input. Nothing is unpacked; a photo is read from where it lies.
+"""WebDataset tars: every photo in them is an input. Nothing is unpacked: photos are read from within the tar.
 
-`tar_members.py` finds what lies in a tar.
+`tar_members.py` lists the photos in a tar.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ from typing import Any, ClassVar
 from PIL import Image, ImageOps
 
 from samp import images
+from samp.batch.messages import error_line
 from samp.batch.sources import Entry
 from samp.batch.tar_members import Span, list_photos
 from samp.images import UnreadableError
 
-MOST_BYTES = 2**29  # of one photo's file, which is held whole while it is decoded
+MOST_BYTES = 2**29  # of one photo's file, which is in memory while it is decoded
 
 
 @dataclass(frozen=True)
 class Tars:
-    """Plain tars; a photo's id is its tar's stem and its own name without suffix, its class what its `.cls` says.
+    """Plain tars; a photo's id is its tar's stem and its own name without suffix, its class the content of its `.cls`.
 
-    Where two tars have the same stem, the ids of all begin with their paths instead, from the folder that holds all.
-    A tar without compression is its members one after the other, so each can be read alone, in any order.
+    If two tars have the same stem, all ids begin with the tars' paths instead, relative to their common folder. A tar
+    without compression is a sequence of its members, so each of them can be read alone, in any order.
 
     >>> import tarfile, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -45,7 +46,8 @@ class Tars:
     def entries(self) -> list[Entry]:
         paths = self._relative_names(self._common)
         stems = [file.stem for file in self.files]
-        names = stems if len(set(stems)) == len(stems) else paths  # with their .tar, or a.tar's b/c were a/b.tar's c
+        # Paths keep their ".tar": else b/c in a.tar and c in a/b.tar would have one id.
+        names = stems if len(set(stems)) == len(stems) else paths
         return [entry for file, name in zip(self.files, names, strict=True) for entry in list_photos(file, name)]
 
     def read(self, entry: Entry) -> Image.Image:
@@ -70,7 +72,7 @@ class Tars:
 
 
 def decode_photo(data: bytes, name: str) -> Image.Image:
-    """The photo in these bytes as RGB, as `samp.images.open_photo` makes it of a file.
+    """Return the photo in these bytes as RGB, as `samp.images.open_photo` does for a file; raises UnreadableError.
 
     >>> decode_photo(images.example_photo().read_bytes(), "cup").size
     (480, 320)
@@ -78,13 +80,13 @@ def decode_photo(data: bytes, name: str) -> Image.Image:
     try:
         with Image.open(io.BytesIO(data)) as file:
             return upright(file)
-    except Exception as error:  # as in images.opened
-        said = " ".join(str(error).split()) or type(error).__name__
-        raise UnreadableError(f"{name} cannot be read as an image ({said}): give a whole JPEG or PNG file.") from error
+    except Exception as error:  # Pillow raises many kinds for a damaged file
+        why = error_line(error)
+        raise UnreadableError(f"{name} cannot be read as an image ({why}): give a whole JPEG or PNG file.") from error
 
 
 def upright(photo: Image.Image) -> Image.Image:
-    """A photo that is open already as RGB: turned by its EXIF tag, 8 bits, transparency over white.
+    """Return an open photo as 8-bit RGB: turned by its EXIF tag, transparency over white.
 
     >>> upright(Image.new("LA", (1, 1))).getpixel((0, 0))
     (255, 255, 255)

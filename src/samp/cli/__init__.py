@@ -1,4 +1,4 @@
-"""The command line. A command's module is imported when it is used, and nothing imports torch before it is needed."""
+"""The command line: a command's module is imported when the command is used, and torch only where it is needed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from samp import __version__
-from samp.cli.flags import name_flags
+from samp.cli.flags import name_flags, note_command
 from samp.cli.terminal import accept_any_encoding, printable, say, say_block, say_traceback
 from samp.extras import lab_install_command
 
@@ -28,10 +28,12 @@ COMMANDS = {
     "doctor": "Check that samp works on this machine.",
     "completion": "Print what switches on completion in a shell.",
 }
-# Other packages add commands by entry points of this group; these are known to exist, with what brings them.
+# Other packages add commands by entry points of this group; of these it is known which package brings them.
 PLUGINS = "samp.commands"
-ELSEWHERE = {"bench": ("samp-lab", "Measure samp, and make the paper's tables and figures again (package samp-lab).")}
-# their messages say what to do; methods refuse operations that they have no rule for by NotImplementedError
+OPTIONAL_COMMANDS = {
+    "bench": ("samp-lab", "Measure samp, and make the paper's tables and figures again (package samp-lab).")
+}
+# Errors that are raised with a message for people. Methods raise NotImplementedError for operations without a rule.
 EXPECTED = (ValueError, TypeError, OSError, MemoryError, ImportError, NotImplementedError)
 
 
@@ -53,6 +55,13 @@ class Commands(click.Group):
             return load_plugin(cmd_name)
         command: click.Command = getattr(importlib.import_module(f"samp.cli.{cmd_name}"), cmd_name)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, others = super().resolve_command(ctx, args)
+        note_command(ctx, command, others)
+        return name, command, others
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -77,7 +86,7 @@ class Commands(click.Group):
             sys.exit(2)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """`--debug` may stand behind the command too, where people add it to what they just ran."""
+        """Accept `--debug` behind the command too, where people add it to what they just ran."""
         own = args[: args.index("--")] if "--" in args else args
         if "--debug" in own:
             args = ["--debug", *(word for word in own if word != "--debug"), *args[len(own) :]]
@@ -88,20 +97,22 @@ class Commands(click.Group):
 
 
 def plugin_lines() -> dict[str, str]:
-    """Return the commands that other packages bring, or would, each with its line in `samp --help`."""
+    """Return the commands of other packages, installed or known to exist, each with its line in `samp --help`."""
     installed = {entry.name: f"A command of the package {entry.module.partition('.')[0]}." for entry in _plugins()}
-    return {**installed, **{name: line for name, (_, line) in ELSEWHERE.items()}}
+    return {**installed, **{name: line for name, (_, line) in OPTIONAL_COMMANDS.items()}}
 
 
 def load_plugin(name: str) -> click.Command | None:
-    """Return the command of this name that another package brings, or None; raises ModuleNotFoundError where the
-    command is known and its package is not installed."""
+    """Return the command of this name of another package, or None if there is none.
+
+    Raises ModuleNotFoundError if the command is known to exist and its package is not installed.
+    """
     for entry in _plugins():
         if entry.name == name:
             command: click.Command = entry.load()
             return command
-    if name in ELSEWHERE:
-        package = ELSEWHERE[name][0]
+    if name in OPTIONAL_COMMANDS:
+        package = OPTIONAL_COMMANDS[name][0]
         raise ModuleNotFoundError(
             f"`samp {name}` comes with the package {package}, which is not installed: {lab_install_command()}."
         )
@@ -115,32 +126,32 @@ def _plugins() -> Iterable[EntryPoint]:
 def show_warning(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any
 ) -> None:
-    """A warning of ours as one line, without the place in the code; others as ever."""
+    """Print a warning of samp as one line, without its place in the code, and any other as Python does."""
     ours = category is UserWarning and Path(filename).is_relative_to(Path(__file__).parents[1])
     whole = warnings.formatwarning(message, category, filename, lineno).rstrip()
     say(f"samp: {name_flags(str(message))}", err=True) if ours else say_block(whole, err=True)
 
 
 def _with_printable_words(error: click.ClickException) -> click.ClickException:
-    """The same error, whose words may repeat what was typed and are printed by click."""
+    """Return the error with control characters written out: click prints it, and it may repeat what was typed."""
     error.message = printable(error.message, keep="\n\t")  # type: ignore[misc]  # click has no other place for it
     return error
 
 
 def error_sentence(error: Exception) -> str:
-    """What is said of an error, in one line: its own message where it was meant for people.
+    """Return one line on an error: its own message if that was meant for people, else its type and message.
 
     >>> error_sentence(ValueError("eta is above 0,\\nnot 0."))
     'eta is above 0, not 0.'
     """
-    said = name_flags(replace_surrogates(" ".join(str(error).split()))) or type(error).__name__
+    message = name_flags(replace_surrogates(" ".join(str(error).split()))) or type(error).__name__
     if isinstance(error, EXPECTED):
-        return said
-    return f"unexpected {type(error).__name__} ({said}): `samp --debug ...` shows where."
+        return message
+    return f"unexpected {type(error).__name__} ({message}): `samp --debug ...` shows where."
 
 
 def is_debugging() -> bool:
-    """Whether `--debug` asked for tracebacks.
+    """Return whether the command was run with `--debug`.
 
     >>> is_debugging()
     False
@@ -149,13 +160,13 @@ def is_debugging() -> bool:
     return bool(context and context.find_root().params.get("debug"))
 
 
-def replace_surrogates(said: object) -> str:
-    """Words that any encoding can write: bytes of a file's name that are no letters become "�".
+def replace_surrogates(text: object) -> str:
+    """Return the text with "�" for bytes of a file's name that are no characters: any encoding can write that.
 
     >>> replace_surrogates("caf\\udce9.jpg is not a file.")
     'caf�.jpg is not a file.'
     """
-    return click.format_filename(str(said))
+    return click.format_filename(str(text))
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -5,21 +5,24 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
+from samp.cli.flags import name_flags
 from samp.cli.options import PATH, ModelOptions, model_options, target_option
 from samp.cli.terminal import say, say_block
 from samp.methods.registry import METHODS as METHOD_NAMES
 from samp.methods.registry import method_name
 
 if TYPE_CHECKING:
-    from samp.compare import Compared
+    from samp.compare import Compared, Task
+    from samp.methods import Method
+    from samp.models.prediction import ClassifiedPhoto
 
 # Ours and the paper's, integrated gradients with two baselines, the best known of those that look at features and of
 # those that sample, and the floor: 248 gradients, and 464 forwards for the curves, 30 seconds of one core in all.
@@ -48,14 +51,16 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 @click.option(
     "--protocol",
     type=click.Choice(PROTOCOLS),
-    help="Of Deletion and Insertion.  [default: the SAMP paper's for the size of the input]",
+    help="Protocol of Deletion and Insertion.  [default: the SAMP paper's for the size of the input]",
 )
 @target_option
 @click.option(
     "--out", type=PATH, default=Path("comparison.html"), show_default=True, help="Page to write; a .png goes beside it."
 )
 @click.option("--json", "as_json", is_flag=True, help="Numbers on stdout as one JSON object; all else on stderr.")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Of everything random.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Seed of everything random."
+)
 @model_options
 def compare(
     photo: Path | None,
@@ -86,8 +91,7 @@ def compare(
     images.check_readable(path)
     page, figure = _output_paths(path, out)
 
-    from samp.cli.comparing import compare_all, write_comparison
-    from samp.cli.places import make_folder
+    from samp.cli.output import make_folder
     from samp.compare import label_methods
     from samp.html.compare_facts import comparison_record, missing_notes
     from samp.models.prediction import classify_photo
@@ -99,7 +103,7 @@ def compare(
     again = repeat_command(photo, list(chosen), str(classified.targets[0]), protocol, model)
     found = comparison_record(classified, compared, left_out, shlex.join([*again, "--seed", str(seed)]))
     for note in missing_notes(compared, found):
-        say(f"samp: {note}", err=True)
+        say(f"samp: {name_flags(note)}", err=True)
     written = write_comparison(page, figure, classified, compared, found)
     if as_json:
         say(json.dumps({**found, "out": [click.format_filename(file) for file in written]}))
@@ -110,30 +114,65 @@ def compare(
     sys.exit(1 if left_out else 0)
 
 
-def _parse_methods(words: str) -> list[str]:
-    """Return the names of the methods, each once; raise ValueError for an unknown one, before torch is imported."""
-    names = [method_name(word.strip()) for word in words.split(",") if word.strip()]
-    if not names:
-        raise ValueError("--methods names no method: give some, such as coupled,ig,random.")
-    return list(dict.fromkeys(names))
+def compare_all(
+    classified: ClassifiedPhoto, methods: Mapping[str, Method], protocol: str | None, seed: int
+) -> tuple[Compared, dict[str, str]]:
+    """Return the rows of the methods that worked, and why each of the others failed.
+
+    Raises ValueError if none worked; with `--debug`, the error of the first that fails.
+    """
+    from samp.cli import error_sentence, is_debugging
+    from samp.cli.progress import EvaluationBar
+    from samp.compare import Compared, make_task
+    from samp.metrics.masked_forward import ScoringOptions
+
+    net = classified.classifier.net
+    task = make_task(net, classified.x, classified.targets[0], protocol, settings=ScoringOptions(seed=seed))
+    rows, left_out = [], {}
+    costs = {name: _expected_rows(task, method) for name, method in methods.items()}
+    with EvaluationBar(sum(costs.values())) as bar:
+        for name, method in methods.items():
+            try:
+                with bar.watch(net, name, costs[name], size=costs[name]):
+                    rows.append(task.measure(name, method))
+            except Exception as error:
+                if is_debugging():
+                    raise
+                left_out[name] = error_sentence(error)
+                bar.drop_piece(costs[name])
+    if not rows:
+        raise ValueError(f"none of the methods worked: {', '.join(left_out)}.")
+    return Compared(tuple(rows)), left_out
 
 
-def _output_paths(photo: Path, out: Path) -> tuple[Path, Path]:
-    """The page and the figure beside it, neither of which may be the photo."""
-    from samp.cli.places import check_writable, output_files
+def write_comparison(
+    page: Path, figure: Path, classified: ClassifiedPhoto, compared: Compared, record: dict[str, Any]
+) -> list[Path]:
+    """Write the page, and the figure if matplotlib is installed; return the files written."""
+    from samp.atomic import atomic_write
+    from samp.extras import install_command
+    from samp.html.compare_page import comparison_page
 
-    (page,), _ = output_files([photo], out, "html", folder=False)
-    figure = page.with_suffix(".png")
-    if figure.exists() and photo.exists() and figure.samefile(photo):
-        raise ValueError(f"the figure {figure} would overwrite the photo itself: choose another --out.")
-    check_writable([page])
-    return page, figure
+    with atomic_write(page) as unfinished:
+        unfinished.write_text(comparison_page(classified, compared, record), encoding="utf-8")
+    try:
+        from samp.plots.compare_figure import draw
+    except ImportError:
+        note = f"the page has no figure beside it, which needs matplotlib: {install_command('viz')}."
+        say(f"samp: {note}", err=True)
+        return [page]
+    with atomic_write(figure) as unfinished:
+        notes = {"samp": json.dumps(record)}  # the numbers travel in the file, as with `samp explain`
+        draw(classified, compared, record).savefig(
+            unfinished, format="png", metadata=notes, pil_kwargs={"optimize": True}
+        )
+    return [page, figure]
 
 
 def repeat_command(
     photo: Path | None, methods: Sequence[str], target: str, protocol: str | None, model: ModelOptions
 ) -> list[str]:
-    """Return the words of the command that repeats the comparison; options with their default value are left out.
+    """Return the words of a command that makes the same comparison again; options that have their default are left out.
 
     >>> import shlex
     >>> shlex.join(repeat_command(Path("my cat.jpg"), ["ig", "samp++"], "281", "rise", ModelOptions(size=(64,))))
@@ -148,6 +187,37 @@ def repeat_command(
         elif value != field.default:
             words += [f"--{field.name}", ",".join(map(str, value)) if isinstance(value, tuple) else str(value)]
     return words
+
+
+def _parse_methods(words: str) -> list[str]:
+    """Return the names of the methods, each once; raise ValueError for an unknown one, before torch is imported."""
+    names = [method_name(word.strip()) for word in words.split(",") if word.strip()]
+    if not names:
+        raise ValueError("--methods names no method: give some, such as coupled,ig,random.")
+    return list(dict.fromkeys(names))
+
+
+def _output_paths(photo: Path, out: Path) -> tuple[Path, Path]:
+    """Return the page and the figure beside it; raise ValueError if either is the photo itself."""
+    from samp.cli.output import check_writable, output_files
+
+    (page,), _ = output_files([photo], out, "html", folder=False)
+    figure = page.with_suffix(".png")
+    if figure.exists() and photo.exists() and figure.samefile(photo):
+        raise ValueError(f"the figure {figure} would overwrite the photo itself: choose another --out.")
+    check_writable([page])
+    return page, figure
+
+
+def _expected_rows(task: Task, method: Method) -> int:
+    """Return how many evaluations of the model a method and its curves take, as far as its settings say."""
+    from torch import Tensor
+
+    from samp.cli.progress import expected_rows
+
+    height, width = task.inputs.shape[2:] if isinstance(task.inputs, Tensor) else (0, 0)
+    curves = 2 * len(task.protocol.counts(height * width))
+    return (expected_rows(method, height, width) or int(getattr(method, "samples", 1))) + curves
 
 
 def text_table(compared: Compared) -> str:

@@ -1,4 +1,4 @@
-"""`samp completion`: what a shell needs to complete samp's commands and options."""
+"""`samp completion`: the script with which a shell completes samp's commands and options."""
 
 from __future__ import annotations
 

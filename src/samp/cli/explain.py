@@ -1,14 +1,18 @@
-"""`samp explain`: from photos to answers."""
+"""`samp explain`: a file for each photo that shows why the model gave its answer."""
 
 from __future__ import annotations
 
 import json
 import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from samp.cli.flags import name_flags
 from samp.cli.options import (
     ABOUT,
     PATH,
@@ -22,7 +26,12 @@ from samp.cli.options import (
 from samp.cli.terminal import format_lines, say, say_block
 
 if TYPE_CHECKING:
+    from samp.attribution import Attribution
+    from samp.cli.progress import EvaluationBar
     from samp.fast import Speed
+    from samp.methods import Method
+    from samp.models import Classifier
+    from samp.models.prediction import ClassifiedPhoto
 
 EPILOG = f"""{ABOUT}
 
@@ -71,7 +80,7 @@ def explain(
       samp explain photos/ --top 3 --format html --out why --json
     """
     from samp import images
-    from samp.cli.places import check_writable, make_folder, output_files
+    from samp.cli.output import check_writable, make_folder, output_files
 
     # What was typed is checked first: torch and the model take seconds to load.
     if target is not None and top > 1:
@@ -86,19 +95,17 @@ def explain(
     if others := images.describe_skipped(photo):
         say(f"samp: {others}.", err=True)
 
-    from samp.cli.explaining import PhotoExplainer, explain_all
-
     explainer = PhotoExplainer(model.load(), how.method(), how.seed, target, top, speed)
     make_folder(files)
     done = explain_all(explainer, list(zip(paths, files, strict=True)), form, _print_json if as_json else _print_words)
     if done < len(paths):
-        if len(paths) > 1:  # of one, why has been said
+        if len(paths) > 1:  # for one, the reason has been printed
             say(f"samp: {len(paths) - done} of {len(paths)} photos could not be explained.", err=True)
         sys.exit(1 if done else 2)
 
 
 def _check_any_readable(paths: list[Path]) -> None:
-    """Raise what is wrong with the first, if none can be read; one of several is reported when its turn comes."""
+    """Raise the error of the first photo if none can be read; one of several is reported when its turn comes."""
     from samp import images
 
     problems = []
@@ -110,13 +117,93 @@ def _check_any_readable(paths: list[Path]) -> None:
     raise problems[0]
 
 
+@dataclass(frozen=True, eq=False)
+class PhotoExplainer:
+    """A model and a method, and which classes to explain by them."""
+
+    classifier: Classifier
+    method: Method
+    seed: int
+    target: str | None
+    top: int
+    speed: Speed = "exact"
+
+    @property
+    def expected_rows(self) -> int | None:
+        """How many evaluations of the model a photo takes at most, if the method's settings say so."""
+        from samp.cli.progress import expected_rows
+
+        rows = expected_rows(self.method, *self.classifier.shape)
+        return rows and rows * self.top
+
+    def explain(
+        self, path: Path, bar: EvaluationBar, name: str, expected: int | None
+    ) -> tuple[ClassifiedPhoto, Attribution, list[dict[str, Any]]]:
+        """Return the photo with its classes, the result, and the numbers of each class ready for JSON."""
+        import samp
+        from samp.html.facts import facts
+        from samp.models.prediction import classify_photo
+
+        net = self.classifier.net
+        classified = classify_photo(path, self.classifier, self.target, self.top)
+        x = classified.x.expand(len(classified.targets), -1, -1, -1)
+        started = time.perf_counter()
+        # to watch a net takes a hook, and a net with hooks is explained exactly
+        with bar.watch(net if self.speed == "exact" else None, name, expected):
+            result = samp.explain(
+                net, x, target=list(classified.targets), method=self.method, seed=self.seed, speed=self.speed
+            )
+        seconds = time.perf_counter() - started
+        return classified, result, [facts(classified, result, sample, seconds) for sample in range(len(x))]
+
+
+def explain_all(
+    explainer: PhotoExplainer,
+    jobs: Sequence[tuple[Path, Path]],
+    form: str,
+    on_result: Callable[[list[dict[str, Any]]], None],
+) -> int:
+    """Explain each photo into its file, and return how many were explained.
+
+    `on_result` is called with the numbers of each photo; one that cannot be read or written is reported and skipped.
+    Raises UnwritableError where the disk is full: no other file would fit.
+    """
+    import samp
+    from samp.atomic import UnwritableError
+    from samp.cli import replace_surrogates
+    from samp.cli.output import write_explanation
+    from samp.cli.progress import EvaluationBar
+    from samp.images import UnreadableError
+
+    expected, done = explainer.expected_rows, 0
+    with EvaluationBar(len(jobs)) as bar:
+        for number, (path, file) in enumerate(jobs, 1):
+            name = f"photo {number} of {len(jobs)}, {path.name}" if len(jobs) > 1 else path.name
+            try:
+                classified, result, records = explainer.explain(path, bar, name, expected)
+                expected = bar.rows or expected  # the next photo takes about as many
+                write_explanation(file, form, classified, result, records)
+            except (UnreadableError, FileNotFoundError, UnwritableError, samp.NonFiniteError) as error:
+                if isinstance(error, UnwritableError) and error.full:
+                    raise
+                if not isinstance(error, UnwritableError):
+                    bar.drop_piece()
+                reason = name_flags(replace_surrogates(error))
+                say(f"samp: {reason}", err=True)
+                on_result([{"photo": click.format_filename(path), "error": reason}])
+            else:
+                on_result([{**one, "out": click.format_filename(file)} for one in records])
+                done += 1
+    return done
+
+
 def _print_json(records: list[dict[str, Any]]) -> None:
     for one in records:
         say(json.dumps(one))
 
 
 def _print_words(records: list[dict[str, Any]]) -> None:
-    """A block for each class; errors stand on stderr already."""
+    """Print a block for each class; errors have been printed to stderr already."""
     from samp.html.facts import lines
 
     for one in records:

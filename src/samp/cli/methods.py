@@ -1,4 +1,4 @@
-"""`samp methods`: what there is to choose from."""
+"""`samp methods`: the table of all methods."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Options that commands share, and what becomes of them: which model and which method.
+"""Options that commands share: which model and which method.
 
-`@model_options` and `@method_options` add their options to a command and hand it one object each, `model` and `how`;
-`samp.models.prediction.ask` then puts a photo to the model:
+`@model_options` and `@method_options` add their options to a command, and pass it one object each, `model` and `how`;
+`samp.models.prediction.classify_photo` then runs the model on a photo:
 
     @click.command()
     @click.argument("photo", type=PATH)
@@ -9,9 +9,9 @@
     @method_options
     @target_option
     def command(photo: Path, target: str | None, model: ModelOptions, how: MethodOptions) -> None:
-        asked = ask(photo, model.load(), target)
-        net, method = asked.classifier.net, how.method()
-        result = samp.explain(net, asked.x, target=asked.targets[0], method=method, seed=how.seed)
+        classified = classify_photo(photo, model.load(), target)
+        net, method = classified.classifier.net, how.method()
+        result = samp.explain(net, classified.x, target=classified.targets[0], method=method, seed=how.seed)
 
 Nothing here imports torch before it is needed.
 """
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from samp.models import Classifier
 
 Command = Callable[..., Any]
-PATH = click.Path(path_type=Path, readable=False)  # whoever reads it says what is wrong, and goes on with the others
+PATH = click.Path(path_type=Path, readable=False)  # not checked here: one bad photo of several is reported and skipped
 DTYPES = ("float32", "float64", "bfloat16", "float16")
 ABOUT = """The default method, coupled, is our own: one walk both ways, whose credit sums to the change of the score.
 --quality says how finely it walks: standard if left out (fine in samp play), draft at half the gradients, fine at about
 four times as many. --method samp++ is the paper's method."""
-# Known here, so that --help and what is wrong with an option need not wait for torch.
+# Repeated from the library, so that --help and errors in options need not wait for torch.
 QUALITIES = ("draft", "standard", "fine")
 BASELINES = ("black", "white", "uniform", "gaussian", "blurred")
 # Options that set a field of the method, and the name of that field.
@@ -77,7 +77,7 @@ class ModelOptions:
                 raise FileNotFoundError(f"{option} {path} is not a file: check its name and folder.")
 
     def load(self) -> Classifier:
-        """The classifier, in evaluation mode on its device; what had to be assumed is said on stderr."""
+        """Return the classifier in evaluation mode on its device; what had to be assumed is printed to stderr."""
         import torch
 
         from samp.models import load
@@ -87,10 +87,10 @@ class ModelOptions:
         given = {name: getattr(self, name) for name in ("size", "mean", "std", "channels")}
         classifier = load(self.model, self.weights, trust=self.trust, classes=self.classes, **given)
         if classifier.assumed:
-            taken = ", ".join(f"{name} {getattr(classifier, name)}" for name in classifier.assumed)
+            assumed = ", ".join(f"{name} {getattr(classifier, name)}" for name in classifier.assumed)
             options = ", ".join(f"--{name}" for name in classifier.assumed)
             say(
-                f"samp: {classifier.name} does not say how it is fed; as for ImageNet: {taken} (set by {options}).",
+                f"samp: {classifier.name} does not say how it is fed; as for ImageNet: {assumed} (set by {options}).",
                 err=True,
             )
         classifier.net.to(device, getattr(torch, self.dtype))
@@ -112,7 +112,7 @@ class MethodOptions:
 
     @property
     def canonical_name(self) -> str:
-        """The method's own name, where another was typed."""
+        """The method's own name, even if an alias was typed."""
         return method_name(self.name)
 
     def check(self) -> None:
@@ -139,12 +139,12 @@ class MethodOptions:
         return changed
 
     def _changed_settings(self) -> dict[str, Any]:
-        """The settings that were asked for, by their options."""
+        """Return the settings that were given, by their options."""
         return {option: getattr(self, option) for option in SETTINGS if getattr(self, option) is not None}
 
 
 def parse_numbers(kind: type[int] | type[float], *counts: int) -> Callable[[str], tuple[float, ...]]:
-    """A reader of numbers with commas between, this many of them.
+    """Return a parser of numbers with commas between, for as many of them as one of the counts.
 
     >>> parse_numbers(float, 1, 3)("0.485,0.456,0.406")
     (0.485, 0.456, 0.406)
@@ -164,7 +164,7 @@ def parse_numbers(kind: type[int] | type[float], *counts: int) -> Callable[[str]
 
 
 def parse_baseline(words: str) -> Any:
-    """A baseline from the command line: a name, a number, or two with a comma between (deletion, insertion).
+    """Return the baseline for a name or a number, or a pair for two with a comma between (deletion, insertion).
 
     >>> parse_baseline("black,0.5")
     (Constant(value=0.0), Constant(value=0.5))
@@ -223,13 +223,13 @@ MODEL_OPTIONS = (
         "--mean",
         type=parse_numbers(float, 1, 3),
         metavar="N[,N,N]",
-        help="Taken off pixels in [0, 1]: one number or one a channel.",
+        help="Subtracted from pixels in [0, 1]: one number, or one per channel.",
     ),
     click.option(
-        "--std", type=parse_numbers(float, 1, 3), metavar="N[,N,N]", help="What is left is divided by: as --mean."
+        "--std", type=parse_numbers(float, 1, 3), metavar="N[,N,N]", help="Pixels are then divided by it; as --mean."
     ),
     click.option("--channels", type=click.Choice(["rgb", "bgr", "grey"]), help="Order of the input's channels."),
-    click.option("--classes", type=PATH, help="File with the names of the classes, one a line."),
+    click.option("--classes", type=PATH, help="File with the names of the classes, one per line."),
     click.option("--device", default="cpu", show_default=True, help="Where to compute: cpu, cuda, cuda:1, mps."),
     click.option("--dtype", type=click.Choice(DTYPES), default="float32", show_default=True, help="Of net and input."),
 )
@@ -265,7 +265,7 @@ METHOD_OPTIONS = (
     ),
     click.option("--step", type=click.IntRange(1), help="Pixels that move per step."),
     click.option(
-        "--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Of everything random."
+        "--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Seed of everything random."
     ),
 )
 
@@ -283,7 +283,7 @@ def method_options(command: Command) -> Command:
 def _collect_options(
     command: Command, name: str, kind: type[Any], options: Sequence[Callable[[Command], Command]]
 ) -> Command:
-    """The command with these options, whose values reach it as one object of this kind under this name."""
+    """Return the command with these options, whose values are passed to it as one object of this kind and name."""
 
     @functools.wraps(command)
     def call_with_options(**words: Any) -> Any:

@@ -1,28 +1,73 @@
-"""The files of explanations, written whole or not at all."""
+"""The files of explanations: where each one goes, and writing them whole or not at all.
+
+Where they go is checked before a model is loaded, so nothing here imports torch before a file is written.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from PIL.PngImagePlugin import PngInfo
+from typing import TYPE_CHECKING, Any
 
 from samp.atomic import atomic_write
-from samp.attribution import Attribution
-from samp.html.facts import notes, title
-from samp.models.prediction import ClassifiedPhoto
-from samp.plots import sheet
 
+if TYPE_CHECKING:
+    from samp.attribution import Attribution
+    from samp.models.prediction import ClassifiedPhoto
+
+FORMS = ("png", "html", "npz", "samp")
 Records = Sequence[dict[str, Any]]  # one entry for each class explained
 
 
+def output_files(photos: Sequence[Path], out: Path | None, form: str | None, folder: bool) -> tuple[list[Path], str]:
+    """Return the file for each photo, and their form; `out` is the folder of several photos, else the file.
+
+    Raises ValueError if the name does not fit the form, or if a file would overwrite a photo.
+
+    >>> files, form = output_files([Path("a/cat.jpg"), Path("b/cat.jpg")], Path("why"), "html", folder=False)
+    >>> [file.name for file in files], form
+    (['cat.html', 'cat-2.html'], 'html')
+    """
+    several = folder or len(photos) > 1 or (out is not None and out.is_dir())
+    form = form or _form_of(out, several)
+    if several:
+        files = _files_in_folder(photos, out or Path("explanations"), form)
+    else:
+        files = [out or Path(f"explanation.{form}")]
+        if files[0].suffix.lower() != f".{form}":
+            raise ValueError(f"--out {files[0]} does not end in .{form}: change its name or --format.")
+    ours = {photo.resolve() for photo in photos}
+    for file in files:
+        if file.resolve() in ours:
+            raise ValueError(f"{file} would overwrite a photo: choose another --out.")
+    return files, form
+
+
+def check_writable(files: Sequence[Path]) -> None:
+    """Raise OSError if the folder of these files cannot be written to, or is not there and cannot be made."""
+    folder = files[0].parent
+    above = next(place for place in (folder, *folder.absolute().parents) if os.path.lexists(place))
+    if not above.is_dir():
+        raise OSError(f"the folder {folder} cannot be made ({above} is not a folder): choose another --out.")
+    if not os.access(above, os.W_OK):
+        raise PermissionError(f"the folder {above} may not be written to: choose another --out.")
+
+
+def make_folder(files: Sequence[Path]) -> None:
+    """Make the folder of these files, and those around it, if they are not there; raise OSError if that fails."""
+    folder = files[0].parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(f"the folder {folder} cannot be made ({error.strerror}): choose another --out.") from error
+
+
 def write_explanation(out: Path, form: str, classified: ClassifiedPhoto, result: Attribution, records: Records) -> None:
-    """One file for one photo in this form: png, html, npz or samp."""
+    """Write the explanations of one photo into a file of this form: png, html, npz or samp."""
     writers: dict[str, Callable[[Path, ClassifiedPhoto, Attribution, Records], None]] = {
         "png": _png,
         "html": _html,
@@ -33,8 +78,30 @@ def write_explanation(out: Path, form: str, classified: ClassifiedPhoto, result:
         writers[form](unfinished, classified, result, records)
 
 
+def _form_of(out: Path | None, several: bool) -> str:
+    suffix = out.suffix.lower().removeprefix(".") if out and not several else ""
+    return suffix if suffix in FORMS else "png"
+
+
+def _files_in_folder(photos: Sequence[Path], folder: Path, form: str) -> list[Path]:
+    """Return a file in the folder for each photo; those of photos of the same name are numbered."""
+    files: dict[Path, None] = {}
+    for photo in photos:
+        file, number = folder / f"{photo.stem}.{form}", 1
+        while file in files:
+            number += 1
+            file = folder / f"{photo.stem}-{number}.{form}"
+        files[file] = None
+    return list(files)
+
+
 def _png(path: Path, classified: ClassifiedPhoto, result: Attribution, records: Records) -> None:
     """A sheet for each class, one above the other, with the numbers in the file's own notes."""
+    from PIL.PngImagePlugin import PngInfo
+
+    from samp.html.facts import notes, title
+    from samp.plots import sheet
+
     sheets = [
         sheet.sheet(classified.crop, result, title(one), notes(one, classified.classifier), sample)
         for sample, one in enumerate(records)
@@ -52,8 +119,10 @@ def _html(path: Path, classified: ClassifiedPhoto, result: Attribution, records:
 
 def _npz(path: Path, classified: ClassifiedPhoto, result: Attribution, records: Records) -> None:
     """The map and credit of each class (k h w, k c h w), what the model was fed, curves, and the numbers as JSON."""
+    import numpy as np
+
     tensors: dict[str, Any] = {"map": result.map, "values": result.values, "input": classified.x}
-    tensors |= {f"scores_{way}": scores for way, scores in result.scores.items()}
+    tensors |= {f"scores_{direction}": scores for direction, scores in result.scores.items()}
     arrays: dict[str, Any] = {name: tensor.detach().float().cpu().numpy() for name, tensor in tensors.items()}
     with path.open("wb") as file:
         np.savez_compressed(

@@ -1,4 +1,4 @@
-"""`samp play`: a page in which the path can be walked back and forth."""
+"""`samp play`: a page that plays the path of a walk, forwards and backwards."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 
 # Both then take 50 steps a walk or more; the 15 that they take otherwise would make a jerky film.
 QUALITY, ETA = "fine", 0.02
+WALKING = 0.75  # of the bar: the page then takes forwards of the frames alone
 
 
 @click.command(epilog=ABOUT)
 @click.argument("photo", required=False, type=PATH)
 @click.option("--out", type=PATH, default=Path("path.html"), show_default=True, help="HTML file to write.")
 @click.option(
-    "--frames", type=click.IntRange(2), default=60, show_default=True, help="At most so many points of each walk."
+    "--frames", type=click.IntRange(2), default=60, show_default=True, help="Most points of each walk that are kept."
 )
 @target_option
 @model_options
@@ -45,7 +46,7 @@ def play(
       samp play cat.jpg --method ig --baseline blurred --target tabby
     """
     from samp import images
-    from samp.cli.places import check_writable, make_folder, output_files
+    from samp.cli.output import check_writable, make_folder, output_files
 
     path = photo or images.example_photo()
     how.check()
@@ -66,7 +67,7 @@ def play(
 
 
 def _path_method(how: MethodOptions) -> Method:
-    """The method, if it walks: known before minutes are spent on one that does not."""
+    """Return the method; raise ValueError if it does not walk, before minutes are spent on it."""
     method = _with_short_steps(how).method()
     if not hasattr(method, "credit"):  # what path methods have, and only they: how a segment of the path is credited
         raise ValueError(f"{how.name} does not walk, so there is no path to play: try coupled, samp++ or ig.")
@@ -74,27 +75,28 @@ def _path_method(how: MethodOptions) -> Method:
 
 
 def _with_short_steps(how: MethodOptions) -> MethodOptions:
-    """The options, with short steps for the methods whose own are long, unless they say how long."""
+    """Return the options, with short steps for the methods whose own are long, unless a length was given."""
     if how.canonical_name == "coupled" and {how.quality, how.eta, how.step} == {None}:
         return replace(how, quality=QUALITY)
     return replace(how, eta=ETA) if how.canonical_name == "samp++" and how.eta is None else how
 
 
 def _make_page(classified: ClassifiedPhoto, method: Method, seed: int, frames: int) -> tuple[str, dict[str, str]]:
-    """The page, and what is said of the explanation in it."""
+    """Return the page, and the lines on its explanation for the terminal."""
     import samp
-    from samp.cli.progress import PhotoProgress, expected_rows
+    from samp.cli.progress import EvaluationBar, expected_rows
     from samp.html import player
     from samp.html.facts import facts, lines
 
-    classifier, name, started = classified.classifier, click.format_filename(classified.path.name), time.perf_counter()
-    rows = expected_rows(method, *classifier.shape)
-    progress = PhotoProgress(1, rows and 2 * rows)  # each point of the path again, for the classes of the frames
-    with progress.watch(classifier.net, name):
-        result = samp.explain(
-            classifier.net, classified.x, target=classified.targets[0], method=method, record=True, seed=seed
-        )
+    net, shape, name = classified.classifier.net, classified.classifier.shape, classified.path.name
+    started = time.perf_counter()
+    with EvaluationBar(total=1) as bar:
+        with bar.watch(net, name, expected_rows(method, *shape), size=WALKING):
+            result = samp.explain(
+                net, classified.x, target=classified.targets[0], method=method, keep_points=True, seed=seed
+            )
         seconds = time.perf_counter() - started
-        progress.expected = progress.rows + sum(min(frames, int(steps[0]) + 1) for steps in result.steps.values())
-        page = player.page(result, classifier, name=name, frames=frames)
+        points = sum(min(frames, int(steps[0]) + 1) for steps in result.steps.values())
+        with bar.watch(net, f"{name}, classes along the path", points, size=1 - WALKING):
+            page = player.page(result, classified.classifier, name=click.format_filename(name), frames=frames)
     return page, lines(facts(classified, result, 0, seconds))

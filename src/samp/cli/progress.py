@@ -1,92 +1,149 @@
-"""How far a command is and how long it will take, on stderr, for anything over two seconds."""
+"""The bars of commands: how far a command is and how long it will take."""
 
 from __future__ import annotations
 
 import math
-import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
-
-from torch import nn
+from typing import TYPE_CHECKING, Any
 
 from samp.cli.terminal import printable
-from samp.methods.coupled import Coupled
+from samp.progress import REDRAWN, JointBar, open_command_bar
 
-QUIET = 2.0  # seconds before anything is shown
-REDRAWN, REPEATED = 0.2, 30.0  # seconds between two showings: on a terminal, in a log
+if TYPE_CHECKING:
+    from torch import nn
+
+    from samp.batch.progress import RunProgress
 
 
-class PhotoProgress:
-    """Counts the rows a net is given; shows photos done and time left, on a terminal in one line that is redrawn.
+class EvaluationBar(JointBar):
+    """A bar of a command that moves with the rows that a net is given, one piece for each photo or method.
 
-    >>> progress = PhotoProgress(photos=1, rows_per_photo=10)
-    >>> progress.add_rows(5)
-    >>> progress.seconds_left(elapsed=8.0)
-    8.0
+    >>> with EvaluationBar(total=3) as bar, bar.watch(None, "cat.jpg", expected=32):
+    ...     pass
+    >>> bar.done, bar.rows
+    (1.0, 0)
     """
 
-    def __init__(self, photos: int, rows_per_photo: int | None) -> None:
-        self.photos, self.expected = photos, rows_per_photo
-        self.photo, self.rows, self.finished_rows, self.done = "", 0, 0, 0
-        self.started, self.shown = time.monotonic(), -math.inf
-        self.drawn, self.terminal = False, sys.stderr.isatty()
+    def __init__(self, total: float) -> None:
+        self.rows = 0
+        super().__init__(total, "", show=False)  # what methods show of their own walks would move it twice
+
+    def _open(self, total: float, unit: str) -> Any:
+        return open_command_bar(total, bar_format="{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}")
 
     @contextmanager
-    def watch(self, net: nn.Module, photo: str) -> Iterator[None]:
-        """While inside, every call of the net is counted for this photo."""
-        self.photo, self.rows = photo, 0
-        handle = net.register_forward_pre_hook(lambda _, inputs: self.add_rows(len(inputs[0])))
+    def watch(self, net: nn.Module | None, name: str, expected: int | None, size: float = 1.0) -> Iterator[None]:
+        """Count the rows that the net is given inside, `expected` in all if that is known, as a piece of this size.
+
+        Without a net the bar moves when the piece is done. A piece that raises is not counted as done.
+        """
+        self.rows = 0
+
+        def count(_: nn.Module, inputs: tuple[Any, ...]) -> None:
+            self.rows += len(inputs[0])
+            self.set_progress(self.rows / expected if expected else 0.0)
+
+        handle = None if net is None or self.bar.disable else net.register_forward_pre_hook(count)
         try:
-            yield
-            self.done += 1
-            self.finished_rows, self.rows = self.finished_rows + self.rows, 0
-            self.expected = max(self.finished_rows // self.done, 1)
+            with self.piece(printable(name), size):
+                yield
         finally:
-            handle.remove()
-            self.clear()
+            if handle is not None:
+                handle.remove()
 
-    def add_rows(self, rows: int) -> None:
-        """The net was given this many rows."""
-        self.rows += rows
-        now = time.monotonic()
-        if now - self.started > QUIET and now - self.shown > (REDRAWN if self.terminal else REPEATED):
-            self.shown = now
-            self._show(now - self.started)
+    def drop_piece(self, size: float = 1.0) -> None:
+        """Take a piece that could not be done off the total: the time left is that of the others."""
+        if not self.bar.disable:
+            self.bar.total = max(self.bar.total - size, self.done)
 
-    def seconds_left(self, elapsed: float) -> float | None:
-        """Seconds to go at the pace so far; None while that cannot be known."""
-        if self.expected is None:
-            return None
-        here = max(self.expected, self.rows) if self.done < self.photos else 0
-        total = self.finished_rows + here + self.expected * (self.photos - self.done - 1)
-        done = self.finished_rows + self.rows
-        return elapsed * (total - done) / done if done else None
 
-    def clear(self) -> None:
-        """Take the line off the terminal."""
-        if self.drawn:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-            self.drawn = False
+class RunBar:
+    """The bar of a run over a data set: inputs done, their pace, the time left and how many failed.
 
-    def _show(self, elapsed: float) -> None:
-        which = f"photo {self.done + 1} of {self.photos}, " if self.photos > 1 else ""
-        left = self.seconds_left(elapsed)
-        time_left = f"about {format_duration(left)} left" if left is not None else "time left unknown"
-        name = printable(self.photo)
-        words = f"samp: {which}{name}: {self.rows} model evaluations in {format_duration(elapsed)}, {time_left}"
-        print(
-            f"\r\x1b[K{words}" if self.terminal else words,
-            end="" if self.terminal else "\n",
-            file=sys.stderr,
-            flush=True,
+    A thread draws it: a batch may take minutes, and workers in other processes have to be polled.
+    """
+
+    def __init__(self) -> None:
+        self.started = self.advanced = time.monotonic()
+        self.began: float | None = None
+        self.done_count = 0
+        self.count: RunProgress | None = None
+        self.bar = open_command_bar(
+            None, bar_format="{percentage:3.0f}%|{bar}| {n}/{total} inputs [{elapsed}{postfix}]"
         )
-        self.drawn = self.terminal
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self._draw_until_over, daemon=True)
+
+    def __enter__(self) -> RunBar:
+        if not self.bar.disable:
+            self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        if self.thread.is_alive():
+            self.thread.join()
+        self.bar.close()
+
+    def update(self, count: RunProgress) -> None:
+        """Take the counts of a run that has begun, or that has finished a batch or a shard."""
+        self.count = count
+        self._note_time()
+
+    def draw(self) -> None:
+        """Draw the bar with what is known now, once the run has begun."""
+        if self.count is None:
+            return
+        self.count.refresh()
+        self._note_time()
+        worked = 0.0 if self.began is None else self.advanced - self.began
+        self.bar.total = self.count.inputs
+        self.bar.n = max(self.count.inputs - self.count.left_count, self.bar.n)
+        self.bar.set_postfix_str(describe_pace(self.count, worked, time.monotonic() - self.advanced), refresh=False)
+        self.bar.update(0)
+
+    def _note_time(self) -> None:
+        """Note when the run last advanced, and when its work began: before that, workers and models were started."""
+        if self.count is None or self.count.done_count == self.done_count:
+            return
+        self.done_count, self.advanced = self.count.done_count, time.monotonic()
+        if self.began is None:
+            self.began = max(self.advanced - self.count.first_seconds, self.started)
+
+    def _draw_until_over(self) -> None:
+        while not self.over.wait(REDRAWN):
+            self.draw()
+
+
+def describe_pace(count: RunProgress, worked: float, since: float) -> str:
+    """Return the pace of a run, the time left and the number of failures, as far as they are known.
+
+    `worked` is the time in seconds from the begin of its first batch to the end of its last one, which was `since`
+    seconds ago. The pace is that of inputs that were explained: one that cannot be read takes no time. What other
+    workers have under way counts as half done; else the time left would be far too long until each of them has done a
+    few batches.
+
+    >>> from samp.batch.progress import RunProgress
+    >>> count = RunProgress(inputs=101, found=20, explained=60, failures={"a": "no photo"})
+    >>> describe_pace(count, worked=20.0, since=5.0)
+    '2.0/s, about 15 s left, 1 failed'
+    """
+    words = []
+    rate = (count.new_count + count.under_way) / worked if count.new_count and worked else 0.0
+    if rate:
+        left = (count.left_count - count.under_way) / rate - since
+        words = [
+            f"{rate:.1f}/s" if rate >= 0.1 else f"{60 * rate:.1f}/min",
+            f"about {format_duration(max(left, 1))} left",
+        ]
+    return ", ".join([*words, *([f"{count.failed_count} failed"] if count.failed_count else [])])
 
 
 def format_duration(seconds: float) -> str:
-    """Whole seconds, or minutes and hours with them.
+    """Return whole seconds, or minutes or hours with them, for people.
 
     >>> format_duration(7.2), format_duration(75), format_duration(3700)
     ('7 s', '1 min 15 s', '1 h 1 min')
@@ -98,12 +155,14 @@ def format_duration(seconds: float) -> str:
 
 
 def expected_rows(method: Any, height: int, width: int) -> int | None:
-    """Model evaluations that a method will make for one image, at most, where its settings say so.
+    """Return how many evaluations of the model a method makes for one image, at most; None if its settings do not say.
 
     >>> from samp.methods import resolve_method
     >>> [expected_rows(resolve_method(name), 224, 224) for name in ("coupled", "samp++", "ig", "lrp")]
     [32, 50, 51, None]
     """
+    from samp.methods.coupled import Coupled
+
     pixels, small = height * width, max(height, width) <= 32
     walks = 2 if getattr(method, "direction", "") == "both" else 1
     if isinstance(method, Coupled):

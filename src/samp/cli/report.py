@@ -1,4 +1,4 @@
-"""`samp report`: a run over a data set on one page."""
+"""`samp report`: one page on a run over a data set."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def report(folder: Path, out: Path | None, pictures: bool, check: bool) -> None:
     """Sum up the run in FOLDER (the --out of `samp run`) in a page that opens in any browser.
 
     Distributions of completeness error, concentration and scores; the best and worst maps; every class; what failed.
-    A run that is not finished is summed up as far as it is there. Only numbers are read, and the maps that are shown;
-    what is wrong with other maps is found by --check, and repaired by the same `samp run` again. The exit code is 1 if
-    files of the run are damaged; they are left out.
+    An unfinished run is summed up as far as it got. Only numbers and the maps that are shown are read; --check finds
+    damage in all other maps too, and the same `samp run` again repairs it. The exit code is 1 if files of the run are
+    damaged; those are left out.
 
     Example: samp report why --pictures
     """
@@ -32,9 +32,9 @@ def report(folder: Path, out: Path | None, pictures: bool, check: bool) -> None:
 
     run = load(folder, thorough=check)
     place = out or folder / "report.html"
-    words = run_page(run, pictures)
+    page = run_page(run, pictures)
     with atomic_write(place) as unfinished:
-        unfinished.write_text(words, encoding="utf-8")
+        unfinished.write_text(page, encoding="utf-8")
     say(f"written: {place}")
     if run.damaged:
         say(f"samp: {damage_note(run.damaged)}", err=True)

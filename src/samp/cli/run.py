@@ -1,4 +1,4 @@
-"""`samp run`: a whole data set, shard by shard, and on where it stopped."""
+"""`samp run`: explain a whole data set, shard by shard, resuming where an earlier run stopped."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from samp.cli.flags import name_flags
 from samp.cli.options import ABOUT, PATH, MethodOptions, ModelOptions, method_options, model_options, speed_option
-from samp.cli.run_progress import RunProgressLine
 from samp.cli.terminal import say, say_traceback
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ Exit codes:
 
 The same command again goes on where a run stopped, and tries what failed once more."""
 AMOUNT = click.FloatRange(0)
-MOST_SHOWN = 10  # failures told one by one
-TERMINATED = 128 + signal.SIGTERM  # as shells have it
+MOST_SHOWN = 10  # failures that are listed; the rest are counted
+TERMINATED = 128 + signal.SIGTERM  # the exit code that shells give such a process
 
 
 def _whole_or_auto(words: str) -> Any:
@@ -48,7 +48,7 @@ def _whole_or_auto(words: str) -> Any:
 
 @click.command(epilog=EPILOG)
 @click.argument("data", type=PATH)
-@click.option("--out", type=PATH, required=True, help="Folder of the run; made if need be.")
+@click.option("--out", type=PATH, required=True, help="Folder of the run; made if it does not exist.")
 @click.option(
     "--target",
     help="Class to explain, by name or number, or predicted.  [default: what the data set says, else predicted]",
@@ -61,12 +61,16 @@ def _whole_or_auto(words: str) -> Any:
     type=click.Choice(["float16", "bfloat16", "float32"]),
     default="float16",
     show_default=True,
-    help="Of the maps; each is scaled to use its range.",
+    help="Dtype of the maps; each map is scaled to use its range.",
 )
 @click.option("--workers", type=click.IntRange(0), default=0, show_default=True, help="Workers of Ray; 0 needs no Ray.")
-@click.option("--gpus-per-worker", type=AMOUNT, default=0.0, show_default=True, help="GPUs of each, or a part of one.")
-@click.option("--cpus-per-worker", type=AMOUNT, default=1.0, show_default=True, help="Cores, and threads, of each.")
-@click.option("--address", help="Of a Ray cluster to work on; left out, Ray runs here and hears this machine alone.")
+@click.option(
+    "--gpus-per-worker", type=AMOUNT, default=0.0, show_default=True, help="GPUs of each worker, or a part of one."
+)
+@click.option(
+    "--cpus-per-worker", type=AMOUNT, default=1.0, show_default=True, help="Cores and threads of each worker."
+)
+@click.option("--address", help="Address of a Ray cluster; if left out, Ray runs on this machine alone.")
 @click.option("--keep-failed", is_flag=True, help="Do not try inputs again that failed in an earlier run.")
 @click.option("--json", "as_json", is_flag=True, help="The summary as one JSON object on stdout.")
 @model_options
@@ -101,18 +105,15 @@ def run(
 
     from samp.batch import BrokenRunError, Workers
     from samp.batch import run as explain_all
+    from samp.cli.progress import RunBar
 
-    crew = Workers(words["workers"], words["gpus_per_worker"], words["cpus_per_worker"], words["address"])
+    workers = Workers(words["workers"], words["gpus_per_worker"], words["cpus_per_worker"], words["address"])
     try:
-        with (
-            exit_on_sigterm(),
-            RunProgressLine() as progress,
-            redirect_stdout(sys.stderr),
-        ):  # a net may print; stdout is ours
+        with exit_on_sigterm(), RunBar() as bar, redirect_stdout(sys.stderr):  # a net may print; stdout is ours
             summary = explain_all(
                 data if data.exists() else str(data),
                 out=out,
-                model=_model(model),
+                model=_make_model(model),
                 method=how.method(),
                 seed=how.seed,
                 target=target,
@@ -120,9 +121,9 @@ def run(
                 speed=words["speed"],
                 shard_size=words["shard_size"],
                 map_dtype=words["map_dtype"],
-                crew=crew,
+                workers=workers,
                 keep_failed=keep_failed,
-                tell=progress.update,
+                on_progress=bar.update,
             )
     except BrokenRunError as error:
         _print_summary(error.summary, as_json)
@@ -133,12 +134,12 @@ def run(
 
 @contextmanager
 def exit_on_sigterm() -> Iterator[None]:
-    """While inside, SIGTERM ends the process in order, as a scheduler expects: workers too, and with a word on it."""
+    """Exit cleanly on SIGTERM while inside, as schedulers expect: workers end too, and a line is printed."""
 
     def end(*_: object) -> NoReturn:
         sys.exit(TERMINATED)
 
-    here = threading.current_thread() is threading.main_thread()  # others cannot hear signals
+    here = threading.current_thread() is threading.main_thread()  # other threads cannot handle signals
     before = signal.signal(signal.SIGTERM, end) if here else None
     try:
         yield
@@ -158,12 +159,12 @@ def _exit_broken(error: BrokenRunError) -> NoReturn:
     cause = error.__cause__
     if cause is not None and is_debugging():
         say_traceback(cause)
-    said = error_sentence(cause) if isinstance(cause, Exception) else str(error)
-    say(f"samp: the run broke: {said}", err=True)
+    reason = error_sentence(cause) if isinstance(cause, Exception) else str(error)
+    say(f"samp: the run broke: {reason}", err=True)
     sys.exit(BROKE)
 
 
-def _model(options: ModelOptions) -> Model:
+def _make_model(options: ModelOptions) -> Model:
     from samp.batch.models import Model
 
     return Model(
@@ -182,12 +183,12 @@ def _print_summary(summary: Summary, as_json: bool) -> None:
     from samp.cli.progress import format_duration
 
     for name, why in list(summary.failures.items())[:MOST_SHOWN]:
-        say(f"samp: {name}: {why}", err=True)
+        say(f"samp: {name}: {name_flags(why)}", err=True)
     if len(summary.failures) > MOST_SHOWN:
         say(f"samp: … and {len(summary.failures) - MOST_SHOWN} more; each has its reason in its row.", err=True)
     for why in dict.fromkeys(summary.lost.values()):
-        shards = [shard for shard, said in summary.lost.items() if said == why]
-        say(f"samp: {describe_shards(shards, MOST_SHOWN)} could not be finished: {why}", err=True)
+        shards = [shard for shard, reason in summary.lost.items() if reason == why]
+        say(f"samp: {describe_shards(shards, MOST_SHOWN)} could not be finished: {name_flags(why)}", err=True)
     if as_json:
         say(json.dumps(summary.to_dict()))
         return

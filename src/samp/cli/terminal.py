@@ -1,8 +1,8 @@
-"""What reaches a terminal or a pipe: every line by `say`, in any encoding, without control characters of a name.
+"""Printing to a terminal or a pipe, in any encoding and without the control characters that names may hold.
 
 File names, class names and messages of other libraries may hold anything: sequences that move the cursor or colour what
 follows, line breaks that forge a line of ours, marks that turn the order of letters. In files and in JSON these are
-data and stay; in lines for people they are written out.
+data and stay; in lines for people they are written as escape sequences.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import sys
 import textwrap
 import traceback
 from collections.abc import Mapping
+from contextlib import nullcontext
 
 import click
 
 # C0, DEL and C1; marks that turn the direction of text; separators of lines; a byte order mark.
 UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 HANDLER = "samp-degrade"
-# What stands for a character of ours that an encoding does not have; any other is written as its number.
+# Substitutes for characters of ours that an encoding may not have; any other is written as its number.
 SUBSTITUTES = {
     "−": "-",
     "–": "-",
@@ -60,22 +61,28 @@ SUBSTITUTES = {
 
 
 def say(line: str, err: bool = False) -> None:
-    """Print one line to stdout, or to stderr; control characters in it are written out."""
-    click.echo(printable(line), file=sys.stderr if err else sys.stdout)
+    """Print one line to stdout, or to stderr if `err`; control characters in it are escaped."""
+    _print(printable(line), err)
 
 
 def say_block(text: str, err: bool = False) -> None:
-    """Print lines of ours, such as a table: as `say`, but line breaks are kept."""
-    click.echo(printable(text, keep="\n"), file=sys.stderr if err else sys.stdout)
+    """Print several lines, such as a table: as `say`, but with line breaks kept."""
+    _print(printable(text, keep="\n"), err)
 
 
 def say_traceback(error: BaseException) -> None:
-    """Print where an error came from to stderr, set in, so that no line of its message looks like one of ours."""
+    """Print the traceback of an error to stderr, indented, so that no line of its message looks like one of ours."""
     say_block(textwrap.indent("".join(traceback.format_exception(error)).strip(), "  ").lstrip(), err=True)
 
 
+def _print(text: str, err: bool) -> None:
+    progress = sys.modules.get("samp.progress")  # only where it has been imported may there be a bar on the terminal
+    with progress.hide_command_bars() if progress else nullcontext():
+        click.echo(text, file=sys.stderr if err else sys.stdout)
+
+
 def printable(text: object, keep: str = "") -> str:
-    r"""Return the text with control characters written out, but for those to keep; stray bytes of a name become "�".
+    r"""Return the text with control characters escaped, except those to keep; stray bytes of a name become "�".
 
     >>> print(printable("a\x1b[31mb\n\u202egnp.exe"))
     a\x1b[31mb\n\u202egnp.exe
@@ -89,9 +96,9 @@ def printable(text: object, keep: str = "") -> str:
 
 
 def accept_any_encoding() -> None:
-    """Let stdout and stderr write what their encoding does not have as something else, rather than raise.
+    """Make stdout and stderr write a substitute for what their encoding does not have, instead of raising.
 
-    A pipe on Windows is cp1252, and there are terminals in latin-1 and ASCII.
+    Pipes on Windows use cp1252, and there are terminals in latin-1 and ASCII.
     """
     codecs.register_error(HANDLER, degrade)
     for stream in (sys.stdout, sys.stderr):
@@ -100,7 +107,7 @@ def accept_any_encoding() -> None:
 
 
 def degrade(error: UnicodeError) -> tuple[str, int]:
-    r"""Return what stands for the characters that could not be encoded, and where to go on: a handler for `codecs`.
+    r"""Return a substitute for characters that cannot be encoded, and where to continue: a handler for `codecs`.
 
     >>> codecs.register_error(HANDLER, degrade)
     >>> "2·⌈1/η⌉ × 猫".encode("ascii", HANDLER)

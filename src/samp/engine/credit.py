@@ -19,6 +19,9 @@ score although no element of it had any credit (`blind`), they share by abs(dx),
 gradient can earn. `idgi` looks at the gradient alone: an element without gradient earns nothing, one that did not move
 can earn, all of a segment earn with one sign, and neither weight × difference nor additivity holds.
 
+A credit that is known only when the walk has ended is not a function of two steps but an `Account`
+(`samp.engine.record`), which a plan hands to `record_walk`; `samp.engine.concave_credit`, coupled's, is one.
+
 A segment that does not move (a path may pause) earns nothing by any of them, even if the model says a score that
 differs by rounding when asked again.
 """

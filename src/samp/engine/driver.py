@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from samp.attribution import DIRECTIONS, Attribution, Direction
-from samp.baselines import Baseline, Blurred, black, evaluate_baseline, label_baseline, resolve_baseline
+from samp.baselines import BaselineSetting, Blurred, black, evaluate_baseline, label_baseline, resolve_baseline
 from samp.checks import check_seed, is_whole
 from samp.devices import ELEMENTS_AT_ONCE, ELEMENTS_ON_ACCELERATOR, is_out_of_memory, release_memory
 from samp.engine.credit import Credit
@@ -23,8 +23,6 @@ from samp.lookup import look_up
 from samp.progress import Meter
 
 BatchSize = int | Literal["auto"]
-BaselineSetting = Baseline | list[Baseline] | tuple[Baseline | list[Baseline], Baseline | list[Baseline]] | None
-"""One baseline for both directions, a tuple (deletion, insertion), None for the paper's; a list has one per input."""
 StepCallback = Callable[[int, int], None]
 """Called after each step with the gradients spent on it and the rows that ended in it."""
 Result = TypeVar("Result")

@@ -76,7 +76,7 @@ class Lookahead:
         return self.path.needs_start
 
     @property
-    def fixed(self) -> bool:
+    def is_fixed(self) -> bool:
         return True
 
     @property
@@ -93,7 +93,7 @@ class Lookahead:
 def scorer_for(problem: Problem, path: Path, rule: StepRule, route: Route) -> tuple[Scorer, Path]:
     """What to walk on, and along: many points a call where the path is fixed and the batch leaves room for them."""
     at_once = problem.batches.size // len(route.start) if problem.batches else 1
-    if at_once > 1 and path.fixed and not rule.shortens:
+    if at_once > 1 and path.is_fixed and not rule.shortens:
         ahead = Lookahead(problem, cast(FixedPath, path), route, at_once)
         return ahead, ahead
     return problem, path

@@ -33,7 +33,7 @@ class SalientPath:
     `unordered_ties` leaves it to the device who goes first among equal gains, which is faster there.
     """
 
-    fixed: ClassVar[bool] = False
+    is_fixed: ClassVar[bool] = False
     may_pause: ClassVar[bool] = False
     size: int | None = None
     steps: int = 14
@@ -158,7 +158,7 @@ class StraightPath:
     """
 
     needs_start: ClassVar[bool] = True
-    fixed: ClassVar[bool] = True
+    is_fixed: ClassVar[bool] = True
     may_pause: ClassVar[bool] = False
     steps: int
 
@@ -195,7 +195,7 @@ class CurvePath:
     """
 
     needs_start: ClassVar[bool] = True
-    fixed: ClassVar[bool] = True
+    is_fixed: ClassVar[bool] = True
     may_pause: ClassVar[bool] = True
     steps: int
     point: Callable[[Route, float], Tensor]

@@ -102,7 +102,7 @@ class Path(Protocol):
     """Proposes the next point from wherever a row stands; never trusts that its last proposal was taken.
 
     - `needs_start`: whether it reads the route's start after the first step.
-    - `fixed`: whether its points are known beforehand, as in `samp.engine.paths.FixedPath`.
+    - `is_fixed`: whether its points are known beforehand, as in `samp.engine.paths.FixedPath`.
     - `may_pause`: whether it may propose the point a row stands on and move on later. Any other path that does so has
       stalled; of one that may pause only `most_steps` bounds the walk.
     """
@@ -110,7 +110,7 @@ class Path(Protocol):
     @property
     def needs_start(self) -> bool: ...
     @property
-    def fixed(self) -> bool: ...
+    def is_fixed(self) -> bool: ...
     @property
     def may_pause(self) -> bool: ...
     def propose(self, step: Step, route: Route) -> Tensor: ...

@@ -34,7 +34,7 @@ def missing_notes(compared: Compared, record: dict[str, Any]) -> list[str]:
     if any(row.curves.unnormalised for row in compared.rows):
         notes.append(
             f"there are no curves, as the protocol {record['protocol']!r} divides by the photo's score, which is not "
-            f"above 0 ({record['score']:.3f}): try the protocol 'rise', or another class."
+            f"above 0 ({record['score']:.3f}): try `protocol='rise'`, or another `target`."
         )
     return notes
 

@@ -17,8 +17,8 @@ from samp.html.embed import embed_image
 from samp.html.render import render_page
 from samp.html.svg import css_classes, curve_chart
 from samp.metrics.protocol_text import describe_protocol, describe_score
-from samp.models.colours import zero_colour
 from samp.models.prediction import ClassifiedPhoto
+from samp.models.zero_colour import zero_colour
 from samp.plots import sheet
 from samp.plots.axes import pad_limits
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from samp.attribution import Attribution
 from samp.models import Classifier
-from samp.models.colours import zero_colour
 from samp.models.outputs import output_kind
 from samp.models.prediction import ClassifiedPhoto
+from samp.models.zero_colour import zero_colour
 from samp.wording import format_residual, score_source
 
 BEST = 5  # classes listed

@@ -1,4 +1,7 @@
-"""The numbers of a report about a run: distributions, examples and classes."""
+"""The numbers of a report about a run: distributions, examples and classes.
+
+How a metric gets here, from its own file to a `Quantity`: `samp.metrics`.
+"""
 
 from __future__ import annotations
 

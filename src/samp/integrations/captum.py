@@ -1,7 +1,7 @@
-"""Coupled, SAMP and SAMP++ as Captum knows methods: they take the place of `captum.attr.IntegratedGradients`.
+"""Coupled, SAMP and SAMP++ with the interface of Captum's methods, such as `captum.attr.IntegratedGradients`.
 
-They work unchanged inside Captum's `NoiseTunnel`, `sensitivity_max`, `infidelity` and `visualization`, which ask for
-names and not for a base class, so Captum itself is not imported here.
+They work inside Captum's `NoiseTunnel`, `sensitivity_max`, `infidelity` and `visualization`, which need methods of
+certain names rather than a base class, so Captum itself is not imported here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any, ClassVar, Literal, ParamSpec, TypeVar
 from torch import Tensor
 
 from samp import methods
-from samp.attribution import Direction
+from samp.attribution import Attribution, Direction
+from samp.baselines import Baseline
 from samp.engine.credit import Credit
 from samp.engine.forward_args import per_sample_tensors
 from samp.engine.inputs import Inputs
@@ -24,76 +25,52 @@ from samp.targets import Target
 
 __all__ = ["SAMP", "Coupled", "SAMPPlusPlus"]
 
+Baselines = Baseline | tuple[Baseline, ...] | None
 Arguments = ParamSpec("Arguments")
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
-def _with_wrapped(attribute: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
-    """`attribute` with a `__wrapped__`: Captum's methods have one from their logging, and NoiseTunnel calls that."""
+def _with_wrapped(attribute: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Return `attribute` with a `__wrapped__`, which `NoiseTunnel` calls: the logging of Captum's methods adds one."""
 
     @functools.wraps(attribute)
-    def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
+    def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         return attribute(*args, **kwargs)
 
     return call
 
 
 @dataclass(frozen=True, eq=False)
-class _DropIn:
-    """What Captum asks of a method besides `attribute`, and what every `attribute` comes down to."""
+class _CaptumMethod:
+    """The attributes of a method that Captum uses besides `attribute`."""
 
     forward_func: Callable[..., Any]
     method: ClassVar[methods.SAMP | methods.Coupled]
 
     @property
     def multiplies_by_inputs(self) -> bool:
-        """Credit is for the movement from the baseline, so these are global attributions in Captum's sense."""
+        """True: credit is for the movement from the baseline, which Captum calls a global attribution."""
         return True
 
     def has_convergence_delta(self) -> bool:
         """Whether `attribute` can return a delta: always."""
         return True
 
-    def _attribute(
-        self,
-        inputs: Inputs,
-        settings: dict[str, Any],
-        *,
-        baselines: Any,
-        target: Target,
-        forward_args: Any,
-        batch_size: int | None,
-        feature_mask: Tensor | tuple[Tensor, ...] | None,
-        direction: Literal["both"] | Direction | None,
-        with_delta: bool,
-        seed: int,
-        progress: bool,
-    ) -> Any:
-        """The credit of the method with these settings, and the delta if asked for; as `SAMP.attribute` says."""
-        method = replace(
+    def _configure(
+        self, baselines: Baselines, direction: Literal["both"] | Direction | None, **settings: Any
+    ) -> methods.SAMP | methods.Coupled:
+        """Return the method with these settings; with baselines given, it walks from them to the input by default."""
+        return replace(
             self.method,
             direction=direction or ("both" if baselines is None else "to_image"),
             baseline=list(baselines) if isinstance(baselines, tuple) else baselines,
             **settings,
         )
-        result = explain(
-            self.forward_func,
-            inputs,
-            target=target,
-            method=method,
-            groups=feature_mask,
-            forward_args=_read_forward_args(forward_args, inputs),
-            batch_size="auto" if batch_size is None else batch_size,
-            progress=progress,
-            seed=seed,
-        )
-        attributions = _cast_like(inputs, result.values)
-        return (attributions, -result.residual) if with_delta else attributions
 
 
 @dataclass(frozen=True, eq=False)
-class SAMP(_DropIn):
-    """SAMP for Captum's users; `forward_func` is the model or any function of its inputs.
+class SAMP(_CaptumMethod):
+    """SAMP as a method of Captum; `forward_func` is the model or any function of its inputs.
 
     >>> import torch, samp
     >>> model = torch.nn.Linear(4, 3).eval()
@@ -110,7 +87,7 @@ class SAMP(_DropIn):
     def attribute(
         self,
         inputs: Inputs,
-        baselines: Any = None,
+        baselines: Baselines = None,
         target: Target = None,
         additional_forward_args: Any = None,
         n_steps: int | None = None,
@@ -125,48 +102,46 @@ class SAMP(_DropIn):
         seed: int = 0,
         progress: bool = False,
     ) -> Any:
-        """The credit of every input element, in the shape, dtype and kind (tensor or tuple) of `inputs`.
+        """Return the credit of every input element, in the shape, dtype and kind (tensor or tuple) of `inputs`.
 
         - `baselines`: a number, tensor (batch size 1 serves all samples), name or callable, or a tuple with one per
-          input. With one given the walk goes from it to the input, so the credit aims at f(input) − f(baseline).
+          input. The walk then leads from there to the input, so the credit approximates f(input) − f(baseline).
           Without, both directions are walked with the baselines of `samp.SAMP`, and their credits are summed.
           (`NoiseTunnel` turns an explicit `baselines=None` into 0: there, leave it out.)
-        - `target`: as in Captum. `None` is the one score of outputs `(b,)` or `(b, 1)`; where there are several
-          classes, each sample's predicted one, so name the class if noise could change it.
-        - `additional_forward_args`: one further argument of the model, or a tuple of them. As in Captum axis 0 of a
-          tensor is the batch; what all samples share is passed as `samp.ForAll(tensor)`.
+        - `target`: as in Captum. `None` is the one score of outputs `(b,)` or `(b, 1)`; if there are several classes,
+          each sample's predicted one, so name the class if noise could change it.
+        - `additional_forward_args`: one further argument of the model, or a tuple of them. As in Captum, axis 0 of a
+          tensor is the batch; a tensor that all samples share is passed as `samp.ForAll(tensor)`.
         - `n_steps`: moves s = ⌈groups / n_steps⌉ groups per step; `None` leaves s as in `samp.SAMP`. The constraint
           of `eta` adds up to ⌈1 / eta⌉ steps.
         - `internal_batch_size`: how many walks the model is given at once; `None` finds a size that fits.
         - `return_convergence_delta`: return `(attributions, delta)`; `delta`, of shape `(b,)`, is the sum of the
           credit minus the change of the score, both directions together if both are walked.
         - `feature_mask`: integers that name the group of each element; batch size 1 serves all samples. `None` takes
-          pixels for `b c h w` and single elements for all else.
+          pixels for `b c h w` and single elements otherwise.
         - `credit`, `eta`, `momentum`: as in `samp.SAMP`; "paper" stands for the published setting of this class.
-        - `direction`: "to_image", "to_baseline" or "both", if not as `baselines` says.
+        - `direction`: "to_image", "to_baseline" or "both"; `None` follows from `baselines` as above.
         - `seed`, `progress`: as in `samp.explain`.
         """
         published = {"eta": eta, "momentum": momentum}
-        settings: dict[str, Any] = {"steps": n_steps, "credit": credit}
-        settings |= {name: value for name, value in published.items() if value != "paper"}
-        return self._attribute(
+        chosen = {name: value for name, value in published.items() if value != "paper"}
+        result = explain(
+            self.forward_func,
             inputs,
-            settings,
-            baselines=baselines,
             target=target,
-            forward_args=additional_forward_args,
-            batch_size=internal_batch_size,
-            feature_mask=feature_mask,
-            direction=direction,
-            with_delta=return_convergence_delta,
-            seed=seed,
+            method=self._configure(baselines, direction, steps=n_steps, credit=credit, **chosen),
+            groups=feature_mask,
+            forward_args=_read_forward_args(additional_forward_args, inputs),
+            batch_size="auto" if internal_batch_size is None else internal_batch_size,
             progress=progress,
+            seed=seed,
         )
+        return _to_captum(result, inputs, return_convergence_delta)
 
 
 @dataclass(frozen=True, eq=False)
 class SAMPPlusPlus(SAMP):
-    """SAMP++ for Captum's users: `SAMP` with η 0.1 and λ 0.5 where the call does not say otherwise.
+    """SAMP++ as a method of Captum: `SAMP` with η 0.1 and λ 0.5 unless the call gives others.
 
     >>> import torch, samp
     >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)).eval()
@@ -178,8 +153,8 @@ class SAMPPlusPlus(SAMP):
 
 
 @dataclass(frozen=True, eq=False)
-class Coupled(_DropIn):
-    """The coupled walk, samp's default, for Captum's users: its convergence delta is 0, up to rounding.
+class Coupled(_CaptumMethod):
+    """The coupled walk, samp's default, as a method of Captum: its convergence delta is 0 up to rounding.
 
     >>> import torch, samp
     >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)).eval()
@@ -196,7 +171,7 @@ class Coupled(_DropIn):
     def attribute(
         self,
         inputs: Inputs,
-        baselines: Any = None,
+        baselines: Baselines = None,
         target: Target = None,
         additional_forward_args: Any = None,
         n_steps: int | None = None,
@@ -213,37 +188,30 @@ class Coupled(_DropIn):
         seed: int = 0,
         progress: bool = False,
     ) -> Any:
-        """The credit of every input element, in the shape, dtype and kind (tensor or tuple) of `inputs`.
+        """Return the credit of every input element, in the shape, dtype and kind (tensor or tuple) of `inputs`.
 
         - `n_steps`, `quality`, `eta`, `momentum`, `growth`, `weight`: as in `samp.Coupled`, where `n_steps` is called
-          `steps`; `None` is what `quality` says.
-        - All else as in `SAMP.attribute`. With `baselines` given the walk goes one way, from them to the input; the
-          strength of this method is to go both ways, so leave them out where black and blurred images serve.
+          `steps`; `None` takes the value of `quality`.
+        - All others as in `SAMP.attribute`. With `baselines` the walk leads one way only, from them to the input. This
+          method gains from walking both ways, so leave them out if black and blurred images are good baselines.
         """
-        return self._attribute(
+        walk = {"eta": eta, "momentum": momentum, "growth": growth, "weight": weight}
+        result = explain(
+            self.forward_func,
             inputs,
-            {
-                "quality": quality,
-                "steps": n_steps,
-                "eta": eta,
-                "momentum": momentum,
-                "growth": growth,
-                "weight": weight,
-            },
-            baselines=baselines,
             target=target,
-            forward_args=additional_forward_args,
-            batch_size=internal_batch_size,
-            feature_mask=feature_mask,
-            direction=direction,
-            with_delta=return_convergence_delta,
-            seed=seed,
+            method=self._configure(baselines, direction, quality=quality, steps=n_steps, **walk),
+            groups=feature_mask,
+            forward_args=_read_forward_args(additional_forward_args, inputs),
+            batch_size="auto" if internal_batch_size is None else internal_batch_size,
             progress=progress,
+            seed=seed,
         )
+        return _to_captum(result, inputs, return_convergence_delta)
 
 
 def _read_forward_args(forward_args: Any, inputs: Inputs) -> tuple[Any, ...]:
-    """Captum's reading: only a tuple is several arguments, a list is one; axis 0 of a tensor is the batch."""
+    """Return further arguments as Captum reads them: only a tuple is several, and axis 0 of a tensor is the batch."""
     if forward_args is None:
         return ()
     several = forward_args if isinstance(forward_args, tuple) else (forward_args,)
@@ -251,8 +219,14 @@ def _read_forward_args(forward_args: Any, inputs: Inputs) -> tuple[Any, ...]:
     return per_sample_tensors(several, len(first)) if isinstance(first, Tensor) and first.ndim else several
 
 
+def _to_captum(result: Attribution, inputs: Inputs, with_delta: bool) -> Any:
+    """Return the attributions as Captum does, with their convergence delta (b) if `with_delta`."""
+    attributions = _cast_like(inputs, result.values)
+    return (attributions, -result.residual) if with_delta else attributions
+
+
 def _cast_like(inputs: Any, values: Tensor | tuple[Tensor, ...]) -> Inputs:
-    """The credit in the dtype of its input; an array's is left as it is."""
+    """Return the credit in the dtype of its input, if that is a tensor."""
     if isinstance(values, Tensor):
         return values.to(inputs.dtype) if isinstance(inputs, Tensor) else values
     pairs = zip(values, inputs, strict=True)

@@ -1,4 +1,4 @@
-"""samp as an explanation function of Quantus, which hands over and takes numpy arrays."""
+"""samp as an `explain_func` of Quantus, which passes NumPy arrays and expects them back."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def explain(
     seed: int = 0,
     **_: Any,
 ) -> NDArray[Any]:
-    """An `explain_func` for Quantus: one map per image, `b 1 h w`; for any other input, values of its shape.
+    """An `explain_func` for Quantus: return one map per image, b 1 h w; for any other input, values of its shape.
 
     - `targets`: one class per sample, or one for all; `None` explains the predicted class.
-    - `method`: a name, in any case, or object as in `samp.explain`, and its default if missing or empty. Quantus'
-      `evaluate` puts its own label for the function here, so label it "coupled", "samp++" or "ig".
-    - `device`: where the inputs go if the model has no parameters; else they go to the model, in its dtype. The
+    - `method`: a name, in upper or lower case, or an object as in `samp.explain`; its default if missing or empty.
+      Quantus' `evaluate` passes its label of the function here, so use "coupled", "samp++" or "ig" as labels.
+    - `device`: the device of the inputs if the model has no parameters; else they get the model's device and dtype. The
       model itself is neither moved nor switched to evaluation mode.
-    - `groups`, `batch_size`, `seed`: as in `samp.explain`. What else Quantus passes along is ignored.
+    - `groups`, `batch_size`, `seed`: as in `samp.explain`. Other keywords that Quantus passes are ignored.
 
     >>> import numpy as np, samp
     >>> model = nn.Sequential(nn.Flatten(), nn.Linear(48, 5)).eval()
@@ -56,7 +56,7 @@ def explain(
 
 
 def _to_model(model: Any, inputs: NDArray[Any], device: torch.device | str | None) -> Tensor:
-    """The inputs on the model's device and in its dtype: Quantus perturbs in float64, whatever the model takes."""
+    """Return the inputs on the model's device, in its dtype: Quantus perturbs in float64, whatever the model takes."""
     x = _to_tensor(inputs)
     weights = [p for p in model.parameters() if p.is_floating_point()] if isinstance(model, nn.Module) else []
     if weights:
@@ -65,5 +65,5 @@ def _to_model(model: Any, inputs: NDArray[Any], device: torch.device | str | Non
 
 
 def _to_tensor(array: Any) -> Tensor:
-    """A copy, since torch takes neither read-only nor reversed arrays."""
+    """Return a tensor of a copy, since torch takes neither read-only nor reversed arrays."""
     return torch.from_numpy(np.array(array, order="C"))

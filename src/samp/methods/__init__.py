@@ -1,13 +1,16 @@
-"""Every method behind one signature: a frozen dataclass with `attribute(problem, run) -> Attribution`.
+"""Attribution methods with one signature: each is a frozen dataclass with `attribute(problem, run) -> Attribution`.
 
-A name stands for the method with its published settings, or as tuned where it is ours ("coupled", the default);
-`table()` says of each where it comes from, what it costs and what it promises.
+One file holds one method or one family of methods; `registry` lists them all by name. A name stands for the method with
+its published settings, or the tuned ones of our own "coupled", the default. `table()` lists the source, cost and
+guarantees of each. Modules that begin with an underscore hold what methods share: `_path_method` (settings and walks of
+path methods), `_perturbation` (regions and counted scores), `_feature_maps` and `_channel_axis` (the layer for class
+activation maps), `_layer_model` (a model cut off at a layer), `_common` (results) and `_checks` (of settings).
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from samp.methods.registry import names, resolve_method, table
 
@@ -23,7 +26,7 @@ _HOME = {"IG": "ig", "SAMP": "samp", "Coupled": "coupled", "Method": "_common", 
 __all__ = ["IG", "SAMP", "Coupled", "Method", "SAMPPlusPlus", "names", "resolve_method", "table"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module 'samp.methods' has no attribute {name!r}")
     return getattr(importlib.import_module(f"samp.methods.{_HOME[name]}"), name)

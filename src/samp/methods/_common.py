@@ -1,4 +1,4 @@
-"""What methods that do not walk hand back: a map and what it cost, as an `Attribution` without walks."""
+"""What every method has (`Method`, `MethodInfo`), and how one that does not walk makes its `Attribution`."""
 
 from __future__ import annotations
 

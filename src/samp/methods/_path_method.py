@@ -6,10 +6,11 @@ import math
 from typing import Protocol
 
 from samp.attribution import Attribution
+from samp.baselines import BaselineSetting
 from samp.checks import check_numbers
 from samp.engine import credit as credits
 from samp.engine.credit import Credit
-from samp.engine.driver import BaselineSetting, RunOptions, WalkPlan, directions, make_baselines, repr_with, run_walks
+from samp.engine.driver import RunOptions, WalkPlan, directions, make_baselines, repr_with, run_walks
 from samp.engine.paths import MaxL1, Unlimited
 from samp.engine.problem import Problem
 from samp.engine.walk import Path, StepRule

@@ -1,16 +1,15 @@
-"""What perturbation methods share: the regions they switch, and the scores of perturbed points."""
+"""What perturbation methods share: the regions that they switch off, and counted scores of perturbed points."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from samp.baselines import evaluate_baseline
+from samp.baselines import Baseline, evaluate_baseline
 from samp.engine.driver import Batches, RunOptions
 from samp.engine.problem import Problem
 from samp.extras import install_command
@@ -20,41 +19,44 @@ from samp.progress import open_bar
 MOST_PIXELS = 1024  # images of more pixels are explained in patches
 PATCHES_PER_SIDE = 14
 Score = Callable[[Tensor], Tensor]
-ByGroups = Callable[[Score, int, Tensor], Tensor]  # scores, perturbations at once, switches
-ByPoints = Callable[[Score, int, Tensor, Tensor], Tensor]  # scores, perturbations at once, images, baselines
+"""The scores (r) of perturbed points, given by their switches (r g) or by themselves (r n)."""
+ExplainSwitches = Callable[[Score, int, Tensor], Tensor]
+"""From the score, the perturbations at once and switches that are all 1 (b g) to the value of each group (b g)."""
+ExplainPoints = Callable[[Score, int, Tensor, Tensor], Tensor]
+"""From the score, the perturbations at once, images and baselines (b n) to values of any shape."""
 
 
 class CountedForward:
-    """A problem as Captum is asked about it: scores of perturbed points of some samples, in batches, counted.
+    """Scores of perturbed points of a problem, in batches, with a count of the forward passes spent.
 
-    Captum hands over rows in rounds of all its samples: row i is a point of sample i modulo their number.
+    Captum passes rows in rounds of all its samples: row i is a point of sample i modulo their number.
     """
 
-    def __init__(self, problem: Problem, run: RunOptions, baseline: Any, expected: int) -> None:
+    def __init__(self, problem: Problem, run: RunOptions, baseline: Baseline, expected: int) -> None:
         self.batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device)
         self.problem = problem.with_target(self.batches)
         self.baseline = problem.flatten(evaluate_baseline(baseline, problem.inputs, run.seed))
-        self.everyone = torch.arange(problem.batch, device=problem.x.device)
+        self.samples = torch.arange(problem.batch, device=problem.x.device)
         self.rows = 0
         self.bar = open_bar(problem.batch * expected, "forward", run.progress)
 
     @property
     def forwards(self) -> int:
-        """Spent on each sample."""
+        """Forward passes spent on each sample."""
         return self.rows // self.problem.batch
 
     def rounds_per_batch(self, samples: Tensor) -> int:
-        """How many perturbations of each of these samples make one batch."""
+        """Return how many perturbations of each of these samples make one batch."""
         return max(self.batches.size // len(samples), 1)
 
     def score(self, samples: Tensor, count: int, points: Callable[[slice, Tensor], Tensor]) -> Tensor:
-        """count: the scores of points(rows, samples of those rows) (r n)."""
+        """Return the scores (`count`) of the points that `points(rows, samples of those rows)` makes (r n)."""
 
         def work(first: int, last: int) -> Tensor:
             whose = samples[torch.arange(first, last, device=samples.device) % len(samples)]
             x = points(slice(first, last), whose)
             score = self.problem.count_failures(self.problem.score(self.problem.output(x, whose), whose), whose)
-            return torch.where(score.isfinite(), score, 0).to(x.dtype)  # Captum's fits refuse what is not finite
+            return torch.where(score.isfinite(), score, 0).to(x.dtype)  # Captum's fits refuse NaN and Inf
 
         with torch.no_grad():
             scores = torch.cat(list(self.batches.map_slices(count, work)))
@@ -62,10 +64,11 @@ class CountedForward:
         self.bar.update(count)
         return scores
 
-    def explain_groups(self, groups: Grouping, explain: ByGroups, one_by_one: bool = False) -> Tensor:
-        """b n: each sample's values of its groups, from an explanation of switches (b g).
+    def explain_groups(self, groups: Grouping, explain: ExplainSwitches, one_by_one: bool = False) -> Tensor:
+        """Return each element's equal share of its group's value (b n), from an explanation of switches (b g).
 
-        They lie with the samples, so that the host never waits; one by one on the CPU, so that draws are the same.
+        The switches are on the device of the samples, so that the host never waits; one by one they are on the CPU, so
+        that draws are the same on every device.
         """
 
         def explain_some(samples: Tensor) -> Tensor:
@@ -76,15 +79,15 @@ class CountedForward:
 
                 return self.score(samples, len(switches), points).to(switches.device)
 
-            home = torch.device("cpu") if one_by_one else samples.device
-            ones = torch.ones(len(samples), groups.count, dtype=self.problem.x.dtype, device=home)
+            device = torch.device("cpu") if one_by_one else samples.device
+            ones = torch.ones(len(samples), groups.count, dtype=self.problem.x.dtype, device=device)
             return explain(score, self.rounds_per_batch(samples), ones)
 
         values = self._explain_all(explain_some, one_by_one).to(self.problem.x)  # b g
         return groups.spread(values / groups.pool(torch.ones_like(self.problem.x)).clamp(min=1))
 
-    def explain_points(self, explain: ByPoints) -> Tensor:
-        """b *d: what an explanation of the samples themselves (b n) gives."""
+    def explain_points(self, explain: ExplainPoints) -> Tensor:
+        """Return what an explanation of the samples themselves (b n) returns (b *d)."""
 
         def explain_some(samples: Tensor) -> Tensor:
             def score(x: Tensor) -> Tensor:
@@ -95,25 +98,28 @@ class CountedForward:
         return self._explain_all(explain_some)
 
     def score_change(self) -> Tensor:
-        """b: f(image) − f(baseline)."""
+        """Return f(image) − f(baseline) (b)."""
         ends = torch.cat([self.problem.x, self.baseline])
-        image, baseline = self.score(self.everyone, len(ends), lambda rows, _: ends[rows]).chunk(2)
+        image, baseline = self.score(self.samples, len(ends), lambda rows, _: ends[rows]).chunk(2)
         return image - baseline
 
-    def _explain_all(self, some: Callable[[Tensor], Tensor], one_by_one: bool = False) -> Tensor:
-        """The explanations of all samples, one by one or all at once."""
+    def _explain_all(self, explain_some: Callable[[Tensor], Tensor], one_by_one: bool = False) -> Tensor:
+        """Return the explanations of all samples, made one by one or all at once."""
         with self.bar:
-            parts = torch.split(self.everyone, 1 if one_by_one else self.problem.batch)
-            return torch.cat([some(samples).detach() for samples in parts])
+            parts = torch.split(self.samples, 1 if one_by_one else self.problem.batch)
+            return torch.cat([explain_some(samples).detach() for samples in parts])
 
 
 def superpixels(image: Tensor, count: int) -> Segments:
-    """About this many SLIC segments of each b c h w image, on its values stretched to 0 … 1."""
+    """Return about this many SLIC segments of each b c h w image, on its values stretched to 0 … 1.
+
+    Raises ImportError without scikit-image.
+    """
     try:
         slic = import_module("skimage.segmentation").slic
     except ImportError as error:
-        said = f"superpixels are scikit-image's, which is not installed: {install_command('compare')}."
-        raise ImportError(said) from error
+        message = f"superpixels are scikit-image's, which is not installed: {install_command('compare')}."
+        raise ImportError(message) from error
     pixels = image.detach().movedim(1, -1).cpu().double().numpy()
     stretched = [(one - one.min()) / (np.ptp(one) or 1.0) for one in pixels]
     labels = [slic(one, n_segments=count, start_label=0, channel_axis=-1) for one in stretched]
@@ -123,12 +129,12 @@ def superpixels(image: Tensor, count: int) -> Segments:
 
 
 def patch_side(problem: Problem) -> int | None:
-    """The side of patches, for images in more pixels than can be explained one by one."""
+    """Return the side of patches for images of more than `MOST_PIXELS` pixels; None where pixels are explained."""
     if not problem.paper_settings or problem.features.count <= MOST_PIXELS:
         return None
     return -(-max(problem.inputs[0].shape[2:]) // PATCHES_PER_SIDE)
 
 
 def patch_groups(problem: Problem, patch: int | None) -> Grouping:
-    """Patches of this side, or the problem's own groups."""
+    """Return patches of this side as groups, or the problem's own groups for None."""
     return problem.features if patch is None else bind(Patches(patch), problem.inputs)

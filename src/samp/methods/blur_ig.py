@@ -27,11 +27,11 @@ class BlurIG:
     - `steps`, `max_sigma`: 100 and 50 at 224 pixels are those of the authors' code (PAIR `saliency`). `None` keeps that
       ratio at any size: 50/224 of the longer side (6.25 for MNIST).
     - `sqrt`: equal parts of the variance σ² instead of σ, up to a *variance* of `max_sigma`, as in the authors' code.
-    - `credit`: a name of `samp.credit`. The authors take the gradient at the sharper end of each part, times a
-      derivative by σ over 0.01; our "right" is their sum with `grad_step` = `max_sigma`/`steps`. The default
-      "trapezoid" costs one gradient more and misses the score change by less.
+    - `credit`: a name of `samp.engine.credit`. The authors take the gradient at the sharper end of each part, times a
+      derivative by σ over 0.01; "right" is their sum with `grad_step` = `max_sigma`/`steps`. The default "trapezoid"
+      costs one gradient more and misses the score change by less.
 
-    The kernel is cut at 4σ, and the image is surrounded by zeros, so that what is fully blurred also fades.
+    The kernel is cut off at 4σ and the image is padded with zeros, so that the fully blurred image is also darker.
 
     >>> import torch, samp
     >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10)).eval()
@@ -58,7 +58,7 @@ class BlurIG:
         credits.resolve_credit(self.credit)
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
-        """Walk from the fully blurred image to the image of every sample."""
+        """Return the credit of a walk from the fully blurred image to the image, for every sample."""
         shape = require_image(problem, self).shape[1:]
         widest = 50 * max(shape[1:]) / 224 if self.max_sigma is None else float(self.max_sigma)
 
@@ -81,9 +81,9 @@ class BlurIG:
 
 
 def gaussian_blur(images: Tensor, sigma: float) -> Tensor:
-    """… h w under a Gaussian of this σ, cut at 4σ, with zeros around the image; the image itself for a σ below 1/8.
+    """Return images (… h w) under a Gaussian of this σ, cut off at 4σ, padded with zeros; for σ below 1/8 unchanged.
 
-    Two products with small matrices, whatever the σ: on a GPU, one of 401 weights costs no more than one of 3.
+    It is two products with small matrices, whatever the σ: on a GPU, a kernel of 401 weights costs no more than of 3.
 
     >>> dot = torch.zeros(1, 1, 5, 5, dtype=torch.float64)
     >>> dot[..., 2, 2] = 1
@@ -95,7 +95,7 @@ def gaussian_blur(images: Tensor, sigma: float) -> Tensor:
 
 
 def _smoothing_matrix(size: int, sigma: float) -> Tensor:
-    """size × size, symmetric: row i holds the weights that pixel i takes from each pixel."""
+    """Return a symmetric size × size matrix whose row i holds the weight of each pixel in the blurred pixel i."""
     reach = int(4 * sigma + 0.5)
     if reach == 0:
         return torch.eye(size, dtype=torch.float64)

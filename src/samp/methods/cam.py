@@ -1,7 +1,7 @@
-"""Class activation maps: the last convolution's channels, weighted by what they mean to the score, and enlarged.
+"""Class activation maps: the channels of the last feature map, weighted by their effect on the score, and enlarged.
 
 All three are the sum Σ_k w_k A_k over the channels A_k of one layer; they differ in the weights w_k. The layer is the
-net's last feature map unless it is named (see `feature_maps`).
+last one with a feature map unless it is named (see `_feature_maps`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from samp.engine.problem import Problem
 from samp.methods._common import MethodInfo, make_attribution, require_image, spread_over_channels
 from samp.methods._feature_maps import LayerCall, find_layer_call, replace_output, unwrap_compiled
 
-FAR = -10.0  # CAM's gradient is also taken at this multiple of the features: a bend in the head shows there
+FAR = -10.0  # CAM's gradient is also taken at this multiple of the features, where a nonlinear head shows
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class CAM:
     """Class activation map (Zhou et al., CVPR 2016): w_k is the weight of channel k in the one linear layer.
 
     Only for nets of the form convolutions → global average pool → one linear layer, or with a max pool, as in the CNNs
-    of the SAMP paper. There w_k is the score's gradient by the mean (or maximum) of A_k, so no weights have to be found
-    in the model. The map is signed, as published; behind an average pool, its mean over the *layer's* positions is the
-    score without its bias. `layer` is a module's name; `None` takes the last one with a feature map.
+    of the SAMP paper. There w_k is the score's gradient by the mean (or maximum) of A_k, so the weights need not be
+    looked up in the model. The map is signed, as published; behind an average pool, its mean over the *layer's*
+    positions is the score without its bias. `layer` is a module's name; `None` takes the last with a feature map.
 
     >>> import samp
     >>> from torch import nn
@@ -44,7 +44,7 @@ class CAM:
     layer: str | None = None
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
-        """The channels of every sample, weighted by the classifier's own weights."""
+        """Return every sample's channels, weighted by the classifier's weights; raise ValueError for another head."""
         return _attribute(self, problem, run, _check_head)
 
     def weights(self, features: Tensor, gradient: Tensor) -> Tensor:
@@ -74,7 +74,7 @@ class GradCAM:
     relu: bool = True
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
-        """The channels of every sample, weighted by their mean gradient."""
+        """Return every sample's channels, weighted by `weights`."""
         return _attribute(self, problem, run)
 
     def weights(self, features: Tensor, gradient: Tensor) -> Tensor:
@@ -135,9 +135,10 @@ def _attribute(
 def features_and_gradient(
     problem: Problem, place: LayerCall, samples: Tensor, scale: float = 1.0
 ) -> tuple[Tensor, Tensor]:
-    """The features A (b k h w) of these samples, times `scale`, and the score's gradient there.
+    """Return the features A (b k h w) of these samples, times `scale`, and the score's gradient there.
 
-    The net goes on with a copy, so that an in-place activation behind the layer does not change what is kept.
+    The net continues with a copy, so that an in-place activation after the layer does not change the features. Raises
+    ValueError if the score does not depend on them.
     """
     kept: list[Tensor] = []
 
@@ -154,9 +155,9 @@ def features_and_gradient(
 
 
 def _check_head(problem: Problem, place: LayerCall) -> None:
-    """A sentence unless the score is linear in each channel's mean, or in its maximum, here and far away too.
+    """Raise ValueError unless the score is linear in each channel's mean, or in its maximum, at all feature values.
 
-    The gradient is then the same at all positions, or not zero at one alone, and its sum is the channel's weight.
+    The gradient is then the same at all positions, or zero at all but one, and its sum is the channel's weight.
     """
     first = torch.zeros(1, dtype=torch.long, device=problem.x.device)
     _, here = features_and_gradient(problem, place, first)

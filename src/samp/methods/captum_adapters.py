@@ -1,9 +1,9 @@
 """Perturbation methods that Captum computes: Shapley sampling, LIME, Occlusion and feature ablation (extra `compare`).
 
-Captum is handed all samples at once (LIME: one by one) and, but for Occlusion, never sees them: its input is one switch
-per group, 1 for the sample's own elements and 0 for the baseline's. Random orders are shared by all samples and draws
-start from the seed, so a sample's result does not depend on its neighbours. Captum would draw from the generator that
-the whole process shares; here it draws from one of its own. A group's value is shared by its elements in equal parts.
+Captum explains all samples at once (LIME: one by one) and, except for Occlusion, never sees them: its input is one
+switch per group, 1 for the sample's own elements and 0 for the baseline's. Random orders are shared by all samples and
+drawn from the seed, so that a sample's result does not depend on its neighbours; the generator is one of our own, where
+Captum's own code would draw from the one that the whole process shares. Elements share their group's value equally.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
+from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,7 +21,7 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.baselines import black, resolve_baseline, wrap_tensors
+from samp.baselines import Baseline, black, resolve_baseline, wrap_tensors
 from samp.checks import check_counts, check_numbers, check_optional_counts
 from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
@@ -38,12 +39,12 @@ class Shapley:
     """Shapley sampling (ApproShapley; Castro et al., 2009), by Captum.
 
     Groups enter one by one in `samples` random orders; a group's value is the mean change of the score when it enters,
-    so that all of them sum to f(image) − f(baseline). 25 orders are Captum's default; the paper leaves them open.
+    so that the values sum to f(image) − f(baseline). 25 orders are Captum's default; the paper does not fix a number.
 
     - `patch`: explain an image in patches of this side. `None` takes the problem's groups, except for images of more
       than 1,024 pixels, whose patches are then a 14th of the longer side (16 at 224 pixels, where pixels would cost
-      50,176 forwards an order). The result's `method` says which.
-    - `baseline`: what a group shows before it enters.
+      50,176 forwards an order). The result's `method` has the side that was used.
+    - `baseline`: the values of a group before it enters.
 
     >>> _ = import_module("pytest").importorskip("captum")
     >>> import samp
@@ -55,7 +56,7 @@ class Shapley:
     about: ClassVar[MethodInfo] = _captum_info("Castro et al., 2009", "25 forwards per group", "yes")
     samples: int = 25
     patch: int | None = None
-    baseline: Any = black
+    baseline: Baseline = black
 
     def __post_init__(self) -> None:
         check_counts(samples=self.samples)
@@ -63,7 +64,7 @@ class Shapley:
         object.__setattr__(self, "baseline", resolve_baseline(wrap_tensors(self.baseline)))
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
-        """Captum's ShapleyValueSampling of every sample."""
+        """Return Captum's ShapleyValueSampling of every sample; raise ImportError without Captum."""
         method = replace(self, patch=self.patch or patch_side(problem))
         groups = patch_groups(problem, method.patch)
 
@@ -73,14 +74,14 @@ class Shapley:
             values: Tensor = peer.attribute(switches, n_samples=self.samples, perturbations_per_eval=at_once)
             return values
 
-        asked = CountedForward(problem, run, self.baseline, self.samples * groups.count + 3)
-        change, values = asked.score_change(), asked.explain_groups(groups, explain)
-        return make_attribution(asked.problem, values, method, run, forwards=asked.forwards, change=change)
+        scorer = CountedForward(problem, run, self.baseline, self.samples * groups.count + 3)
+        change, values = scorer.score_change(), scorer.explain_groups(groups, explain)
+        return make_attribution(scorer.problem, values, method, run, forwards=scorer.forwards, change=change)
 
 
 @dataclass(frozen=True)
 class Ablation:
-    """Feature ablation, by Captum: a group's value is what the score loses when it alone shows the baseline.
+    """Feature ablation, by Captum: a group's value is the score's loss when this group alone is the baseline's.
 
     Occlusion (Zeiler & Fergus, ECCV 2014) by groups. `patch` and `baseline` are as in `Shapley`.
 
@@ -93,14 +94,14 @@ class Ablation:
 
     about: ClassVar[MethodInfo] = _captum_info("Zeiler & Fergus, ECCV 2014", "1 forward per group")
     patch: int | None = None
-    baseline: Any = black
+    baseline: Baseline = black
 
     def __post_init__(self) -> None:
         check_optional_counts(patch=self.patch)
         object.__setattr__(self, "baseline", resolve_baseline(wrap_tensors(self.baseline)))
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
-        """Captum's FeatureAblation of every sample."""
+        """Return Captum's FeatureAblation of every sample; raise ImportError without Captum."""
         method = replace(self, patch=self.patch or patch_side(problem))
         groups = patch_groups(problem, method.patch)
 
@@ -108,9 +109,9 @@ class Ablation:
             values: Tensor = _captum().FeatureAblation(score).attribute(switches, perturbations_per_eval=at_once)
             return values
 
-        asked = CountedForward(problem, run, self.baseline, groups.count + 1)
-        values = asked.explain_groups(groups, explain)
-        return make_attribution(asked.problem, values, method, run, forwards=asked.forwards)
+        scorer = CountedForward(problem, run, self.baseline, groups.count + 1)
+        values = scorer.explain_groups(groups, explain)
+        return make_attribution(scorer.problem, values, method, run, forwards=scorer.forwards)
 
 
 @dataclass(frozen=True)
@@ -121,10 +122,10 @@ class LIME:
     is a Lasso, and a group's value its weight. Published (the authors' code for images): 1,000 samples, width 0.25.
 
     - `superpixels`: images in pixels are explained in about this many SLIC superpixels, each image in its own; the
-      authors' quickshift gives as many. Anything else is explained in the problem's groups.
-    - `alpha`: of the Lasso, in standard deviations of the scores. Captum's 0.01 in the score's own unit leaves nothing
-      of small scores.
-    - `baseline`: what a group shows when it is switched off.
+      authors' quickshift makes as many. Other inputs are explained in the problem's groups.
+    - `alpha`: of the Lasso, in standard deviations of the scores. Captum's 0.01, in the score's own unit, would set all
+      weights of small scores to 0.
+    - `baseline`: the values of a group that is switched off.
 
     >>> _ = [import_module("pytest").importorskip(name) for name in ("captum", "sklearn")]
     >>> import samp
@@ -138,7 +139,7 @@ class LIME:
     superpixels: int = 100
     alpha: float = 0.01
     kernel_width: float = 0.25
-    baseline: Any = black
+    baseline: Baseline = black
 
     def __post_init__(self) -> None:
         check_counts(samples=self.samples, superpixels=self.superpixels)
@@ -148,7 +149,7 @@ class LIME:
         object.__setattr__(self, "baseline", resolve_baseline(wrap_tensors(self.baseline)))
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
-        """Captum's Lime of every sample."""
+        """Return Captum's Lime of every sample; raise ImportError without Captum."""
         groups = superpixels(problem.inputs[0], self.superpixels) if problem.paper_settings else problem.features
 
         def explain(score: Score, at_once: int, switches: Tensor) -> Tensor:
@@ -161,22 +162,22 @@ class LIME:
             values: Tensor = peer.attribute(switches, n_samples=self.samples, perturbations_per_eval=at_once)
             return values
 
-        asked = CountedForward(problem, run, self.baseline, self.samples)
-        values = asked.explain_groups(groups, explain, one_by_one=True)  # Captum fits one sample at a time
-        done = make_attribution(asked.problem, values, self, run, forwards=asked.forwards)
-        return replace(done, details={**done.details, "explained in": groups.label})
+        scorer = CountedForward(problem, run, self.baseline, self.samples)
+        values = scorer.explain_groups(groups, explain, one_by_one=True)  # Captum fits one sample at a time
+        result = make_attribution(scorer.problem, values, self, run, forwards=scorer.forwards)
+        return replace(result, details={**result.details, "explained in": groups.label})
 
-    def _similarity(self, original: Tensor, perturbed: Tensor, switches: Tensor, **_: Any) -> float:
+    def _similarity(self, original: Tensor, perturbed: Tensor, switches: Tensor, **_: object) -> float:
         distance = 1 - float(switches.float().mean()) ** 0.5  # the cosine to all ones is √(part switched on)
         return float(np.exp(-(distance**2) / (2 * self.kernel_width**2)))
 
 
 @dataclass(frozen=True)
 class Occlusion:
-    """Occlusion (Zeiler & Fergus, ECCV 2014), by Captum: what the score loses under a square slid over the image.
+    """Occlusion (Zeiler & Fergus, ECCV 2014), by Captum: the score's loss under a square that slides over the image.
 
     A pixel's value is the mean over the squares that hide it. `None` scales a `window` of 15 at a `stride` of 8 for 224
-    pixels (Captum's tutorial; the paper does not say) to the image's longer side. The result's `method` says which.
+    pixels (Captum's tutorial; the paper names none) to the image's longer side. The result's `method` has both.
 
     >>> _ = import_module("pytest").importorskip("captum")
     >>> import samp
@@ -188,18 +189,18 @@ class Occlusion:
     about: ClassVar[MethodInfo] = _captum_info("Zeiler & Fergus, ECCV 2014", "785 forwards at 224 pixels")
     window: int | None = None
     stride: int | None = None
-    baseline: Any = black
+    baseline: Baseline = black
 
     def __post_init__(self) -> None:
         check_optional_counts(window=self.window, stride=self.stride)
         object.__setattr__(self, "baseline", resolve_baseline(wrap_tensors(self.baseline)))
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
-        """Captum's Occlusion of every sample."""
+        """Return Captum's Occlusion of every sample; raise ImportError without Captum."""
         image = require_image(problem, self)
         window, stride = self._resolve_window(image)
-        places = [-((window - side) // stride) + 1 for side in image.shape[2:]]  # rounded up
-        asked = CountedForward(problem, run, self.baseline, places[0] * places[1] + 1)
+        windows = [-((window - side) // stride) + 1 for side in image.shape[2:]]  # rounded up
+        scorer = CountedForward(problem, run, self.baseline, windows[0] * windows[1] + 1)
         settings = {
             "sliding_window_shapes": (image.shape[1], window, window),
             "strides": (image.shape[1], stride, stride),
@@ -211,11 +212,12 @@ class Occlusion:
             values: Tensor = peer.attribute(x, baselines=baseline, perturbations_per_eval=at_once, **settings)
             return values[:, 0]  # all channels are hidden together
 
-        values = spread_over_channels(problem, asked.explain_points(explain))
+        values = spread_over_channels(problem, scorer.explain_points(explain))
         method = replace(self, window=window, stride=stride)
-        return make_attribution(asked.problem, values, method, run, forwards=asked.forwards)
+        return make_attribution(scorer.problem, values, method, run, forwards=scorer.forwards)
 
     def _resolve_window(self, image: Tensor) -> tuple[int, int]:
+        """Return window and stride for this image; raise ValueError if the stride is larger than the window."""
         longest = max(image.shape[2:])
         window = min(self.window or max(round(longest * 15 / 224), 1), *image.shape[2:])
         stride = self.stride or min(max(round(longest * 8 / 224), 1), window)
@@ -233,19 +235,19 @@ METHODS: dict[str, Shapley | LIME | Occlusion | Ablation] = {
 
 
 class ScaledLasso:
-    """A Lasso whose α is in standard deviations of what it fits, so that it scales with the score."""
+    """A Lasso whose α is in standard deviations of the scores that it fits; Captum's interface of a linear model."""
 
     def __init__(self, alpha: float) -> None:
         self.alpha = alpha
 
     def fit(self, samples: Any) -> None:
-        """Fit the data (switches, scores, weights) of the loader that Captum hands over."""
-        # not by the loader, which would draw from torch's shared generator
+        """Fit the data (switches, scores, weights) of Captum's loader."""
+        # not by iterating over the loader, which would draw from torch's shared generator
         switches, scores, weights = (t.double().numpy() for t in samples.dataset[:])
         mean = np.average(scores, weights=weights)
         spread = np.sqrt(np.average((scores - mean) ** 2, weights=weights)) or 1.0
         linear = import_module("sklearn.linear_model")
-        # features are taken in turn, so nothing depends on the state; without one, NumPy's shared one would move
+        # features are updated in turn, so the state has no effect on the result, but None would move NumPy's shared one
         model = linear.Lasso(alpha=self.alpha, random_state=0) if self.alpha else linear.LinearRegression()
         model.fit(switches, (scores - mean) / spread, sample_weight=weights)
         self.weights = torch.from_numpy(model.coef_ * spread)
@@ -255,21 +257,22 @@ class ScaledLasso:
 
 
 def _draw_orders(seed: int, features: int, samples: int) -> Iterator[list[int]]:
-    """So many random orders of the features."""
+    """Yield so many random orders of the features."""
     generator = torch.Generator().manual_seed(seed)
     for _ in range(samples):
         yield torch.randperm(features, generator=generator).tolist()
 
 
 def _draw_switches(generator: torch.Generator, original: Tensor, **settings: Any) -> Tensor:
-    """1 × features: each of them on or off, as likely as not."""
+    """Return a switch for each feature (1 × features), on with probability 1/2."""
     half = torch.full((1, settings["num_interp_features"]), 0.5)
     return torch.bernoulli(half, generator=generator).to(original.device).long()
 
 
-def _captum() -> Any:
+def _captum() -> ModuleType:
+    """Return the module `captum.attr`; raise ImportError if Captum is not installed."""
     try:
         return import_module("captum.attr")
     except ImportError as error:
-        said = f"this method is Captum's, which is not installed: {install_command('compare')}."
-        raise ImportError(said) from error
+        message = f"this method is Captum's, which is not installed: {install_command('compare')}."
+        raise ImportError(message) from error

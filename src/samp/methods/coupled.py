@@ -23,11 +23,10 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution, Direction
-from samp.baselines import wrap_tensors
+from samp.baselines import BaselineSetting, wrap_tensors
 from samp.checks import check_optional_counts
 from samp.engine.concave_credit import ConcaveAccount
 from samp.engine.driver import (
-    BaselineSetting,
     RunOptions,
     StepCallback,
     directions,

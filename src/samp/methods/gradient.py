@@ -11,15 +11,15 @@ from samp.attribution import Attribution
 from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.methods._common import MethodInfo
-from samp.methods.propagation.passes import Rows, attribute_in_batches
+from samp.methods.propagation.forward_backward import Rows, attribute_in_batches
 
 
 @dataclass(frozen=True)
 class Gradient:
-    """∂f/∂x at the image (Simonyan et al., 2014, arXiv:1312.6034): how the score answers to small changes of the input.
+    """∂f/∂x at the image (Simonyan et al., 2014, arXiv:1312.6034): the score's response to small changes of the input.
 
     The name "gradient" keeps the sign. "saliency" is `magnitude=True`, the absolute value, as in the paper and in
-    Captum's `Saliency`. A pixel's place in `map` is the sum over its channels; the paper takes the largest of them,
+    Captum's `Saliency`. A pixel's value in `map` is the sum over its channels; the paper takes the largest of them,
     which is `values.amax(1)`.
 
     >>> import samp, torch
@@ -34,10 +34,10 @@ class Gradient:
     magnitude: bool = False
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
-        """Take one gradient for every sample."""
+        """Return the gradient of every sample."""
 
-        def work(settled: Problem, samples: Tensor) -> tuple[Rows, None]:
-            gradient = settled.gradient(settled.x[samples], samples)
+        def work(resolved: Problem, samples: Tensor) -> tuple[Rows, None]:
+            gradient = resolved.gradient(resolved.x[samples], samples)
             return {"values": gradient.abs() if self.magnitude else gradient}, None
 
         return attribute_in_batches(problem, run, self, work)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
 
 from samp.attribution import Attribution, Direction
-from samp.baselines import black, wrap_tensors
+from samp.baselines import BaselineSetting, black, wrap_tensors
 from samp.checks import check_counts, check_numbers
 from samp.engine.credit import Credit
 from samp.engine.driver import RunOptions
@@ -25,14 +25,16 @@ class GuidedIG:
     """Guided Integrated Gradients: in equal parts of the L1 distance, the flattest features move first.
 
     - `steps`, `fraction`, `max_dist`: 200, 0.25 and 0.02 are those of the authors' code (PAIR `saliency`). Each step
-      moves the `fraction` of features with the smallest abs(gradient), then the next, until it has gone 1/`steps` of
-      the way; no feature strays from the straight line by more than `max_dist` of its own way. 0 is IG, 1 is unbounded.
+      moves the `fraction` of features with the smallest abs(gradient), then the next, until the step is 1/`steps` of
+      the whole distance; no feature leaves the straight line by more than `max_dist` of its own distance. 0 is IG, 1 is
+      unbounded.
     - `credit`: "left", the gradient before the move, is the authors'.
     - `eta`, `direction` and `baseline` are as in `SAMP`.
 
-    A feature is a single element, channels apart, as published: `groups` only sum up the result. Rounding decides among
-    equal gradients, and in a convolutional net a constant baseline has many: so in float32, and with `max_dist` near 1
-    in any dtype, maps of two machines or batch sizes agree in outline (cosine 0.93 on SqueezeNet) and not in pixels.
+    A feature is a single element of a single channel, as published: `groups` only sum up the result. Rounding decides
+    among equal gradients, and in a convolutional net a constant baseline has many: so in float32, and with `max_dist`
+    near 1 in any dtype, maps of two machines or batch sizes agree in outline (cosine 0.93 on SqueezeNet) and not in
+    pixels.
 
     >>> import torch, samp
     >>> result = samp.explain(torch.nn.Linear(6, 3).eval(), torch.rand(2, 6), method=GuidedIG(steps=20))
@@ -46,7 +48,7 @@ class GuidedIG:
     eta: float | None = None
     credit: str | Credit = "left"
     direction: Literal["both"] | Direction = "to_image"
-    baseline: Any = black
+    baseline: BaselineSetting = black
     about: ClassVar[MethodInfo] = MethodInfo(
         paper="Kapishnikov et al., Guided Integrated Gradients, CVPR 2021",
         cost="steps + 1 gradients",
@@ -64,24 +66,24 @@ class GuidedIG:
         object.__setattr__(self, "baseline", wrap_tensors(self.baseline))
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
-        """Walk the guided path of every sample."""
+        """Return the credit of the guided path of every sample."""
         path = GuidedPath(int(self.steps), float(self.fraction), float(self.max_dist))
         return walk_along(path, self, 0.0, problem, run)
 
 
 @dataclass(frozen=True)
 class GuidedPath:
-    """From wherever a row stands to the next of `steps` L1 distances from its end, by its flattest elements first."""
+    """The path to the next of `steps` equally spaced L1 distances from a row's end, by its flattest elements first."""
 
     needs_start: ClassVar[bool] = True
-    fixed: ClassVar[bool] = False
+    is_fixed: ClassVar[bool] = False
     may_pause: ClassVar[bool] = False
     steps: int
     fraction: float
     max_dist: float
 
     def propose(self, step: Step, route: Route) -> Tensor:
-        """The authors' inner loop on all rows at once; a row that is as near to its end as it should be rests."""
+        """Return the next point of every row (r n): the authors' inner loop, in which rows rest once they are there."""
         ends = route.start.abs().sum(1, keepdim=True) + route.end.abs().sum(1, keepdim=True)
         rounding = torch.finfo(step.x.dtype).eps * ends  # r 1, of an L1 distance
         number = self._steps_done(step, route, rounding) + 1  # r 1
@@ -90,8 +92,8 @@ class GuidedPath:
         lowest = torch.lerp(route.start, route.end, (alpha - self.max_dist).clamp(min=0))  # r n
         highest = torch.lerp(route.start, route.end, (alpha + self.max_dist).clamp(max=1))
         wanted = route.length * (1 - alpha)
-        way = (step.x - route.start).abs()  # how far each element has come; all move towards their end only
-        x = torch.where(way < (lowest - route.start).abs(), lowest, step.x)  # who fell behind catches up first
+        moved = (step.x - route.start).abs()  # of each element; all move towards their end only
+        x = torch.where(moved < (lowest - route.start).abs(), lowest, step.x)  # those that fell behind catch up first
         flatness = step.gradient.abs()
         resting = last
         while True:
@@ -106,13 +108,13 @@ class GuidedPath:
             resting = resting | (share < 1)
 
     def _steps_done(self, step: Step, route: Route, rounding: Tensor) -> Tensor:
-        """r 1: how many of the `steps` parts lie behind, a part counting as done give or take rounding."""
+        """Return how many of the `steps` parts each row has done (r 1), give or take rounding."""
         to_go = (route.end - step.x).abs().sum(1, keepdim=True) / route.length
         slack = (0.01 + rounding / route.length * self.steps).clamp(max=0.5)
         return ((1 - to_go) * self.steps + slack).floor()
 
     def _flattest_mask(self, flatness: Tensor, free: Tensor) -> Tensor:
-        """r n: the free elements up to the lower `fraction`-quantile of all, those not free counting as steepest."""
+        """Return the free elements up to the lower `fraction`-quantile of all (r n); others count as the steepest."""
         flatness = flatness.masked_fill(~free, math.inf)
         place = int(self.fraction * (flatness.shape[1] - 1)) + 1
         steepest = flatness.topk(place, 1, largest=False, sorted=False).values.amax(1, keepdim=True)

@@ -14,7 +14,7 @@ from samp.methods.ig import IG
 class IDGI(IG):
     """IG with the credit `idgi`: each step's change of the score, shared by the squared gradient before the step.
 
-    The same as `samp.IG(credit="idgi")`; other path methods take that credit too. Settings are those of `IG`.
+    The same as `samp.IG(credit="idgi")`; other path methods take this credit too. Settings are those of `IG`.
 
     >>> import samp, torch
     >>> net, x = torch.nn.Linear(3, 1).eval(), torch.rand(1, 3)

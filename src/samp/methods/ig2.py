@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import torch
 from torch import Tensor, nn
 
 from samp.attribution import Attribution
-from samp.baselines import TensorBaseline, black, evaluate_baseline, label_baseline, wrap_tensors
+from samp.baselines import InputBaselines, TensorBaseline, black, evaluate_baseline, label_baseline, wrap_tensors
 from samp.checks import check_counts, check_numbers
 from samp.engine import credit as credits
 from samp.engine.credit import Credit
@@ -21,7 +21,7 @@ from samp.engine.problem import Problem
 from samp.engine.walk import Route, Step
 from samp.errors import NonFiniteError
 from samp.methods._common import MethodInfo
-from samp.methods._representation import problem_at_layer
+from samp.methods._layer_model import problem_at_layer
 from samp.targets import TargetFunction
 
 
@@ -31,21 +31,22 @@ class IG2:
 
     The path is x ← x − step · d / ‖d‖ with d the gradient of ‖h(x) − h(reference)‖² and h the activations of a late
     layer; the credit is the gradient of the explained score before each move, times the move, averaged over references.
-    As published (JoeZhuo-ZY/IG2) are `layer`, `steps`, `credit` and the average. What the model alone does not tell is
-    ours unless you say it:
+    `layer`, `steps`, `credit` and the average are as published (JoeZhuo-ZY/IG2). What cannot be known from the model
+    alone has defaults of our own:
 
     - `reference`: theirs are several images of other classes, ours by default one black image: a name, number, tensor
       or callable, as a baseline, or a tuple of such: `reference=tuple(others.split(1))` for images b c h w.
     - `bounds`: their pixels are clipped to 0 … 255, ours by default to each sample's own smallest and largest element.
       A pair of a lowest and a highest value, each a number or a tensor: for inputs from 0 to 1, `bounds=(0, 1)`.
     - `step`: the length of a move, as a root mean square over elements and a share of `bounds`. Theirs is an L2 length
-      of 256, at 299 × 299 RGB pixels from 0 to 255: 0.0019. At n elements ask for theirs by 256 / 255 / √n.
+      of 256, at 299 × 299 RGB pixels from 0 to 255: 0.0019. For n elements theirs is 256 / 255 / √n.
     - `layer`: a module or its name, whose output is compared. `None` is theirs, what enters the last linear layer, if
       the model ends in one, else its output; the model itself, or "", is its output. `result.method` names it.
 
-    The sum comes to f(image) − f(counterfactual) with many small steps only: a descent makes for where the score bends,
-    and at the published length circles there. To keep no points it is done twice, once to find its end, at 3 · `steps`
-    gradients for each reference. Of several references there is no single walk: the result has no scores and steps.
+    The values sum to f(image) − f(counterfactual) with many small steps only: a descent leads to where the score bends,
+    and at the published length circles there. To store no points the descent runs twice, first to find its end, at
+    3 · `steps` gradients for each reference. For several references there is no single walk: the result has no scores
+    and steps.
 
     >>> import torch, samp
     >>> x, others = torch.rand(2, 6), torch.rand(3, 6)
@@ -57,9 +58,9 @@ class IG2:
 
     steps: int = 201
     step: float = 0.0019
-    reference: Any = black
+    reference: InputBaselines | tuple[InputBaselines, ...] = black
     layer: str | nn.Module | None = None
-    bounds: Any = None
+    bounds: tuple[InputBaselines, InputBaselines] | None = None
     credit: str | Credit = "left"
     about: ClassVar[MethodInfo] = MethodInfo(
         paper="Zhuo and Ge, IG2: Integrated Gradient on Iterative Gradient Path, TPAMI 2024 (our reference and bounds)",
@@ -83,31 +84,34 @@ class IG2:
         object.__setattr__(self, "bounds", self.bounds and wrap_tensors(tuple(self.bounds)))
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
-        """Descend to the counterfactuals of every sample, walk the same ways again for the credit, and average."""
+        """Return the credit of every sample's descents, averaged over the references.
+
+        Raises NonFiniteError with the result if a score was not finite for some reference.
+        """
         batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device)
         problem = problem.with_target(batches)
         inner, layer = problem_at_layer(problem, self.layer)
         low, high = self._range(problem, run.seed)
-        found: list[Attribution] = []
+        results: list[Attribution] = []
         failure: NonFiniteError | None = None
         for reference in self._references():
             towards = _distance_problem(inner, _make_reference(reference, problem, run.seed), batches)
             descent = DescentPath(int(self.steps), float(self.step), low, high, towards)
             try:
-                found.append(self._walk(problem, descent, self._label(layer), run))
+                results.append(self._walk(problem, descent, self._label(layer), run))
             except NonFiniteError as error:
                 failure = failure or error
-                found.append(error.result)
-        result = found[0] if len(found) == 1 else _average(found)
+                results.append(error.result)
+        result = results[0] if len(results) == 1 else _average(results)
         if failure:
             raise NonFiniteError(str(failure), result)
         return result
 
-    def _references(self) -> tuple[Any, ...]:
+    def _references(self) -> tuple[InputBaselines, ...]:
         return self.reference if isinstance(self.reference, tuple) else (self.reference,)
 
     def _range(self, problem: Problem, seed: int) -> tuple[Tensor, Tensor]:
-        """The lowest and the highest value that the descent may reach, b 1 or b n; raises if they are no range."""
+        """Return the lowest and the highest value of the descent (b 1 or b n); raise ValueError if they do not rise."""
         if self.bounds is None:
             return problem.x.aminmax(dim=1, keepdim=True)
         low, high = (problem.flatten(evaluate_baseline(one, problem.inputs, seed)) for one in self.bounds)
@@ -116,19 +120,19 @@ class IG2:
         return low, high
 
     def _label(self, layer: str) -> str:
-        """The method as results name it: references and bounds by their kind, and the layer that was taken."""
-        shown = tuple(map(label_baseline, self._references()))
-        reference = shown if isinstance(self.reference, tuple) else shown[0]
-        bounds = self.bounds and tuple(map(label_baseline, self.bounds))
+        """Return the method's repr for results: references and bounds by their kind, and the layer that was taken."""
+        labels = tuple(map(label_baseline, self._references()))
+        reference = labels if isinstance(self.reference, tuple) else labels[0]
+        bounds = self.bounds and (label_baseline(self.bounds[0]), label_baseline(self.bounds[1]))
         return repr(replace(self, reference=reference, layer=layer, bounds=bounds))
 
     def _walk(self, problem: Problem, descent: DescentPath, label: str, run: RunOptions) -> Attribution:
-        """Find the end of the descent, then walk it."""
-        everyone = torch.arange(problem.batch, device=problem.x.device)
+        """Return the credit of one descent: find its end, then walk it."""
+        samples = torch.arange(problem.batch, device=problem.x.device)
         batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device)
 
         def counterfactuals(first: int, last: int) -> Tensor:
-            return descent.end(problem.x[first:last], everyone[first:last])
+            return descent.end(problem.x[first:last], samples[first:last])
 
         plan = WalkPlan(
             path=descent,
@@ -139,16 +143,18 @@ class IG2:
             label=label,
         )
         result = run_walks(problem, plan, run)
-        again = result.steps["to_baseline"].clamp(max=self.steps - 1)  # the last move needs no slope: its end is known
-        return replace(result, gradients=result.gradients + self.steps + again)
+        repeated = result.steps["to_baseline"].clamp(
+            max=self.steps - 1
+        )  # the last move needs no slope: its end is known
+        return replace(result, gradients=result.gradients + self.steps + repeated)
 
 
 @dataclass(frozen=True, eq=False)
 class DescentPath:
-    """`steps` moves of one length down the score of `towards`, within the range from `low` to `high`."""
+    """A path of `steps` moves of one length down the score of `towards`, within the range from `low` to `high`."""
 
     needs_start: ClassVar[bool] = True
-    fixed: ClassVar[bool] = False
+    is_fixed: ClassVar[bool] = False
     may_pause: ClassVar[bool] = False
     steps: int
     step: float
@@ -157,13 +163,13 @@ class DescentPath:
     towards: Problem
 
     def end(self, x: Tensor, samples: Tensor) -> Tensor:
-        """Where the descent from x ends."""
+        """Return the end of the descent from x (r n)."""
         for _ in range(self.steps):
             x = self.move(x, samples)
         return x
 
     def move(self, x: Tensor, samples: Tensor) -> Tensor:
-        """The next point; x itself where there is no slope, or none that is a number."""
+        """Return the next point (r n); x itself where the slope is zero or not finite."""
         low, high = self.low[samples], self.high[samples]
         _, slope = self.towards.value_and_gradient(x, samples)
         steepest = slope.abs().amax(1, keepdim=True)
@@ -173,7 +179,7 @@ class DescentPath:
         return torch.minimum(torch.maximum(x - move.nan_to_num(0, 0, 0), low), high)
 
     def propose(self, step: Step, route: Route) -> Tensor:
-        """The next point of the descent; from where it cannot go on, and at last, the end."""
+        """Return the next point of the descent; at its last step, and where it cannot continue, its end."""
         if step.number + 1 >= self.steps:
             return route.end
         there = self.move(step.x, route.sample)
@@ -187,8 +193,8 @@ class DescentPath:
         return self.steps
 
 
-def _make_reference(reference: Any, problem: Problem, seed: int) -> Tensor:
-    """b n: the reference of every sample."""
+def _make_reference(reference: InputBaselines, problem: Problem, seed: int) -> Tensor:
+    """Return the reference of every sample (b n); raise ValueError if there are not one or as many as samples."""
     if isinstance(reference, TensorBaseline) and problem.one_input:
         given, wanted = tuple(reference.tensor.shape), tuple(problem.inputs[0].shape)
         if given[1:] == wanted[1:] and given[0] not in (1, wanted[0]):
@@ -200,17 +206,17 @@ def _make_reference(reference: Any, problem: Problem, seed: int) -> Tensor:
 
 
 def _distance_problem(problem: Problem, reference: Tensor, batches: Batches) -> Problem:
-    """The same model and samples, scored by the mean squared difference of the output to that of the reference."""
-    everyone = torch.arange(problem.batch, device=problem.x.device)
+    """Return the problem with another score: the mean squared difference of the output to that of the reference."""
+    all_samples = torch.arange(problem.batch, device=problem.x.device)
 
     def output(first: int, last: int) -> Tensor:
-        made = problem.output(reference[first:last], everyone[first:last])
-        if not isinstance(made, Tensor):
+        result = problem.output(reference[first:last], all_samples[first:last])
+        if not isinstance(result, Tensor):
             raise TypeError(
-                f"IG2 compares outputs that are tensors, but the model returns {type(made).__name__}: name a layer to "
-                "compare instead by layer=…"
+                f"IG2 compares outputs that are tensors, but the model returns {type(result).__name__}: name a layer "
+                "to compare instead by layer=…"
             )
-        return made.reshape(last - first, -1)
+        return result.reshape(last - first, -1)
 
     with torch.no_grad():
         outputs = torch.cat(list(batches.map_slices(problem.batch, output)))
@@ -222,7 +228,7 @@ def _distance_problem(problem: Problem, reference: Tensor, batches: Batches) -> 
 
 
 def _average(walks: Sequence[Attribution]) -> Attribution:
-    """The mean of results of the same samples and direction: credit and score changes, but no walk of its own."""
+    """Return the mean of results of the same samples and direction: credit and score changes, but no walk."""
 
     def mean(tensors: Iterable[Tensor]) -> Tensor:
         return torch.stack(list(tensors)).mean(0)

@@ -1,4 +1,4 @@
-"""A random map: the floor that every method has to clear."""
+"""A random map: the baseline of comparisons, which every method has to beat."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from samp.methods._common import MethodInfo, make_attribution
 class RandomMap:
     """Every group gets a number drawn uniformly from 0 to 1, which its elements share in equal parts.
 
-    What is drawn depends on the seed and on the sample itself: two images get two maps, and an image gets the same one
-    alone, in any batch and at any place in it. The model is asked for the score of each sample, to see that there is
-    one, and nothing of it goes into the map.
+    The numbers depend on the seed and on the sample itself: two images get two maps, and an image gets the same map
+    alone and at any position of any batch. The model scores each sample once, so that a target or model without a score
+    raises as for any other method; the map does not depend on the score.
 
     >>> import samp
     >>> x = torch.rand(2, 3, 4, 4)
@@ -34,7 +34,7 @@ class RandomMap:
     about: ClassVar[MethodInfo] = MethodInfo("(none)", "nothing", "no")
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
-        """Draw a number for every group of every sample."""
+        """Return a random number for every group of every sample."""
         batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device)
         known = problem.objective is not None
         problem = problem.with_target(batches)
@@ -47,11 +47,11 @@ class RandomMap:
 
 
 def _score_once(problem: Problem, batches: Batches) -> None:
-    """Score every sample once: a target or a model that no other method would take is not to get a map either."""
-    everyone = torch.arange(problem.batch, device=problem.x.device)
+    """Score every sample once, which raises for a target or a model that no other method accepts."""
+    all_samples = torch.arange(problem.batch, device=problem.x.device)
 
     def work(first: int, last: int) -> Tensor:
-        samples = everyone[first:last]
+        samples = all_samples[first:last]
         return problem.count_failures(problem.score(problem.output(problem.x[samples], samples), samples), samples)
 
     with torch.no_grad():
@@ -59,7 +59,7 @@ def _score_once(problem: Problem, batches: Batches) -> None:
 
 
 def _draw(x: Tensor, count: int, seed: int) -> Tensor:
-    """Numbers from a generator seeded by the sample's bytes."""
+    """Return so many numbers from a generator that is seeded by the sample's bytes."""
     digest = hashlib.blake2b(x.contiguous().numpy().tobytes(), digest_size=7, key=str(seed).encode()).digest()
     return torch.rand(count, generator=torch.Generator().manual_seed(int.from_bytes(digest)), dtype=torch.float64)
 

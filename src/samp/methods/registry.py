@@ -165,8 +165,21 @@ def method_name(name: str) -> str:
         return spellings[spelled]
     if spelled in RELATIVES:
         raise ValueError(f"unknown method {name!r}: {RELATIVES[spelled]}. The known ones are {', '.join(METHODS)}.")
-    close = difflib.get_close_matches(spelled, spellings, 1, 0.6)
-    raise unknown_name(name, METHODS, "method", spellings[close[0]] if close else None)
+    closest = max(spellings, key=lambda known: _likeness(known, spelled))
+    meant = spellings[closest] if _likeness(closest, spelled) >= 0.6 else None
+    raise unknown_name(name, METHODS, "method", meant)
+
+
+def _likeness(known: str, typed: str) -> float:
+    """Return how alike two spellings are, from 0 to 1; `typed` may also be the beginning of a longer name.
+
+    >>> round(_likeness("integratedgradients", "integratd"), 2), round(_likeness("ig", "integratd"), 2)
+    (0.8, 0.36)
+    """
+    whole = difflib.SequenceMatcher(None, known, typed).ratio()
+    if not 4 <= len(typed) < len(known):
+        return whole
+    return max(whole, 0.9 * difflib.SequenceMatcher(None, known[: len(typed)], typed).ratio())
 
 
 def simplify(name: str) -> str:

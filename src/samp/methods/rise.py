@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.baselines import black, evaluate_baseline, resolve_baseline, wrap_tensors
+from samp.baselines import Baseline, black, evaluate_baseline, resolve_baseline, wrap_tensors
 from samp.checks import check_counts, check_numbers
 from samp.engine.driver import Batches, RunOptions
 from samp.engine.problem import Problem
@@ -20,7 +20,7 @@ from samp.methods._common import MethodInfo, make_attribution, require_image, sp
 from samp.progress import open_bar
 from samp.targets import TargetIndex
 
-PIXELS_AT_ONCE = 2**24  # of masks that are held together: 334 masks at 224 pixels
+PIXELS_AT_ONCE = 2**24  # of the masks in memory: 334 masks at 224 pixels
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class RISE:
     ResNet50). All samples see the same masks, so a sample's map does not depend on its neighbours.
 
     - `score`: "probability" is the published choice and the default: it is near 0 wherever a mask hides the object, so
-      those masks drop out of the sum. A logit does not vanish there, and its offset multiplies Σ M_i, the noise of
-      the masks, into the map. "logit" takes the score as the model gives it: for models that already return
+      those masks drop out of the sum. A logit does not vanish there, and its offset times Σ M_i, the noise of the
+      masks, enters the map. "logit" takes the score that the model returns: for models that already return
       probabilities, for regression, and for target functions.
-    - `baseline`: what a mask shows where it is 0; black, as published.
+    - `baseline`: the values where a mask is 0; black, as published.
 
     >>> import samp
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 5)).eval()
@@ -49,7 +49,7 @@ class RISE:
     cells: int = 7
     p: float = 0.5
     score: Literal["probability", "logit"] = "probability"
-    baseline: Any = black
+    baseline: Baseline = black
 
     def __post_init__(self) -> None:
         check_counts(masks=self.masks, cells=self.cells)
@@ -61,7 +61,7 @@ class RISE:
         object.__setattr__(self, "baseline", resolve_baseline(wrap_tensors(self.baseline)))
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
-        """Score every sample under every mask and add the masks up."""
+        """Return the mean of the masks, weighted by each sample's score under them."""
         image = require_image(problem, self)
         batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device)
         problem = problem.with_target(batches)
@@ -75,7 +75,7 @@ class RISE:
         return make_attribution(problem, spread_over_channels(problem, maps), self, run, forwards=self.masks)
 
     def _scores(self, problem: Problem, baseline: Tensor, masks: Tensor, batches: Batches) -> Tensor:
-        """b × masks: every sample's score under every mask, in batches of rows (sample, mask)."""
+        """Return every sample's score under every mask (b × masks), in batches of rows (sample, mask)."""
         channels, device = problem.inputs[0].shape[1], problem.x.device
 
         def work(first: int, last: int) -> Tensor:
@@ -87,6 +87,7 @@ class RISE:
         return torch.cat(list(batches.map_slices(problem.batch * len(masks), work))).view(problem.batch, len(masks))
 
     def _score(self, problem: Problem, x: Tensor, samples: Tensor) -> Tensor:
+        """Return the scores of points x (r); raise ValueError for probabilities of a target that is not a class."""
         output = problem.output(x, samples)
         if self.score == "probability":
             many = isinstance(output, Tensor) and output.ndim > 1 and output.shape[1] > 1
@@ -103,7 +104,7 @@ METHODS = {"rise": RISE()}
 
 
 def draw_masks(method: RISE, height: int, width: int, seed: int, like: Tensor) -> Iterator[Tensor]:
-    """All masks of the method in blocks of k h w; grids and shifts are drawn on the CPU, the same for every device."""
+    """Yield all masks of the method in blocks of k h w; they are drawn on the CPU, so the same for every device."""
     generator = torch.Generator().manual_seed(seed)
     cell = [math.ceil(side / method.cells) for side in (height, width)]
     grids = torch.rand(method.masks, 1, method.cells, method.cells, generator=generator) < method.p

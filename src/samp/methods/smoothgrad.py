@@ -17,16 +17,16 @@ from samp.engine.problem import Problem
 from samp.methods._common import MethodInfo, make_attribution
 from samp.progress import open_bar
 
-NOISES_AT_ONCE = 16  # held together
+NOISES_AT_ONCE = 16  # draws in memory
 
 
 @dataclass(frozen=True)
 class SmoothGrad:
     """The mean of ∂f/∂x at x + ε over `samples` draws of ε ~ N(0, σ²), with σ = `noise` · (max x − min x).
 
-    Published: 50 draws, and 10 to 20 % noise; we take the 15 % between. All inputs of a batch get the same draws, each
-    scaled by its own range, so a sample's map does not depend on its neighbours. Values keep the gradient's sign; the
-    paper's pictures show their absolute value, which is `magnitude=True`.
+    Published: 50 draws, and 10 to 20 % noise; the default is 15 %. All samples of a batch get the same draws, scaled by
+    their own range, so a sample's map does not depend on its neighbours. Values keep the gradient's sign; the paper's
+    pictures show their absolute value, which is `magnitude=True`.
 
     >>> import samp
     >>> net = torch.nn.Linear(3, 1).eval()
@@ -47,7 +47,7 @@ class SmoothGrad:
             raise ValueError(f"noise is a part of the input's range, at least 0, not {self.noise}.")
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
-        """Average the gradients of every sample's noisy copies."""
+        """Return the mean gradient of every sample's noisy copies."""
         batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device)
         problem = problem.with_target(batches)
         sigma = float(self.noise) * (problem.x.amax(1, keepdim=True) - problem.x.amin(1, keepdim=True))  # b 1
@@ -63,7 +63,7 @@ class SmoothGrad:
         return make_attribution(problem, values.abs() if self.magnitude else values, self, run, gradients=self.samples)
 
     def _draws(self, like: Tensor, seed: int) -> Iterator[Tensor]:
-        """Standard normal noise in blocks of k n, drawn on the CPU: the same for every device."""
+        """Yield standard normal noise in blocks of k n, drawn on the CPU: the same for every device."""
         generator = torch.Generator().manual_seed(seed)
         for first in range(0, self.samples, NOISES_AT_ONCE):
             count = min(NOISES_AT_ONCE, self.samples - first)
@@ -71,7 +71,7 @@ class SmoothGrad:
 
 
 def _gradients(problem: Problem, noise: Tensor, sigma: Tensor, batches: Batches) -> Iterator[Tensor]:
-    """Gradients of the rows (sample, noise), a sample's rows side by side."""
+    """Yield the gradients of the rows (sample, noise) in batches, a sample's rows next to each other."""
 
     def work(first: int, last: int) -> Tensor:
         rows = torch.arange(first, last, device=problem.x.device)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.baselines import black, evaluate_baseline, label_baseline, wrap_tensors
+from samp.baselines import InputBaselines, black, evaluate_baseline, label_baseline, wrap_tensors
 from samp.checks import check_counts, check_numbers
 from samp.engine import credit as credits
 from samp.engine.credit import Credit
@@ -19,23 +19,23 @@ from samp.engine.problem import Problem
 from samp.engine.walk import Route
 from samp.methods._common import MethodInfo, require_image
 
-NARROWEST = 1e-8  # of a window: narrower ones open at once, as in the authors' code
+NARROWEST = 1e-8  # the smallest width of a window, as in the authors' code
 
 
 @dataclass(frozen=True)
 class SpectralIG:
     """Integrated Gradients from coarse to fine: x⁰ + Σ wⱼ(t) σⱼ uⱼ vⱼᵀ, where x − x⁰ = Σ σⱼ uⱼ vⱼᵀ in each channel.
 
-    The weight wⱼ rises linearly from 0 to 1 over a window of `width` of the path, which opens the earlier the stronger
-    the component is: at (1 − `width`) · (1 − σⱼ/σ₁), with σ₁ the largest of its channel. Between two windows the path
-    may stand still: such a step earns nothing. With `width` 1 all components enter together, and that is IG.
+    The weight wⱼ rises linearly from 0 to 1 over a window of `width` of the path. The stronger the component, the
+    earlier its window opens: at (1 − `width`) · (1 − σⱼ/σ₁), with σ₁ the largest of its channel. Between two windows
+    the path may stand still: such a step earns nothing. With `width` 1 all components enter together, and that is IG.
 
     - `steps`, `width`, `credit`: 199 parts (200 points), 0.4 and the gradient before each part are those of the
       authors' code (leekwoon/sig). Theirs explains the class's probability; the score here is `target`'s, as for every
-      method: to ask for theirs, pass `target=lambda output: output.softmax(1)[:, c]`.
+      method: for theirs, pass `target=lambda output: output.softmax(1)[:, c]`.
     - `baseline`: as in `SAMP`, one for the walk to the image; black, theirs, is 0 in the space the model is fed.
 
-    Where singular values are equal, their vectors are the choice of the linear algebra library.
+    Vectors of equal singular values are not unique: they depend on the linear algebra library.
 
     >>> import torch, samp
     >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10)).eval()
@@ -47,7 +47,7 @@ class SpectralIG:
     steps: int = 199
     width: float = 0.4
     credit: str | Credit = "left"
-    baseline: Any = black
+    baseline: InputBaselines = black
     about: ClassVar[MethodInfo] = MethodInfo(
         paper="Spectral Integrated Gradients, KDD 2026",
         cost="steps + 1 gradients, one SVD per channel",
@@ -65,7 +65,7 @@ class SpectralIG:
         object.__setattr__(self, "baseline", wrap_tensors(self.baseline))
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
-        """Walk the spectral path of every sample; the decompositions of all are made beforehand and kept."""
+        """Return the credit of the spectral path of every sample; all decompositions are kept during the walks."""
         shape = require_image(problem, self).shape
         start = problem.flatten(evaluate_baseline(self.baseline, problem.inputs, run.seed))
         left, values, right = torch.linalg.svd((problem.x - start).view(shape), full_matrices=False)
@@ -90,7 +90,7 @@ class SpectralIG:
 
 
 def window_starts(values: Tensor, width: float) -> Tensor:
-    """… j: when the window of each singular value opens; the values of a channel fall along the last axis.
+    """Return where on the path the window of each singular value opens (… j); values fall along the last axis.
 
     >>> window_starts(torch.tensor([4.0, 2.0, 1.0, 0.0]), width=0.5).tolist()
     [0.0, 0.25, 0.375, 0.5]

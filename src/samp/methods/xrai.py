@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib import import_module
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.baselines import wrap_tensors
+from samp.baselines import InputBaselines, wrap_tensors
 from samp.checks import check_counts, check_numbers
 from samp.engine.driver import Batches, RunOptions
 from samp.engine.problem import Problem
@@ -34,11 +34,11 @@ class XRAI:
 
     The attribution is IG averaged over a black and a white baseline, its largest channel per pixel. Segments come from
     Felzenszwalb's algorithm (scikit-image) at six `scales`, on the image stretched to −1 … 1 and to `side` pixels, and
-    are dilated by `dilation` pixels to take in their edges. From the authors' code: scales, `sigma`, `dilation`, the
+    are dilated by `dilation` pixels to include their edges. From the authors' code: scales, `sigma`, `dilation`, the
     two baselines, 100 `steps`, `side`, the channel maximum, and that segments which add fewer than `min_added` pixels
-    are passed over. That code has `min_size` 150; 20, as we recall the paper, was not checked against it.
+    are skipped. That code has `min_size` 150; 20, as we recall the paper, was not checked against it.
 
-    - `area`: stop when this part of the image is covered; all pixels left over get their own mean.
+    - `area`: stop when this part of the image is covered; all remaining pixels get their own mean.
     - `baselines`: a tuple of any number, each as in `IG`. `None` is each image's smallest and largest value: black and
       white also for nets that are fed normalised pixels (as in the authors' code).
 
@@ -60,7 +60,7 @@ class XRAI:
     min_added: int = 50
     area: float = 1.0
     side: int = 224
-    baselines: Any = None
+    baselines: InputBaselines | tuple[InputBaselines, ...] | None = None
 
     def __post_init__(self) -> None:
         check_counts(steps=self.steps, min_size=self.min_size, min_added=self.min_added, side=self.side)
@@ -79,7 +79,7 @@ class XRAI:
         object.__setattr__(self, "baselines", wrap_tensors(given))
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
-        """IG of every sample, then its regions on the CPU."""
+        """Return the region densities of every sample: IG, then regions on the CPU; needs scikit-image."""
         image = require_image(problem, self)
         _require_skimage()
         problem = problem.with_target(Batches(run.batch_size, problem.x.shape[1], problem.x.device))
@@ -100,9 +100,9 @@ class XRAI:
             problem, spread_over_channels(problem, stacked), self, run, gradients=len(runs) * (self.steps + 1)
         )
 
-    def _baselines(self, image: Tensor) -> tuple[Any, ...]:
+    def _baselines(self, image: Tensor) -> tuple[InputBaselines, ...]:
         if self.baselines is not None:
-            return tuple(self.baselines)
+            return cast(tuple[InputBaselines, ...], self.baselines)  # `__post_init__` made it a tuple
         flat = image.flatten(1)
         return tuple(end.view(-1, 1, 1, 1).expand_as(image) for end in (flat.amin(1), flat.amax(1)))
 
@@ -111,10 +111,10 @@ METHODS = {"xrai": XRAI()}
 
 
 def grow_regions(attribution: Floats, masks: Masks, method: XRAI) -> Floats:
-    """h w: the density of each pixel's region when it was added.
+    """Return for each pixel (h w) the attribution density of the segment that added it.
 
-    Sums and counts of what each mask would add are kept up to date by what was covered last, so that all steps together
-    look at every mask's pixels once.
+    The sum and count of what each mask would add are updated by the pixels covered last, so that all steps together
+    read every mask's pixels once.
     """
     flat, regions = attribution.ravel(), masks.reshape(len(masks), -1)
     covered = np.zeros(flat.shape, bool)
@@ -132,7 +132,7 @@ def grow_regions(attribution: Floats, masks: Masks, method: XRAI) -> Floats:
 
 
 def segments(method: XRAI, image: Floats) -> Masks:
-    """k h w: the dilated segments of all scales of one h w c image; of equal ones the first."""
+    """Return the dilated segments of all scales of one h w c image (k h w), without duplicates."""
     found: dict[bytes, Masks] = {}
     for labels in _labels(method, image):
         for mask in _dilate(labels, method.dilation):
@@ -141,7 +141,7 @@ def segments(method: XRAI, image: Floats) -> Masks:
 
 
 def _dilate(labels: NDArray[np.int64], radius: int) -> Iterator[Masks]:
-    """h w for each segment, grown by a disk; only the part of the image that it can reach is looked at."""
+    """Yield the mask (h w) of each segment, dilated by a disk; only the part of the image in reach is computed."""
     morphology, boxes = import_module("skimage.morphology"), import_module("scipy.ndimage").find_objects(labels + 1)
     for label, box in enumerate(boxes):
         if box is not None:  # a small segment may be lost where the image is enlarged to `side` pixels
@@ -152,7 +152,7 @@ def _dilate(labels: NDArray[np.int64], radius: int) -> Iterator[Masks]:
 
 
 def _labels(method: XRAI, image: Floats) -> Iterator[NDArray[np.int64]]:
-    """h w for each scale: segment numbers, found at `side` × `side` pixels, where the published scales belong."""
+    """Yield the segment numbers (h w) at each scale, found at `side` × `side` pixels, as published scales assume."""
     felzenszwalb = import_module("skimage.segmentation").felzenszwalb
     resize = import_module("skimage.transform").resize
     reach = np.ptp(image)
@@ -166,6 +166,7 @@ def _labels(method: XRAI, image: Floats) -> Iterator[NDArray[np.int64]]:
 
 
 def _require_skimage() -> None:
+    """Raise ImportError unless scikit-image is installed."""
     try:
         import_module("skimage")
     except ImportError as error:

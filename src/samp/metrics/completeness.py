@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution, Direction
+from samp.devices import widen
 from samp.engine.record import sum_rows
-from samp.metrics.maps import Maps, as_float_tensor, feature_values, to_double
+from samp.metrics.maps import Maps, as_float_tensor, feature_values
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +65,11 @@ def completeness_of(result: Attribution) -> dict[Direction | Literal["both"], Co
             "completeness(maps, change) with f(image) − f(baseline) of each sample."
         )
     errors: dict[Direction | Literal["both"], Completeness] = {}
-    change = torch.zeros_like(to_double(result.residual))
+    change = torch.zeros_like(widen(result.residual))
     for direction, residual in result.residual_by_direction.items():
-        errors[direction] = _errors(to_double(residual), to_double(result.score_change[direction]))
+        errors[direction] = _errors(widen(residual), widen(result.score_change[direction]))
         change = change + result.score_change[direction]
-    errors["both"] = _errors(to_double(result.residual), change)
+    errors["both"] = _errors(widen(result.residual), change)
     return errors
 
 

@@ -25,7 +25,8 @@ from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.checks import check_share
-from samp.metrics.maps import Maps, feature_values, to_double
+from samp.devices import widen
+from samp.metrics.maps import Maps, feature_values
 
 TOP = 0.1
 
@@ -113,7 +114,7 @@ def _all_measures(values: Tensor) -> Tensor:
 
 
 def _variance(values: Tensor) -> Tensor:
-    return to_double(values).var(1, correction=0)
+    return widen(values).var(1, correction=0)
 
 
 def _gini(sizes: Tensor) -> Tensor:
@@ -131,7 +132,7 @@ def _top_share(sizes: Tensor, share: float) -> Tensor:
 
 def _scale_and_sort(values: Tensor) -> Tensor:
     """b d: |a| from small to large, the largest at 1, so that no sum overflows or vanishes."""
-    sizes = to_double(_sort_rows(values.abs()))
+    sizes = widen(_sort_rows(values.abs()))
     largest = sizes[:, -1:]
     return sizes / largest.where(largest > 0, 1)
 

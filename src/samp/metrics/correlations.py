@@ -7,8 +7,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from samp.devices import widen
 from samp.lookup import look_up
-from samp.metrics.maps import to_double
 
 CorrelationFunction = Callable[[Tensor, Tensor], Tensor]
 
@@ -69,7 +69,7 @@ def _constant(x: Tensor) -> Tensor:
 
 def _centre(x: Tensor) -> Tensor:
     """Deviations from the mean, scaled to at most 1 so that their squares neither underflow nor overflow."""
-    wide = to_double(x)
+    wide = widen(x)
     wide = wide / _or_one(wide.abs().amax(-1, keepdim=True))
     deviation = wide - wide.mean(-1, keepdim=True)
     return deviation / _or_one(deviation.abs().amax(-1, keepdim=True))

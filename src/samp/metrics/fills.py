@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeGuard, runtime_checkable
 
@@ -13,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from samp.baselines import Baseline, Blurred, label_baseline, wrap_tensors
+from samp.baselines import Blurred, InputBaselines, label_baseline, wrap_tensors
 from samp.engine.record import sum_rows
 
 
@@ -35,7 +34,7 @@ class ElementFill(Protocol):
         ...
 
 
-Fill = Baseline | Sequence[Baseline] | Imputer | ElementFill
+Fill = InputBaselines | Imputer | ElementFill
 
 
 class ImageFill:

@@ -23,7 +23,7 @@ from torch.nn.functional import max_pool2d, pad
 from samp.checks import check_whole, is_number
 from samp.engine.driver import Batches
 
-LOOK_EVERY = 16  # iterations between looks at an accelerator's progress: each look waits for it
+CHECK_EVERY = 16  # iterations between checks for convergence on an accelerator, since each waits for it
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,9 @@ class NoisyLinear:
         middle, half = (lowest + highest) / 2, (highest - lowest) / 2
         known = torch.where(hole, 0, (wide - middle) / torch.where(half > 0, half, 1))  # −1 … 1
         levels = _levels(hole.to(wide.dtype))
-        found, done = _solve(levels, levels[0].hole * _neighbours(known), self.tolerance, self.iterations)
-        # a mean lies within what it is a mean of; what rounding adds to that is cut off
-        return torch.clamp(middle + half * found, lowest, highest), done
+        solution, done = _solve(levels, levels[0].hole * _neighbours(known), self.tolerance, self.iterations)
+        # a mean lies within the range of its values; rounding may not
+        return torch.clamp(middle + half * solution, lowest, highest), done
 
     def _noise(self, images: Tensor) -> Tensor:
         """c h w, drawn on the CPU: the same on every device."""
@@ -110,13 +110,13 @@ def _solve(levels: list[_Level], right: Tensor, tolerance: float, iterations: in
     """x with (D − W) x = right, and which rows converged.
 
     Each channel of each row stops moving once its own preconditioned residual, which estimates the error of x itself,
-    is small: what a row becomes does not depend on how long the others take.
+    is small: the result of a row does not depend on how long the others take.
     """
     x, residual = torch.zeros_like(right), right
     step = guess = _cycle(levels, residual)
     slope, done = _dot(residual, guess), _small(guess, tolerance)
     for iteration in range(iterations):
-        if (right.device.type == "cpu" or iteration % LOOK_EVERY == 0) and done.all():
+        if (right.device.type == "cpu" or iteration % CHECK_EVERY == 0) and done.all():
             break
         change = levels[0].residual(torch.zeros_like(step), step)  # −(D − W) step
         length = torch.where(done, 0, slope / -_dot(step, change))

@@ -5,7 +5,7 @@ The perturbations I are drawn by `Hidden`, for maps of credit, or by `Noise`, fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import islice
@@ -15,14 +15,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from samp.baselines import Baseline, black, evaluate_baseline, wrap_tensors
+from samp.baselines import InputBaselines, black, evaluate_baseline, wrap_tensors
 from samp.checks import check_flag, check_share, check_whole, is_number
+from samp.devices import widen
 from samp.engine.driver import BatchSize
 from samp.engine.inputs import Inputs
 from samp.extras import install_command
 from samp.groups import Elements, Groups
 from samp.metrics.fills import Fill, depends_on_visible
-from samp.metrics.maps import Maps, group_values, resolve_target, to_double
+from samp.metrics.maps import Maps, group_values, resolve_target
 from samp.metrics.masked_forward import MaskedScorer, Model, ScoringOptions, open_scorer
 from samp.metrics.score_spaces import ScoreSpace
 from samp.metrics.subsets import Subsets, sizes_for_share
@@ -108,7 +109,7 @@ class Noise:
     """
 
     sigma: float = 0.2
-    fill: Baseline | Sequence[Baseline] | None = None
+    fill: InputBaselines | None = None
 
     def __post_init__(self) -> None:
         if not is_number(self.sigma) or self.sigma <= 0:
@@ -215,7 +216,7 @@ def _captum_infidelity(
     """b: Captum's infidelity of these values (b g), with as many perturbations at a time as make a batch."""
     batch, x = scorer.problem.batch, scorer.problem.x
     scorer.expect(number + 1)
-    own = to_double(scorer.scores(lambda _, samples: x[samples], 1, lambda samples, _: samples).flatten())
+    own = widen(scorer.scores(lambda _, samples: x[samples], 1, lambda samples, _: samples).flatten())
     numbers = iter(range(number))
 
     def perturb(rows: Tensor) -> tuple[Tensor, Tensor]:
@@ -234,7 +235,7 @@ def _captum_infidelity(
         forward,
         perturb,
         prepared.start,
-        to_double(values),
+        widen(values),
         n_perturb_samples=number,
         max_examples_per_batch=at_once,
         normalize=normalise,

@@ -120,11 +120,6 @@ def _as_tensor(given: object) -> Tensor:
     return torch.as_tensor(given)
 
 
-def to_double(values: Tensor) -> Tensor:
-    """Return the values in float64, or in float32 on Apple's GPUs, which have no float64."""
-    return values.to(torch.float32 if values.device.type == "mps" else torch.float64)
-
-
 def check_finite(maps: Tensor) -> Tensor:
     """Return the maps (b …); raise ValueError if one holds NaN or Inf.
 

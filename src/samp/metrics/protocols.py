@@ -145,7 +145,7 @@ def _check_step(step: object) -> None:
 
 
 def _paper_protocol(name: str, step: int, kernel: int) -> Protocol:
-    """The paper's (READING points 6, 7, 12): signed ranks, logit over the image's, plain mean of K+1 points."""
+    """The paper's (docs/paper.md#curves): signed ranks, logit over the image's, plain mean of K+1 points."""
     return Protocol(step=step, fill=black, start=Blurred(kernel, 5.0), normalise="image", name=name)
 
 

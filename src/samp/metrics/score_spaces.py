@@ -13,7 +13,7 @@ from samp.lookup import look_up
 ScoreSpace = Callable[[Any], Any]
 
 
-def logit(output: Any) -> Any:
+def logit(output: object) -> object:
     """The model's output, unchanged.
 
     >>> logit([1, 2])
@@ -22,7 +22,7 @@ def logit(output: Any) -> Any:
     return output
 
 
-def probability(output: Any) -> Tensor:
+def probability(output: object) -> Tensor:
     """The soft-max of b × classes logits.
 
     >>> import torch
@@ -32,7 +32,7 @@ def probability(output: Any) -> Tensor:
     return _class_logits(output).softmax(1)
 
 
-def log_probability(output: Any) -> Tensor:
+def log_probability(output: object) -> Tensor:
     """The logarithm of the soft-max of b × classes logits.
 
     >>> import torch
@@ -42,7 +42,7 @@ def log_probability(output: Any) -> Tensor:
     return _class_logits(output).log_softmax(1)
 
 
-def accuracy(output: Any) -> Tensor:
+def accuracy(output: object) -> Tensor:
     """1 for the class with the largest logit (the first of several), 0 for all others.
 
     >>> import torch
@@ -74,7 +74,7 @@ def get_score_space(score: str | ScoreSpace) -> ScoreSpace:
     return look_up(score, SPACES, "score space")
 
 
-def _class_logits(output: Any) -> Tensor:
+def _class_logits(output: object) -> Tensor:
     """Return the output in float32 or wider; raise ValueError unless it holds logits of several classes."""
     if isinstance(output, Tensor):
         check_real(output, "the model's output")

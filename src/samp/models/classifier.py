@@ -1,4 +1,4 @@
-"""A net together with what it takes to feed it a photo."""
+"""A net together with the preprocessing that turns a photo into its input."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from samp.images import crop_centre
 from samp.lookup import look_up
 
-# How most ImageNet nets are fed: torchvision's mean and std of pixels in [0, 1].
+# The preprocessing of most ImageNet nets: torchvision's mean and std of pixels in [0, 1].
 IMAGENET: Mapping[str, Any] = {
     "size": 224,
     "mean": (0.485, 0.456, 0.406),
@@ -26,7 +26,7 @@ IMAGENET: Mapping[str, Any] = {
 }
 IMAGENET_GREY: Mapping[str, Any] = {**IMAGENET, "mean": 0.449, "std": 0.226, "channels": "grey"}  # their averages
 LARGEST_SIDE = 8192  # pixels a side: even a small net takes gigabytes for more
-SUGGESTED, NEAR = 12, 3  # classes named in a message: with a word, or spelled alike
+SUGGESTED, NEAR = 12, 3  # most classes that a message suggests: with a word in common, and spelled alike
 _WORD = re.compile(r"\w+")
 PALETTES = {"rgb": "RGB", "bgr": "RGB", "grey": "L"}  # Pillow's mode behind each order of channels
 
@@ -34,6 +34,8 @@ PALETTES = {"rgb": "RGB", "bgr": "RGB", "grey": "L"}  # Pillow's mode behind eac
 @dataclass(frozen=True, eq=False)
 class Classifier:
     """A net, and how a photo becomes its input: its centre at `size` pixels, (pixel − mean) / std of pixels in [0, 1].
+
+    Raises ValueError for channels, numbers or sizes that do not fit together.
 
     >>> tiny = Classifier(nn.Flatten(), "flat", size=2, mean=0.5, std=0.5, classes=("dark",))
     >>> tiny.prepare(Image.new("RGB", (4, 4), "white")).flatten().tolist()[:3]
@@ -53,11 +55,11 @@ class Classifier:
     channels: str = "rgb"
     """"rgb", "bgr" or "grey" (one channel)."""
     margin: float | None = 0.875
-    """Share of the photo's shorter side that is shown; None shows the whole photo, squeezed into the size."""
+    """Share of the photo's shorter side that is taken; None takes the whole photo, squeezed into the size."""
     resample: str = "bicubic"
     """How the photo is resized: "nearest", "bilinear", "bicubic", "lanczos", "box" or "hamming"."""
     assumed: tuple[str, ...] = ()
-    """Which of size, mean, std and channels nobody said, so that ImageNet's usual ones are taken."""
+    """Which of size, mean, std and channels were neither given nor in the metadata, and so are ImageNet's."""
 
     def __post_init__(self) -> None:
         count = 1 if look_up(self.channels, PALETTES, "order of channels") == "L" else 3
@@ -77,16 +79,16 @@ class Classifier:
         return (self.size, self.size) if isinstance(self.size, int) else self.size
 
     def crop(self, photo: Image.Image) -> Image.Image:
-        """What the net is shown of a photo."""
+        """Return the part of a photo that the net sees, at its size and in its colours."""
         filtering = look_up(self.resample.upper(), Image.Resampling.__members__, "way to resize")
         return crop_centre(photo.convert(PALETTES[self.channels]), self.shape, self.margin, filtering)
 
     def prepare(self, photo: Image.Image) -> Tensor:
-        """The input for one photo: 1 c h w."""
+        """Return the input for one photo, 1 c h w."""
         return self.to_input(torch.from_numpy(np.atleast_3d(np.array(self.crop(photo))))[None])
 
     def to_input(self, pixels: Tensor) -> Tensor:
-        """The input (b c h w) for photos that are cut already (b h w c, 8 bits), made where these lie.
+        """Return the input (b c h w) for cropped photos (b h w c, 8 bits), on the device of those.
 
         >>> Classifier(nn.Flatten(), "flat", 1, 0.5, 0.25, ()).to_input(torch.full((1, 1, 1, 3), 255)).flatten()
         tensor([2., 2., 2.])
@@ -97,11 +99,11 @@ class Classifier:
         return ((pixels - mean) / std).contiguous()
 
     def label(self, index: int) -> str:
-        """The name of this class, or its number where it has no name."""
+        """Return the name of this class, or "class NUMBER" if it has none."""
         return self.classes[index] if index < len(self.classes) else f"class {index}"
 
     def index(self, target: str, outputs: int) -> int:
-        """Return the class of this name or number; raise ValueError with the classes like it if there is none.
+        """Return the index of the class of this name or number; raise ValueError with similar classes if there is none.
 
         >>> Classifier(nn.Flatten(), "flat", 2, 0.5, 0.5, ("cat", "dog")).index("Dog", outputs=2)
         1
@@ -111,16 +113,18 @@ class Classifier:
                 raise ValueError(f"target {target} is out of range: the model's output goes from 0 to {outputs - 1}.")
             return int(target)
         names = [_plain(name) for name in self.classes]
-        found = [index for index, name in enumerate(names) if name == _plain(target)]
-        if len(found) > 1:
-            raise ValueError(f"{target!r} is the name of classes {' and '.join(map(str, found))}: give the number.")
-        if not found:
-            # One class that has the word is not taken either: what is explained is what was named.
+        matches = [index for index, name in enumerate(names) if name == _plain(target)]
+        if len(matches) > 1:
+            raise ValueError(f"{target!r} is the name of classes {' and '.join(map(str, matches))}: give the number.")
+        if not matches:
+            # A single class with that word in its name is not taken either: only what was named is explained.
             raise ValueError(f"{self.name} has no class {target!r}: {suggest_classes(target, self.classes)}")
-        return found[0]
+        return matches[0]
 
     def with_outputs(self, outputs: int) -> Classifier:
-        """This classifier once its number of outputs is known: 1,000 without names are ImageNet's.
+        """Return this classifier for a known number of outputs: 1,000 without names get those of ImageNet.
+
+        Raises ValueError if there are names for another number of outputs.
 
         >>> Classifier(nn.Flatten(), "flat", 2, 0.5, 0.5, ()).with_outputs(1000).label(281)
         'tabby'
@@ -128,40 +132,41 @@ class Classifier:
         if self.classes and len(self.classes) != outputs:
             raise ValueError(
                 f"there are {len(self.classes)} class names but {self.name} has {outputs} outputs: "
-                "give a file with one name a line for each output by --classes."
+                "give a file with one name a line for each output as `classes`."
             )
         return replace(self, classes=imagenet_classes()) if not self.classes and outputs == 1000 else self
 
 
 def suggest_classes(target: str, classes: Sequence[str]) -> str:
-    """Return a question after the classes that may be meant, with their numbers, or the advice to give a number.
+    """Return a question that suggests classes with their numbers, or the advice to give a number.
 
-    They are those with the same words, else those with words spelled nearly so, else those of nearly that name.
+    Suggested are classes with the same words, else with words spelled alike, else with names spelled alike.
 
     >>> suggest_classes("cat", ["castle", "Persian cat", "tiger cat", "cathedral"])
     "did you mean 'Persian cat' (1) or 'tiger cat' (2)?"
     >>> suggest_classes("catle", ["castle", "Persian cat"])
     "did you mean 'castle' (0)?"
     """
-    found = _classes_with_words(target, classes) or _classes_spelled_like(target, classes)
-    shown = [f"{classes[index]!r} ({index})" for index in found[:SUGGESTED]]
-    if not shown:
+    similar = _classes_with_words(target, classes) or _classes_spelled_like(target, classes)
+    named = [f"{classes[index]!r} ({index})" for index in similar[:SUGGESTED]]
+    if not named:
         return "give a number."
-    shown += [f"{len(found) - SUGGESTED} others"] if len(found) > SUGGESTED else []
-    return f"did you mean {' or '.join(filter(None, [', '.join(shown[:-1]), shown[-1]]))}?"
+    named += [f"{len(similar) - SUGGESTED} others"] if len(similar) > SUGGESTED else []
+    return f"did you mean {' or '.join(filter(None, [', '.join(named[:-1]), named[-1]]))}?"
 
 
 def _classes_with_words(target: str, classes: Sequence[str]) -> list[int]:
-    """Return the classes that have every word of the target, else those that have a word spelled nearly so for each."""
+    """Return the classes that have every word of the target, else those that have a similar word for each."""
     words = [set(_WORD.findall(_plain(name))) for name in classes]
-    asked = _WORD.findall(_plain(target))
+    target_words = _WORD.findall(_plain(target))
     every = set[str]().union(*words)
-    same = [{word} for word in asked]
-    alike = [set(difflib.get_close_matches(word, every, SUGGESTED, 0.8)) for word in asked]
-    found = (
-        [i for i, own in enumerate(words) if asked and all(near & own for near in wanted)] for wanted in (same, alike)
+    same = [{word} for word in target_words]
+    similar = [set(difflib.get_close_matches(word, every, SUGGESTED, 0.8)) for word in target_words]
+    matches = (
+        [i for i, own in enumerate(words) if target_words and all(near & own for near in wanted)]
+        for wanted in (same, similar)
     )
-    return next(filter(None, found), [])
+    return next(filter(None, matches), [])
 
 
 def _classes_spelled_like(target: str, classes: Sequence[str]) -> list[int]:
@@ -171,7 +176,7 @@ def _classes_spelled_like(target: str, classes: Sequence[str]) -> list[int]:
 
 
 def suggest_names(name: str, names: Iterable[str]) -> str:
-    """A question after the names most like this one, or nothing if none is like it.
+    """Return a question that suggests the most similar names, or "" if none is similar.
 
     >>> suggest_names("tabbby", ["tabby", "tiger", "cab"])
     "did you mean 'tabby'?"
@@ -181,7 +186,7 @@ def suggest_names(name: str, names: Iterable[str]) -> str:
 
 
 def imagenet_classes() -> tuple[str, ...]:
-    """Names of the 1,000 ImageNet classes, in the order of their index.
+    """Return the names of the 1,000 ImageNet classes, in the order of their index.
 
     >>> imagenet_classes()[281], len(imagenet_classes())
     ('tabby', 1000)

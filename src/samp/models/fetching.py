@@ -1,4 +1,4 @@
-"""What packages fetch from the network: they wait no longer than need be, and what fails is told in one sentence."""
+"""Nets that other packages download: with short timeouts, and one kind of error for all that can fail."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from urllib.request import getproxies, proxy_bypass
 
 from safetensors import SafetensorError
 
-CONNECT = 10.0  # seconds for the hub to take a connection
+CONNECT = 10.0  # seconds to wait for a connection to the hub
 STALL = 30.0  # seconds without a single byte, after which a download is given up
 
 
 class HubError(OSError):
-    """A net of another package that could not be fetched or made, with what to do instead.
+    """A net of another package could not be downloaded or made; the message has an alternative.
 
     >>> isinstance(HubError("hf:a/b could not be loaded"), OSError)
     True
@@ -27,9 +27,10 @@ class HubError(OSError):
 
 @contextmanager
 def fetch(model: str, instead: str, from_hub: bool) -> Iterator[None]:
-    """While inside, a package makes the net that `model` names; whatever it raises becomes one `HubError`.
+    """Within this context, turn whatever a package raises while it makes the net `model` into one `HubError`.
 
-    Where the Hugging Face hub is needed and cannot be reached, only its cache is asked: its own retries take a minute.
+    `instead` is the advice at the end of its message. If the net is `from_hub`, Hugging Face's, and the hub cannot be
+    reached, only its cache is used: its own retries take a minute.
 
     >>> with fetch("torchvision:net", instead="give `weights`", from_hub=False):
     ...     raise OSError("no route to host")
@@ -48,15 +49,15 @@ def fetch(model: str, instead: str, from_hub: bool) -> Iterator[None]:
                 f"{model} brings Python code of its own, which samp does not run: load it in your own code and give "
                 "that as `model`, as module:factory."
             ) from error
-        asked = missing and isinstance(error, OSError)  # else what was found in the cache is wrong
-        reason = f"{missing}, and its cache has not got it" if asked else _first_line(error)
+        not_cached = missing and isinstance(error, OSError)  # any other error is about what the cache holds
+        reason = f"{missing}, and its cache has not got it" if not_cached else _first_line(error)
         raise HubError(
             f"{model} could not be loaded ({reason}): check its name and the network, or {instead}."
         ) from error
 
 
 def _why_offline() -> str | None:
-    """Why the hub cannot be asked: it is switched off, or no connection to it can be made. None if it can be."""
+    """Return why the hub cannot be reached: it is switched off, or no connection can be made. None if it can be."""
     for switch in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
         if os.environ.get(switch, "").upper() in ("1", "ON", "YES", "TRUE"):
             return f"{switch} is set"
@@ -64,7 +65,7 @@ def _why_offline() -> str | None:
     host, scheme = place.hostname or "huggingface.co", place.scheme or "https"
     proxies = getproxies()
     if (scheme in proxies or "all" in proxies) and not proxy_bypass(host):
-        return None  # whether the proxy reaches it, only asking shows
+        return None  # only a request shows whether the proxy reaches it
     try:
         socket.create_connection((host, place.port or (80 if scheme == "http" else 443)), CONNECT).close()
     except OSError as error:
@@ -74,9 +75,9 @@ def _why_offline() -> str | None:
 
 @contextmanager
 def _hub_from_cache(only: bool) -> Iterator[None]:
-    """While inside, huggingface_hub asks for nothing beyond its cache, as its switch HF_HUB_OFFLINE has it."""
+    """Within this context, if `only`, let huggingface_hub use nothing but its cache, as HF_HUB_OFFLINE=1 does."""
     constants: Any = sys.modules.get("huggingface_hub.constants") if only else None
-    if not hasattr(constants, "is_offline_mode"):  # not in use, or an older one, which does not try again and again
+    if not hasattr(constants, "is_offline_mode"):  # not in use, or an older version, which does not retry
         yield
         return
     before = constants.HF_HUB_OFFLINE
@@ -89,7 +90,7 @@ def _hub_from_cache(only: bool) -> Iterator[None]:
 
 @contextmanager
 def _short_waits() -> Iterator[None]:
-    """While inside, connections of Python's own (torch.hub's) give up when nothing comes; else they wait for good."""
+    """Within this context, give Python's own connections (torch.hub's) a timeout; by default they wait forever."""
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(STALL if before is None else before)
     try:
@@ -99,5 +100,5 @@ def _short_waits() -> Iterator[None]:
 
 
 def _first_line(error: Exception) -> str:
-    said = str(getattr(error, "reason", "") or error).strip().splitlines()
-    return said[0].rstrip(".") if said else type(error).__name__
+    lines = str(getattr(error, "reason", "") or error).strip().splitlines()
+    return lines[0].rstrip(".") if lines else type(error).__name__

@@ -1,6 +1,6 @@
-"""The five-layer CNNs of Table 5, and siblings with few channels for demos and tests.
+"""The five-layer CNNs of Table 5, and slim versions with few channels for demos and tests.
 
-What the table leaves out (READING.md, point 14) is settled here: no padding, 32 channels in CIFAR-10's first layer,
+What the table leaves out (docs/paper.md#five-layer) is fixed here: no padding, 32 channels in CIFAR-10's first layer,
 and a linear layer to the classes after the pool. All of them take plain pixels in [0, 1].
 """
 
@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-SMALLEST = 22  # pixels a side: with fewer, conv5's 3×3 has nothing to stand on
+SMALLEST = 22  # pixels a side: with fewer, conv5's input is smaller than its 3×3 kernel
 BEFORE_RELU = ("conv1", "conv3", "conv5")
 
 
 @dataclass(frozen=True)
 class FiveLayer:
-    """Channels of the input, of the five convolutions, and the number of classes.
+    """Channels of the input, of the five convolutions, and the number of classes; ValueError unless all are positive.
 
     >>> sum(p.numel() for p in FiveLayerCNN(MNIST_SLIM).parameters())
     92362
@@ -45,8 +45,8 @@ CIFAR10_SLIM = FiveLayer(3, (16, 32, 64, 128, 256))
 class FiveLayerCNN(nn.Module):
     """Table 5: logits of the classes, from b c h w pixels in [0, 1] of 22 pixels a side or more.
 
-    Its weights are random until some are loaded. The pool takes each feature's largest value wherever it stands, so a
-    net of the same layers reads 28×28 digits and 56×56 mosaics of them.
+    Its weights are random until some are loaded. The pool takes each feature's largest value at any position, so that
+    the same net reads 28×28 digits and 56×56 mosaics of them. Raises ValueError for smaller inputs.
 
     >>> FiveLayerCNN(CIFAR10_SLIM)(torch.zeros(2, 3, 32, 32)).shape
     torch.Size([2, 10])
@@ -78,16 +78,16 @@ class FiveLayerCNN(nn.Module):
 
 
 def initialise_net(spec: FiveLayer, generator: torch.Generator) -> FiveLayerCNN:
-    """A net on the CPU with He's weights (variance 2/fan-in before a ReLU, 1/fan-in before none) and biases of zero.
+    """Return a net on the CPU with He's weights (variance 2/fan-in before a ReLU, else 1/fan-in) and biases of zero.
 
-    There is no batch norm in Table 5, so the weights must keep the variance. The last layer begins ten times smaller,
-    so that the first loss is about log(classes) however wide the net. All draws come from the generator.
+    There is no batch norm in Table 5, so the weights must keep the variance. The last layer starts ten times smaller,
+    so that the first loss is about log(classes) for any width. All numbers are drawn from the generator.
 
     >>> net = initialise_net(MNIST_SLIM, torch.Generator().manual_seed(0))
     >>> round(float(net.features.conv5.weight.detach().std()) * (64 * 9 / 2) ** 0.5, 1)
     1.0
     """
-    with torch.device("meta"):  # torch's own draws would be thrown away, and come from the seed of the whole program
+    with torch.device("meta"):  # torch's own draws would be thrown away, and move the process's generator
         net = FiveLayerCNN(spec)
     net.to_empty(device="cpu")
     for name, layer in net.named_modules():

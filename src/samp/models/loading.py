@@ -1,7 +1,7 @@
-"""A classifier from what a user calls it: a net of ours, a package's, the user's own, or a file.
+"""A classifier by its name: a net that comes with samp, another package's, the user's own, or a file.
 
-How it is fed comes from what is given, else from the metadata it comes with, else from `IMAGENET`; `assumed` says
-which were the last.
+Its preprocessing is what the caller gives, else what its metadata has, else `IMAGENET`; the classifier's `assumed`
+lists the fields of the last kind.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from samp.lookup import look_up
 from samp.models import hubs
 from samp.models.classifier import IMAGENET, IMAGENET_GREY, Classifier
 from samp.models.files import read_file
-from samp.models.found import LoadedNet, NetAdapter
+from samp.models.loaded_net import LoadedNet, NetAdapter
 from samp.models.untrained import Initialisations, warn_of_random
 from samp.models.weights import load_weights
 
@@ -42,7 +42,7 @@ def load(
     classes: str | os.PathLike[str] | None = None,
     **given: Any,
 ) -> Classifier:
-    """The classifier of this name, in evaluation mode on the CPU.
+    """Return the classifier of this name, in evaluation mode on the CPU.
 
     - `model`: "efficientnet_lite0", "efficientnet_lite1", "efficientnet_lite2", "mnist_slim"; "mobilenet_v2",
       "squeezenet1_1", "resnet50" with `weights`; "torchvision:NAME", "timm:NAME", "hf:NAME" (these download their
@@ -50,9 +50,13 @@ def load(
       `Classifier`; or a file with a whole net (TorchScript, torch.export, a pickled net).
     - `weights`: a safetensors file or a checkpoint of torch.
     - `trust`: open files that are code too: those with a whole net, and checkpoints of more than tensors. Such a file
-      may do whatever its maker likes. Safetensors and state dicts are data and need no trust.
-    - `classes`: a file with one name a line.
-    - `given`: `size`, `mean`, `std`, `channels` where they are not as the metadata says.
+      can run any code. Safetensors and state dicts are data and need no trust.
+    - `classes`: a file with one class name a line.
+    - `given`: `size`, `mean`, `std`, `channels` in place of those in the metadata.
+
+    Raises ValueError for an unknown name or for files and settings that do not fit, FileNotFoundError for a missing
+    file, ImportError for a package that is not installed, TypeError for a factory that returns something else, and
+    `HubError` (an OSError) if a download fails. Warns if a factory's net seems untrained.
 
     >>> import tempfile, torch
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -62,36 +66,37 @@ def load(
     >>> classifier.name, classifier.size, classifier.assumed
     ('net.pt2', (4, 4), ('channels',))
     """
-    found = _load_net(model, weights, trust)
-    said = {name: _unwrap_single(value) for name, value in given.items() if value is not None}
+    loaded = _load_net(model, weights, trust)
+    overrides = {name: _unwrap_single(value) for name, value in given.items() if value is not None}
     if classes is not None:
-        said["classes"] = _lines(classes)
-    if isinstance(found, Classifier):
-        return replace(found, **said)
-    known = {**found.settings, **said}
+        overrides["classes"] = _read_class_names(classes)
+    if isinstance(loaded, Classifier):
+        return replace(loaded, **overrides)
+    known = {**loaded.settings, **overrides}
     usual = IMAGENET_GREY if known.get("channels") == "grey" else IMAGENET
     settings = {**usual, **known}
     assumed = tuple(name for name in usual if name not in known)
-    return Classifier(found.net, found.name, **{"classes": found.classes, **settings}, assumed=assumed)
+    return Classifier(loaded.net, loaded.name, **{"classes": loaded.classes, **settings}, assumed=assumed)
 
 
 def _load_net(model: str, weights: str | os.PathLike[str] | None, trust: bool) -> LoadedNet | Classifier:
-    place, colon, name = model.partition(":")
-    if place.endswith(".py"):
-        raise _source_file(place, name)
+    """Return the net of this name with its weights; raises are those of `load`."""
+    prefix, colon, name = model.partition(":")
+    if prefix.endswith(".py"):
+        raise _source_file_error(prefix, name)
     if is_file(model) or (Path(model).suffix in FILES and not colon):
         if weights is not None:
             raise ValueError(f"{model} holds its own weights: leave out `weights`.")
         return read_file(Path(model), trust)
-    if place in HUBS and colon:
-        return _apply_weights(HUBS[place](name, weights is None), weights, trust)
+    if prefix in HUBS and colon:
+        return _apply_weights(HUBS[prefix](name, weights is None), weights, trust)
     if colon:
-        return _load_from_factory(place, name, weights, trust)
+        return _load_from_factory(prefix, name, weights, trust)
     return _load_own(model, weights, trust)
 
 
 def is_file(model: str) -> bool:
-    """Whether this is the path of a file; one that has the name of a net of ours is not meant, even if it is there.
+    """Return whether `model` is the path of a file; the name of a net that comes with samp is never taken for a path.
 
     >>> is_file("mnist_slim"), is_file(__file__)
     (False, True)
@@ -100,20 +105,20 @@ def is_file(model: str) -> bool:
 
 
 def _apply_weights(
-    found: LoadedNet | Classifier, weights: str | os.PathLike[str] | None, trust: bool
+    loaded: LoadedNet | Classifier, weights: str | os.PathLike[str] | None, trust: bool
 ) -> LoadedNet | Classifier:
-    """What was found, with these weights in its net if there are any."""
+    """Return the same, with these weights in its net if there are any; raise as `load_weights`."""
     if weights is not None:
-        load_weights(_own_net(found), weights, trust)
-    return found
+        load_weights(_unwrap_net(loaded), weights, trust)
+    return loaded
 
 
-def _own_net(found: LoadedNet | Classifier) -> nn.Module:
-    return found.net.net if isinstance(found.net, NetAdapter) else found.net
+def _unwrap_net(loaded: LoadedNet | Classifier) -> nn.Module:
+    return loaded.net.net if isinstance(loaded.net, NetAdapter) else loaded.net
 
 
 def _load_own(name: str, weights: str | os.PathLike[str] | None, trust: bool) -> Classifier:
-    """One of the nets that come with samp."""
+    """Return one of the nets that come with samp; raise ValueError for another name, or if it needs weights."""
     from samp import models
 
     make: Callable[..., Classifier] = look_up(name, {name: getattr(models, name) for name in OWN_NETS}, "model")
@@ -129,23 +134,27 @@ def _load_own(name: str, weights: str | os.PathLike[str] | None, trust: bool) ->
 def _load_from_factory(
     module: str, factory: str, weights: str | os.PathLike[str] | None, trust: bool
 ) -> LoadedNet | Classifier:
-    """What the user's own function returns, with these weights, or a warning if it seems to have none."""
-    with Initialisations() as seen:
-        found = _call_factory(module, factory)
-    net = _own_net(found)
+    """Return what the user's own function returns, with these weights; without any, warn if it seems untrained."""
+    with Initialisations() as initialisations:
+        loaded = _call_factory(module, factory)
+    net = _unwrap_net(loaded)
     if weights is None:
-        warn_of_random(seen.find_random(net), net, f"{module}:{factory}")
-    return _apply_weights(found, weights, trust)
+        warn_of_random(initialisations.find_random(net), net, f"{module}:{factory}")
+    return _apply_weights(loaded, weights, trust)
 
 
 def _call_factory(module: str, factory: str) -> LoadedNet | Classifier:
-    """What the user's own function returns; modules in the current folder are found too."""
+    """Return what the user's own function returns; its module may be in the current folder.
+
+    Raises ValueError if there is no such module or function, ImportError if it needs a module that is not installed,
+    TypeError if it returns neither a module nor a classifier.
+    """
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
     try:
         made = getattr(import_module(module), factory)()
     except ModuleNotFoundError as error:
-        raise _module_missing(module, factory, error) from error
+        raise _missing_module_error(module, factory, error) from error
     except AttributeError as error:
         raise ValueError(f"{module}:{factory} could not be made ({error}).") from error
     if isinstance(made, Classifier):
@@ -155,8 +164,8 @@ def _call_factory(module: str, factory: str) -> LoadedNet | Classifier:
     return LoadedNet(NetAdapter(made.eval()), f"{module}:{factory}")
 
 
-def _source_file(path: str, name: str) -> ValueError:
-    """Python source is imported by its module's name, which brings in what it imports itself."""
+def _source_file_error(path: str, name: str) -> ValueError:
+    """Return the error for Python source, which is imported by its module's name, so that its own imports work."""
     module = ".".join(Path(path).with_suffix("").parts).strip("./") or "mynet"
     return ValueError(
         f"{path} is Python source: name its module and what in it makes the net, as {module}:{name or 'Net'} (a class "
@@ -164,8 +173,8 @@ def _source_file(path: str, name: str) -> ValueError:
     )
 
 
-def _module_missing(module: str, factory: str, error: ModuleNotFoundError) -> Exception:
-    """Either there is no such module (or package around it), or it imports one that is not installed."""
+def _missing_module_error(module: str, factory: str, error: ModuleNotFoundError) -> Exception:
+    """Return the error for a module (or package around it) that does not exist, or that imports a missing one."""
     if error.name is not None and f"{module}.".startswith(f"{error.name}."):
         return ValueError(
             f"there is no module {error.name!r} for the model {module}:{factory}: write package.module:factory, "
@@ -175,11 +184,12 @@ def _module_missing(module: str, factory: str, error: ModuleNotFoundError) -> Ex
 
 
 def _unwrap_single(value: Any) -> Any:
-    """A number for a sequence of one."""
+    """Return the entry of a sequence of one, and any other value unchanged."""
     return value[0] if isinstance(value, tuple | list) and len(value) == 1 else value
 
 
-def _lines(path: str | os.PathLike[str]) -> tuple[str, ...]:
+def _read_class_names(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Return the lines of a text file; raise ValueError if it cannot be read."""
     try:
         return tuple(Path(path).read_text(encoding="utf-8-sig").splitlines())
     except (OSError, UnicodeDecodeError) as error:

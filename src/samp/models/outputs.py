@@ -1,4 +1,4 @@
-"""What the outputs of a net are, as far as they show it themselves."""
+"""What kind of numbers a net's outputs are, as far as the numbers show it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from torch import Tensor
 
 
 def output_kind(outputs: Tensor) -> str:
-    """What each output (k n) is: a "probability", a "logit", or a "score" where neither is certain.
+    """Return what each output (k n) is: a "probability", a "logit", or a "score" if neither is certain.
 
-    Rows of several numbers that sum to 1 are probabilities, and several of which some are negative are logits. A
-    single output, or a sigmoid for each class, may stand for anything.
+    Rows of several numbers that sum to 1 are probabilities, and rows with some negative numbers are logits. A single
+    output, or a sigmoid for each class, may be anything.
 
     >>> import torch
     >>> tuple(output_kind(torch.tensor([scores])) for scores in ([0.2, 0.8], [-1.0, 3.0], [0.5]))
@@ -23,7 +23,7 @@ def output_kind(outputs: Tensor) -> str:
 
 
 def is_within_unit(outputs: Tensor) -> bool:
-    """Whether all of them lie from 0 to 1, as probabilities do, whether or not those of a row exclude each other.
+    """Return whether all outputs lie from 0 to 1, as probabilities do; rows need not sum to 1.
 
     >>> import torch
     >>> is_within_unit(torch.tensor([[0.9, 0.8]])), is_within_unit(torch.tensor([[0.9, 1.8]]))

@@ -1,4 +1,4 @@
-"""A photo put to a model: reading, feeding, and settling which class to explain."""
+"""The prediction for one photo: read it, run the model on it, and choose the classes to explain."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from samp.models import Classifier
 
 @dataclass(frozen=True, eq=False)
 class ClassifiedPhoto:
-    """A photo put to a model: all that a command needs to explain it."""
+    """A photo with a model's prediction for it: all that a command needs to explain it."""
 
     path: Path
     photo: Image.Image
-    """As it was read: upright RGB, not cut."""
+    """As it was read: upright RGB, not cropped."""
     classifier: Classifier
     """With the names of its classes known, where there are any."""
     x: Tensor
@@ -28,7 +28,7 @@ class ClassifiedPhoto:
     scores: Tensor
     """The net's output for it: one score (logit) for each class, float64 on the CPU."""
     targets: tuple[int, ...]
-    """Classes to explain: the one asked for, else the best, best first."""
+    """Classes to explain: the requested one, else the best, best first."""
 
     @property
     def device(self) -> torch.device:
@@ -36,12 +36,15 @@ class ClassifiedPhoto:
 
     @property
     def crop(self) -> Image.Image:
-        """What the model is shown of the photo."""
+        """The part of the photo that the model sees."""
         return self.classifier.crop(self.photo)
 
 
 def classify_photo(path: Path, classifier: Classifier, target: str | None = None, top: int = 1) -> ClassifiedPhoto:
-    """Read the photo, run the model on it once, and settle the classes to explain: `target`, else the `top` best.
+    """Read the photo, run the model on it once, and choose the classes to explain: `target`, else the `top` best.
+
+    Raises FileNotFoundError and UnreadableError as `images.read`, ValueError for an unknown target or a model that
+    cannot be run on the photo, MemoryError if memory runs out.
 
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 3)).eval()
     >>> classifier = Classifier(net, "tiny", 4, 0.5, 0.5, ("cup", "cat", "dog"))
@@ -60,20 +63,24 @@ def classify_photo(path: Path, classifier: Classifier, target: str | None = None
 
 
 def run_classifier(classifier: Classifier, x: Tensor) -> Tensor:
-    """The net's scores for one input, or a sentence on why it cannot be fed this."""
+    """Return the net's scores for one input (n), float64 on the CPU.
+
+    Raises ValueError if the net cannot be run on it or does not return one score per class, MemoryError if memory runs
+    out.
+    """
     try:
         with torch.no_grad():
             scores = classifier.net(x)
     except (RuntimeError, ValueError, AssertionError, TypeError) as error:
         if is_out_of_memory(error):
-            raise MemoryError("memory ran out with one photo: try a smaller --size, or another --device.") from error
+            raise MemoryError("memory ran out with one photo: try a smaller `size`, or another `device`.") from error
         height, width = x.shape[2:]
-        # A script's error has what happened in its last line, below where; others have it in the first.
-        told = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-        said = told[-1 if "TorchScript" in told[0] else 0].removeprefix("RuntimeError: ")
+        # TorchScript puts the reason into the last line, after the stack trace; others have it in the first.
+        lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+        reason = lines[-1 if "TorchScript" in lines[0] else 0].removeprefix("RuntimeError: ")
         raise ValueError(
-            f"{classifier.name} cannot be run on {x.shape[1]} channels of {height}×{width} pixels ({said}): "
-            "set what it takes by --size and --channels."
+            f"{classifier.name} cannot be run on {x.shape[1]} channels of {height}×{width} pixels ({reason}): "
+            "set what it takes by `size` and `channels`."
         ) from error
     if not isinstance(scores, Tensor) or scores.ndim != 2 or len(scores) != 1:
         came = tuple(scores.shape) if isinstance(scores, Tensor) else type(scores).__name__
@@ -84,15 +91,15 @@ def run_classifier(classifier: Classifier, x: Tensor) -> Tensor:
 
 
 def usable_device(name: str) -> torch.device:
-    """The device of this name, if torch can reach it.
+    """Return the device of this name; raise ValueError if torch cannot compute on it.
 
     >>> usable_device("cpu")
     device(type='cpu')
     """
     try:
         device = torch.device(name)
-        torch.zeros(1, device=device).tolist()  # "meta" has no numbers, so nothing can be computed on it
+        torch.zeros(1, device=device).tolist()  # "meta" has no numbers to compute with
     except (RuntimeError, AssertionError) as error:  # NotImplementedError is one of the former
-        said = str(error).splitlines()[0].split(". ")[0]
-        raise ValueError(f"device {name!r} cannot be used ({said}): try --device cpu.") from error
+        reason = str(error).splitlines()[0].split(". ")[0]
+        raise ValueError(f"device {name!r} cannot be used ({reason}): try device='cpu'.") from error
     return device

@@ -19,7 +19,7 @@ POOLED_BEFORE = (0, 2, 4)
 
 
 class Fire(nn.Module):
-    """Squeeze to few channels, expand by 1×1 and 3×3 convolutions side by side."""
+    """Squeeze to few channels, then expand by parallel 1×1 and 3×3 convolutions."""
 
     def __init__(self, channels: int, squeezed: int, expanded: int) -> None:
         super().__init__()

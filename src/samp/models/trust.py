@@ -1,8 +1,8 @@
-"""Which files are data and which are code, told by how they are laid out; nothing in them is run for that.
+"""Which files are data and which are code, recognised by their layout; nothing in them is run.
 
 Tensors are data: a safetensors file, or a state dict that `torch.load(weights_only=True)` reads. A net in a file is
 code. TorchScript may read and write files by its operations, torch.export evaluates expressions while it loads, and a
-pickle calls whatever it names. There is no telling the harmless ones from the others, so each asks for trust.
+pickle calls whatever it names. Harmless files cannot be told from harmful ones, so each of them needs trust.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Literal
 
 FileKind = Literal["safetensors", "TorchScript program", "torch.export program", "pickle", "unknown"]
-ARCHIVE = b"PK\x03\x04"  # how torch itself knows an archive
+ARCHIVE = b"PK\x03\x04"  # how torch itself recognises an archive
 PICKLE = b"\x80"  # torch.save before its archives, and before that a tar of pickles
 
 
 def file_kind(path: str | os.PathLike[str]) -> FileKind:
-    """What a file of a net or of weights holds, by how it begins and the names in its archive.
+    """Return what a file of a net or of weights holds, by its first bytes and the names in its archive.
 
-    Raises ValueError for an archive that is cut short or has two members of one name.
+    Raises ValueError for an archive that is cut short or has two members of one name, OSError if it cannot be read.
 
     >>> import tempfile, torch
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -40,7 +40,7 @@ def file_kind(path: str | os.PathLike[str]) -> FileKind:
 
 
 def require_trust(path: str | os.PathLike[str], holds: str, trust: bool) -> None:
-    """Raise the one ValueError that every door gives for a file of code, unless `trust` is given.
+    """Raise ValueError for a file of code unless `trust` is given; every loader calls this.
 
     >>> require_trust("net.pt2", "a torch.export program", trust=True)
     """
@@ -59,7 +59,7 @@ def _member_names(path: str | os.PathLike[str]) -> list[str]:
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise ValueError(f"{path} is not a whole file of torch ({error}): get it again.") from error
     twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:  # torch writes none such, and of the two this library and torch may read different ones
+    if twice:  # torch writes no such archive, and zipfile and torch may read different ones of the two
         raise ValueError(
             f"{path} holds two members of the name {twice[0]!r}, of which only one can be read: "
             "it is damaged or forged, so get it again from its maker."
@@ -77,5 +77,5 @@ def _kind_of_archive(names: list[str]) -> FileKind:
 
 
 def _begins_as_safetensors(start: bytes, size: int) -> bool:
-    """Whether a length, and as long a JSON object behind it, fit into the file."""
+    """Return whether the file begins with a length and has room for a JSON object of that length after it."""
     return len(start) == 9 and start[8:] == b"{" and int.from_bytes(start[:8], "little") <= size - 8

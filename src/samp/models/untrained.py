@@ -1,4 +1,4 @@
-"""Which weights of a net are still as a random initialisation left them, seen while the net is made."""
+"""Which weights of a net still hold what a random initialisation wrote, observed while the net is made."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ COPIES = ("to", "half", "bfloat16", "float", "double", "cuda", "clone", "contigu
 
 
 class Initialisations(TorchFunctionMode):
-    """While active, notes which tensors random numbers are written into, and forgets those written over.
+    """Records, while active, which tensors random numbers are written into, and forgets those that are overwritten.
 
-    Random numbers that are scaled or cut are still random; those that another tensor is copied or added into are not.
-    A write that goes unseen (by a reader in C++) leaves another version than was noted. The tensors are kept as long
-    as this is, so that no other can take their memory and be mistaken for them.
+    Random numbers that are scaled or clipped are still random; those that another tensor is copied or added into are
+    not. A write that the mode does not see (by a reader in C++) changes the tensor's version. The recorded tensors are
+    kept alive, so that no other tensor can take their memory and be mistaken for them.
 
     >>> import torch
     >>> with Initialisations() as seen:
@@ -33,38 +33,42 @@ class Initialisations(TorchFunctionMode):
         self._random: dict[int, tuple[Tensor, int]] = {}
 
     def __torch_function__(
-        self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
-        """Call the function and note what it wrote."""
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[object] = (),
+        kwargs: Mapping[str, object] | None = None,
+    ) -> object:
+        """Call the function and record what it wrote; torch calls this in place of every operation."""
         first, *others = (*args, *(kwargs or {}).values()) or (None,)
         random = self._is_random(first)  # before its version changes
         result = func(*args, **(kwargs or {}))
         name = getattr(func, "__name__", "")
         if name in COPIES and random:
-            self._note(result)
+            self._record(result)
         elif name.endswith("_") and not name.endswith("__"):  # written in place
             scaled = random and not any(isinstance(value, Tensor) for value in others)
             for tensor in first if isinstance(first, list | tuple) else [first]:
                 self._random.pop(_address(tensor), None)
                 if (scaled and name not in ("zero_", "fill_")) or name.endswith(RANDOM):
-                    self._note(tensor)
+                    self._record(tensor)
         return result
 
     def find_random(self, net: nn.Module) -> list[str]:
-        """Names of the parameters that were last written by a random initialisation."""
+        """Return the names of the parameters that a random initialisation wrote last."""
         return [name for name, value in net.named_parameters() if self._is_random(value)]
 
-    def _is_random(self, value: Any) -> bool:
+    def _is_random(self, value: object) -> bool:
         tensor, version = self._random.get(_address(value), (None, 0))
         return tensor is not None and tensor._version == version
 
-    def _note(self, tensor: Any) -> None:
-        if _address(tensor) and not tensor.is_inference():  # which have no versions
-            self._random[_address(tensor)] = tensor, tensor._version
+    def _record(self, value: object) -> None:
+        if isinstance(value, Tensor) and _address(value) and not value.is_inference():  # those have no versions
+            self._random[_address(value)] = value, value._version
 
 
-def _address(value: Any) -> int:
-    """Where the numbers of a tensor lie; 0 for one that has none, as on the meta device, and for what is no tensor."""
+def _address(value: object) -> int:
+    """Return the address of a tensor's numbers; 0 if it has none, as on the meta device, or is no tensor."""
     try:
         return value.data_ptr() if isinstance(value, Tensor) else 0
     except RuntimeError:
@@ -72,7 +76,7 @@ def _address(value: Any) -> int:
 
 
 def warn_of_random(names: Sequence[str], net: nn.Module, model: str) -> None:
-    """Warn if some parameters of the net seem untrained, being as a random initialisation left them.
+    """Warn that a net seems untrained if there are names of parameters that still hold random numbers.
 
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warn_of_random(["weight"], nn.Linear(2, 1), "mynet:Net")

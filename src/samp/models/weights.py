@@ -1,4 +1,4 @@
-"""Weights from a file into a net, with a sentence where they do not fit."""
+"""Weights from a file into a net."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ MOST_NAMES = 3  # weights that a message names of those that do not fit
 
 
 def load_weights(net: nn.Module, checkpoint: str | os.PathLike[str], trust: bool = False) -> nn.Module:
-    """The net in evaluation mode with these weights; counters of batches seen in training may be missing.
+    """Return the net in evaluation mode with the weights of a file; `num_batches_tracked` may be missing there.
 
-    Raises ValueError with the first names and shapes that do not fit; the net is then as it was.
+    Raises ValueError with the first names and shapes that do not fit, and leaves the net unchanged then; also raises as
+    `read_weights`.
     """
     weights = read_weights(checkpoint, trust)
     check_fit(net, weights, checkpoint)
     try:
         net.load_state_dict(weights, strict=False)
     except (RuntimeError, NotImplementedError) as error:  # tensors of the right shape without numbers, or sparse
-        said = str(error).splitlines()[-1].strip()
-        raise ValueError(f"{checkpoint} cannot be copied into {type(net).__name__} ({said}).") from error
+        reason = str(error).splitlines()[-1].strip()
+        raise ValueError(f"{checkpoint} cannot be copied into {type(net).__name__} ({reason}).") from error
     return net.eval()
 
 
 def check_fit(net: nn.Module, weights: Mapping[str, Tensor], checkpoint: str | os.PathLike[str]) -> None:
-    """Raise ValueError unless the weights have the names and shapes of the net's, with the first that have not.
+    """Raise ValueError with the first differences unless the weights have the names and shapes of the net's.
 
     >>> check_fit(nn.Linear(2, 1), {"weight": torch.ones(1, 3), "bias": torch.ones(1)}, "net.pth")
     Traceback (most recent call last):
@@ -71,7 +72,10 @@ def check_fit(net: nn.Module, weights: Mapping[str, Tensor], checkpoint: str | o
 
 
 def read_weights(checkpoint: str | os.PathLike[str], trust: bool = False) -> dict[str, Tensor]:
-    """Tensors by name, from a safetensors file or a checkpoint of torch; only with `trust` may its pickle run code.
+    """Return tensors by name from a safetensors file or a checkpoint of torch; only with `trust` may a pickle run code.
+
+    Raises FileNotFoundError if there is no such file, and ValueError for one that is damaged, holds no weights, or
+    holds more than tensors without `trust`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -93,10 +97,10 @@ def read_weights(checkpoint: str | os.PathLike[str], trust: bool = False) -> dic
 
 
 def load_pickle(path: str | os.PathLike[str], trust: bool) -> Any:
-    """What torch.save wrote: tensors and plain containers alone, unless the maker of the file is trusted.
+    """Return what torch.save wrote: only tensors and plain containers, unless the maker of the file is trusted.
 
-    Raises ValueError for a file that holds more than those without trust, or cannot be read. With trust, classes are
-    looked for in the current folder too, where a script that saved its net would find them.
+    Raises ValueError for a file that holds more than those without trust, or cannot be read. With trust, modules of the
+    current folder can be imported too, as by the script that saved its net there.
     """
     if file_kind(path) != "pickle":
         raise ValueError(f"{path} is not a file that torch.save wrote: give one, or a safetensors file.")
@@ -115,31 +119,31 @@ def load_pickle(path: str | os.PathLike[str], trust: bool) -> Any:
 
 
 def _reason(error: Exception) -> str:
-    """The first sentence of an error, and none of torch's advice to open the file in a way that runs code."""
-    said = str(error).rpartition("WeightsUnpickler error: ")[2].strip() or type(error).__name__
-    return said.splitlines()[0].partition(". ")[0]
+    """Return the first sentence of an error, without torch's advice to open the file in a mode that runs code."""
+    message = str(error).rpartition("WeightsUnpickler error: ")[2].strip() or type(error).__name__
+    return message.splitlines()[0].partition(". ")[0]
 
 
 def _names_code(error: Exception) -> bool:
-    """Whether torch refused a pickle for what it asks for, and not because it is damaged."""
-    said = str(error)
-    return any(part in said for part in ("GLOBAL", "Unsupported class", "Can only", "reduce", "legacy .tar"))
+    """Return whether torch refused a pickle for the code that it names, and not because it is damaged."""
+    message = str(error)
+    return any(part in message for part in ("GLOBAL", "Unsupported class", "Can only", "reduce", "legacy .tar"))
 
 
 def _is_intact(path: str | os.PathLike[str]) -> bool:
-    """Whether the pickle in an archive is as it was written; damage can look like the name of a function."""
+    """Return whether the pickle in an archive has its checksum; damage can look like the name of a function."""
     if not zipfile.is_zipfile(path):
-        return True  # a file of the older formats has no checksum
+        return True  # files of the older formats have no checksum
     try:
         with zipfile.ZipFile(path) as archive:
             return all(archive.read(name) for name in archive.namelist() if name.endswith("/data.pkl"))
-    except Exception:  # zipfile raises much else beside its own error for what it cannot read
+    except Exception:  # zipfile raises errors of many types for damaged archives
         return False
 
 
 @contextmanager
 def _current_folder_on_path(trust: bool) -> Iterator[None]:
-    """While inside, and with trust alone, modules of the current folder can be imported, after all others."""
+    """Within this context, if trusted, let modules of the current folder be imported, after all others."""
     here = os.getcwd() if trust else None
     if here is None or here in sys.path:
         yield
@@ -151,14 +155,17 @@ def _current_folder_on_path(trust: bool) -> Iterator[None]:
         sys.path.remove(here)
 
 
-def _find_tensors(found: Any, checkpoint: str | os.PathLike[str]) -> dict[str, Tensor]:
-    """The weights in a checkpoint, wherever the training script put them and whatever wrapper named them."""
+def _find_tensors(content: object, checkpoint: str | os.PathLike[str]) -> dict[str, Tensor]:
+    """Return the weights in a checkpoint, under any of the keys `INSIDE` and without the prefix of DataParallel.
+
+    Raises ValueError if there are none.
+    """
     for key in INSIDE:
-        if isinstance(found, Mapping) and isinstance(found.get(key), Mapping):
-            found = found[key]
-    if not isinstance(found, Mapping) or not found or not all(isinstance(t, Tensor) for t in found.values()):
+        if isinstance(content, Mapping) and isinstance(content.get(key), Mapping):
+            content = content[key]
+    if not isinstance(content, Mapping) or not content or not all(isinstance(t, Tensor) for t in content.values()):
         raise ValueError(f"{checkpoint} does not hold weights by name: save the net's state_dict().")
-    return {str(name).removeprefix("module."): tensor for name, tensor in found.items()}
+    return {str(name).removeprefix("module."): tensor for name, tensor in content.items()}
 
 
 def _list_first(names: list[str]) -> str:

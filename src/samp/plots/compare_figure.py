@@ -16,8 +16,8 @@ from matplotlib.ticker import PercentFormatter
 from samp.compare import Compared
 from samp.compare_columns import COLUMNS
 from samp.metrics.protocol_text import describe_protocol, describe_score
-from samp.models.colours import zero_colour
 from samp.models.prediction import ClassifiedPhoto
+from samp.models.zero_colour import zero_colour
 from samp.plots import Grey
 from samp.plots.axes import pad_limits
 from samp.plots.deletion_insertion import DASHES, Style

@@ -54,7 +54,7 @@ def film_strip(
     std: Scale = None,
     title: str = "",
 ) -> Figure:
-    """The path of a result made with `record=True`: points on it, the credit so far and the score (Fig. verification).
+    """The path of a result made with `keep_points=True`: points on it, credit so far and the score (Fig. verification).
 
     `direction` defaults to "to_image" where that was walked. `mean` and `std` are the model's normalisation, as in
     `samp.models.Classifier`; without them the points are stretched from their own range, and the caption says so.
@@ -65,7 +65,7 @@ def film_strip(
 
     >>> import samp, torch
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 2)).eval()
-    >>> result = samp.explain(net, torch.rand(1, 1, 8, 8), record=True)
+    >>> result = samp.explain(net, torch.rand(1, 1, 8, 8), keep_points=True)
     >>> len(film_strip(result, frames=4).axes)  # two rows of four, and the curve
     9
     """
@@ -138,7 +138,7 @@ def _choose_direction(result: Attribution, direction: Direction | None) -> Direc
     """Return the given direction, else "to_image" where it was walked; raise ValueError if no points were kept."""
     walked = scored_directions(result)
     if not result.tapes:
-        raise ValueError("the result has no tape of its path: explain again with record=True.")
+        raise ValueError("the result has no tape of its path: explain again with keep_points=True.")
     if direction:
         return look_up(direction, {one: one for one in walked}, "direction of this result")
     return "to_image" if "to_image" in walked else walked[0]

@@ -15,7 +15,7 @@ BEST = "#00694d"
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", INK)
 SERIES_ON_DARK = ("#3d9ae0", "#f0763a", "#1fbf8f", "#d991b8", "#8fd0f5", "#f0b429", "#eeeef0")
 WALKS = {"to_baseline": SERIES[0], "to_image": SERIES[1]}
-POSITIVE, NEGATIVE = "#008c3c", "#cd2828"  # frames: the class asked for, and the others
+POSITIVE, NEGATIVE = "#008c3c", "#cd2828"  # frames: maps of the photo's own class, and of others
 # Dark to bright, even in lightness: black, purple, orange, pale yellow.
 HEAT = ("#000004", "#57106e", "#bc3754", "#f98e09", "#fcffa4")
 # From dark blue over white to dark orange: the hues of Okabe and Ito, equally dark at equal distance from the middle.

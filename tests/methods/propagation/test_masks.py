@@ -82,7 +82,7 @@ def total(result: samp.Attribution) -> Tensor:
 def test_deeplift_is_complete_where_masks_decide(activation: Callable[[Tensor], Tensor], baseline: str) -> None:
     model, x = net(activation), images()
     result = samp.explain(model, x, target=2, method=DeepLIFT(baseline))
-    (start,) = samp.baselines.make(baseline, [x])
+    (start,) = samp.baselines.evaluate_baseline(baseline, [x])
     torch.testing.assert_close(total(result), (model(x) - model(start)).detach()[:, 2], **CLOSE)
     assert result.residual.abs().max() < 1e-10
 

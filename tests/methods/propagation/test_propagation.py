@@ -97,7 +97,7 @@ def test_nothing_of_a_run_stays_in_memory(build: str) -> None:
 def test_deeplift_sums_to_the_score_change(build: str, baseline: str) -> None:
     model, x = net(build), images()
     result = explain(model, x, DeepLIFT(baseline), target=2)
-    (start,) = samp.baselines.make(baseline, [x])
+    (start,) = samp.baselines.evaluate_baseline(baseline, [x])
     torch.testing.assert_close(total(result), (model(x) - model(start)).detach()[:, 2], **CLOSE)
     assert result.residual.abs().max() < 1e-10
 

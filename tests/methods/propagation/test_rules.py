@@ -11,9 +11,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import samp
-from samp.engine.driver import NonFiniteError
+from samp.errors import NonFiniteError
 from samp.methods.propagation import LRP, METHODS, MWP, DeepLIFT, DeepSHAP, GuidedBackprop
-from samp.methods.propagation.operations import KINDS
+from samp.methods.propagation.operation_kinds import KINDS
 
 ELEMENTWISE: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
@@ -134,10 +134,10 @@ def test_a_model_whose_way_depends_on_its_input_is_refused() -> None:
             samp.explain(model, points(), method=DeepLIFT())
 
 
-@pytest.mark.parametrize("layer", [nn.BatchNorm1d(6), nn.Dropout()])
+@pytest.mark.parametrize("layer", [lambda: nn.BatchNorm1d(6), nn.Dropout])
 @pytest.mark.filterwarnings("ignore:the model is in training mode")
-def test_training_mode_is_refused(layer: nn.Module) -> None:
-    model = nn.Sequential(nn.Linear(6, 6), layer, nn.ReLU()).double().train()
+def test_training_mode_is_refused(layer: Callable[[], nn.Module]) -> None:
+    model = nn.Sequential(nn.Linear(6, 6), layer(), nn.ReLU()).double().train()
     with pytest.raises(ValueError, match=r"call model.eval\(\)"):
         samp.explain(model, points(), target=0, method=DeepLIFT())
 

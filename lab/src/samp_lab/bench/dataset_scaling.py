@@ -22,10 +22,9 @@ import numpy as np
 import torch
 from PIL import Image
 
+from samp.batch.progress import RunProgress
 from samp.batch.results import load
 from samp.batch.run import run
-from samp.batch.summary import RunProgress
-from samp.batch.workers import Workers
 from samp.models import mnist_slim
 from samp_lab.bench.machine import describe_machine
 
@@ -177,7 +176,7 @@ def resident_mebibytes(pid: int) -> float:
 
 def _measure_run(photos: Path, out: Path, images: int, workers: int, method: str) -> RunMeasurement:
     watch = ShardLog(workers)
-    run(photos, out=out, model="mnist_slim", method=method, shard_size=SHARD, crew=Workers(workers), tell=watch.note)
+    run(photos, out=out, model="mnist_slim", method=method, shard_size=SHARD, workers=workers, on_progress=watch.note)
     return _summarise(watch, images, workers)
 
 

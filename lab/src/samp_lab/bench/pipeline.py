@@ -21,8 +21,8 @@ from torch import nn
 
 import samp
 from samp.batch.models import Model
+from samp.batch.progress import RunProgress
 from samp.batch.run import run
-from samp.batch.summary import RunProgress
 from samp.fast import Speed
 from samp.models import Classifier
 from samp_lab.bench.machine import describe_machine
@@ -114,7 +114,7 @@ def _run_rate(classifier: Classifier, photos: Path, out: Path, settings: Pipelin
         target=0,
         speed=settings.speed,
         shard_size=settings.shard,
-        tell=on_progress,
+        on_progress=on_progress,
     )
     (began, first), (ended, last) = told[0], told[-1]
     return (last - first) / (ended - began)

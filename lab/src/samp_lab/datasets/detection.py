@@ -75,8 +75,8 @@ def open_voc(folder: Path) -> Images:
     >>> open_voc(Path("nowhere"))
     Traceback (most recent call last):
     FileNotFoundError: data set voc is not there: looked for JPEGImages/*.jpg with Annotations/*.xml, or *.jpg with
-    *.xml, in nowhere/VOCdevkit/VOC2007, nowhere/VOC2007, nowhere/voc2007_8, nowhere; get it with
-    `samp bench download voc --data nowhere`.
+    *.xml, in nowhere/VOCdevkit/VOC2007, nowhere/VOC2007, nowhere/voc2007_8, nowhere; get it into nowhere
+    with `samp bench download voc`.
     """
     ours = coco_classes()
     mapping = {name: ours[IN_COCO.get(name, name)] for name in VOC_CLASSES}

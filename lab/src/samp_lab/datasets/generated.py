@@ -42,7 +42,7 @@ def mixed_shapes() -> Images:
 
 
 def mosaics_of(digits: Images) -> Images:
-    """Return pictures of 2×2 digits, drawn with a fixed seed, with a box around each digit (docs/paper.md).
+    """Pictures of 2×2 digits, drawn from these by a fixed seed, with a box around each digit (docs/paper.md#mosaics).
 
     >>> black = [Entry(str(n), n, lambda: Image.new("L", (28, 28))) for n in range(10)]
     >>> mosaic = mosaics_of(Images("ten", black, tuple("0123456789")))[0]

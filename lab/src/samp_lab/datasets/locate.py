@@ -43,10 +43,10 @@ def missing_error(name: str, folder: Path, under: Sequence[str], files: Sequence
     """Return an error that says what is missing, where it was looked for, and how to get it.
 
     >>> print(missing_error("mnist", Path("data"), ("mnist", "."), ["t10k-images-idx3-ubyte"]))
-    data set mnist is not there: looked for t10k-images-idx3-ubyte in data/mnist, data; get it with
-    `samp bench download mnist --data data`.
+    data set mnist is not there: looked for t10k-images-idx3-ubyte in data/mnist, data; get it into data with
+    `samp bench download mnist`.
     """
     looked = ", ".join(dict.fromkeys(str(folder / one) for one in under))
-    download = f"get it with `samp bench download {name.removesuffix('-train')} --data {{folder}}`"
+    download = f"get it into {{folder}} with `samp bench download {name.removesuffix('-train')}`"
     advice = ADVICE.get(name, download).format(folder=folder)
     return FileNotFoundError(f"data set {name} is not there: looked for {' and '.join(files)} in {looked}; {advice}.")

@@ -1,4 +1,4 @@
-"""Fig. counting: which pixels get credit for a count of blue pixels."""
+"""Fig. counting: who gets credit for a count of blue pixels (docs/paper.md#counting)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fig. multi-label: 2×2 mosaics of MNIST digits, a map for each class that is there."""
+"""Fig. multi-label: 2×2 mosaics of MNIST digits, a map for each class that is there (docs/paper.md#mosaics)."""
 
 from __future__ import annotations
 

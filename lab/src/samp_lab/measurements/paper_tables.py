@@ -24,7 +24,7 @@ FIDELITY_SETTINGS: Mapping[str, Mapping[str, Any]] = {
 
 @dataclass(frozen=True)
 class Fidelity:
-    """μFidelity of a method's maps by the settings of each source; the paper gives none (docs/paper.md).
+    """μFidelity of a method's maps by the settings of each source (docs/paper.md#mu-fidelity: the paper gives none).
 
     >>> from samp_lab.setups import parse_setup
     >>> Fidelity(parse_setup("mnist"), "ig").kind, list(FIDELITY_SETTINGS)

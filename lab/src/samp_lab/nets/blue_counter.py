@@ -1,4 +1,4 @@
-"""The blue-pixel counter of Fig. counting: a net whose right explanation is known (docs/paper.md)."""
+"""The blue-pixel counter of Fig. counting: a net whose right explanation is known (docs/paper.md#counting)."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def write_report(store: Store, experiments: Iterable[Experiment] | None = None) 
 
     if not store.results_file.is_file():
         raise FileNotFoundError(
-            f"there are no results in {store.folder}: measure some first, by samp bench table1 --out {store.folder}."
+            f"there are no results in {store.folder}: measure some first, as `samp bench table1` does."
         )
     report = gather_report(store, load_experiments() if experiments is None else experiments)
     written = store.folder / "report.md", store.folder / "report.html"

@@ -163,7 +163,7 @@ def _mixture_note(experiment: Experiment, one: Setup, results: Results) -> str |
         return None
     return (
         f"{experiment.title} is not shown for {one.title}: its cells are of different images or nets "
-        f"({'; '.join(kinds)}), and samp bench {experiment.name} with one --seed and --limit measures them alike."
+        f"({'; '.join(kinds)}), and samp bench {experiment.name} with one seed and limit measures them alike."
     )
 
 

@@ -1,4 +1,4 @@
-"""Table 3: the upper bound η of IC, without momentum (docs/paper.md has why)."""
+"""Table 3: the upper bound η of IC, without momentum (docs/paper.md#no-momentum)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Table 4: walking to the baseline, to the image, or both; IC at η ratio 0.1 without momentum (docs/paper.md)."""
+"""Table 4: walking to the baseline, to the image, or both; η ratio 0.1, no momentum (docs/paper.md#no-momentum)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Table 6: the baselines of the two directions; IC at η ratio 0.02 without momentum (docs/paper.md)."""
+"""Table 6: the baselines of the two directions; η ratio 0.02, no momentum (docs/paper.md#no-momentum, #blur)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mosaics to train on: 2×2 digits of MNIST in one picture of 56×56, labelled with the digits in it (docs/paper.md)."""
+"""Mosaics: 2×2 digits of MNIST in one picture of 56×56, each with its digits as labels (docs/paper.md#mosaics)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from samp.atomic import atomic_write
+from samp.hashing import hash_tensors
 from samp_lab.training.recipes import Recipe
 
 
@@ -67,11 +67,7 @@ def weights_hash(state: Mapping[str, Tensor]) -> str:
     >>> weights_hash({"a": torch.ones(2)}) == weights_hash({"a": torch.ones(1, 2)})
     False
     """
-    found = hashlib.sha256()
-    for name in sorted(state):
-        found.update(f"{name} {tuple(state[name].shape)} {state[name].dtype}\n".encode())
-        found.update(state[name].detach().cpu().contiguous().numpy().tobytes())
-    return found.hexdigest()
+    return hash_tensors(state, header="{name} {shape} {dtype}\n")
 
 
 def save(result: TrainingResult, path: Path) -> None:

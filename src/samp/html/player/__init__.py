@@ -31,7 +31,7 @@ WALKS: tuple[Direction, ...] = ("to_image", "to_baseline")  # as they are played
 
 
 def page(result: Attribution, classifier: Classifier, *, name: str = "", frames: int = FRAMES, sample: int = 0) -> str:
-    """Return the HTML page that plays the walks of one sample of a result made with `record=True`.
+    """Return the HTML page that plays the walks of one sample of a result made with `keep_points=True`.
 
     - `classifier`: what was explained; it defines how points become pixels, and runs once on every frame for its top 5.
     - `name`: of the photo, as the page shows it.
@@ -40,7 +40,7 @@ def page(result: Attribution, classifier: Classifier, *, name: str = "", frames:
     >>> import samp, torch
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 2)).eval()
     >>> tiny = Classifier(net, "tiny", size=4, mean=0.5, std=0.5, classes=("cup", "cat"))
-    >>> result = samp.explain(net, torch.rand(1, 3, 4, 4), target=1, record=True)
+    >>> result = samp.explain(net, torch.rand(1, 3, 4, 4), target=1, keep_points=True)
     >>> "<title>Why cat? photo.jpg</title>" in page(result, tiny, name="photo.jpg")
     True
     """
@@ -93,7 +93,7 @@ def _check(result: Attribution, frames: int, sample: int) -> None:
     if not result.scores:
         raise ValueError(f"{result.method} does not walk, so there is no path to play: try coupled, samp++ or ig.")
     if not result.tapes:
-        raise ValueError("the result holds no points of its walks: explain again with record=True.")
+        raise ValueError("the result holds no points of its walks: explain again with keep_points=True.")
     if not 0 <= sample < len(result.gradients):
         raise ValueError(f"sample is from 0 to {len(result.gradients) - 1}, as the result has them, not {sample}.")
 

@@ -1,7 +1,7 @@
 """DeepLIFT with the rescale rule (Shrikumar et al., 2017), and Deep SHAP (Lundberg & Lee, 2017).
 
-The baseline goes through the model first, and each operation without a constant slope notes what it saw; then the
-image follows, and each such operation's multiplier is Δout / Δin.
+The baseline goes through the model first, and the inputs of each operation without a constant slope are recorded. Then
+the image goes through it, and each such operation gets the multiplier Δout / Δin.
 """
 
 from __future__ import annotations
@@ -9,22 +9,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.baselines import black, evaluate_baseline, label_baseline, wrap_tensors
+from samp.baselines import InputBaselines, black, evaluate_baseline, label_baseline, wrap_tensors
 from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.methods._common import MethodInfo
-from samp.methods.propagation import rescale
-from samp.methods.propagation.calls import Call, Forward, apply_rule
-from samp.methods.propagation.masks import Switch
+from samp.methods.propagation import multipliers
+from samp.methods.propagation.forward_backward import Rows, attribute_in_batches, backward, forward
+from samp.methods.propagation.mask_rule import MaskRule
 from samp.methods.propagation.mode import Propagation
-from samp.methods.propagation.operations import KINDS
-from samp.methods.propagation.passes import Rows, attribute_in_batches, backward, forward
+from samp.methods.propagation.operation_call import Call, Forward, apply_rule
+from samp.methods.propagation.operation_kinds import KINDS
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,10 @@ class DeepLIFT:
 
     The rescale rule of Shrikumar et al. (2017, arXiv:1704.02685). Max pooling gives Δout to the place of the larger
     maximum, a product of two inputs is shared by the symmetric rule (each factor times the other's mean), soft-max
-    and layer normalisation are taken as their parts, and what a mask such as `x > 0` decides in a product, a
-    `masked_fill` or a `where` goes to x: all of it complete, up to rounding. Other numbers, masks and indices that
-    differ between image and baseline without a gradient to say so are refused. Published default: none for the
-    baseline of photos; black (0) here, as in their MNIST study.
+    and layer normalisation are split into their parts, and the effect of a mask such as `x > 0` in a product, a
+    `masked_fill` or a `where` goes to x: all of it complete, up to rounding. Other numbers, masks and indices without a
+    gradient that differ between image and baseline are refused. The paper has no default baseline for photos; black (0)
+    is that of its MNIST study.
 
     >>> import samp
     >>> model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2)).eval()
@@ -48,17 +48,17 @@ class DeepLIFT:
     about: ClassVar[MethodInfo] = MethodInfo(
         "Shrikumar et al. 2017, arXiv:1704.02685", "2 forwards, 1 gradient", "f(x) − f(baseline)"
     )
-    baseline: Any = black
+    baseline: InputBaselines = black
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "baseline", wrap_tensors(self.baseline))
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
-        """Baseline and image of every sample forward, multipliers back."""
+        """Return (x − x⁰)·m for every sample: two forward passes, then the multipliers back to the input."""
         reference = problem.flatten(evaluate_baseline(self.baseline, problem.inputs, run.seed))
-        shown = replace(self, baseline=label_baseline(self.baseline))
+        label = replace(self, baseline=label_baseline(self.baseline))
         return attribute_in_batches(
-            problem, run, shown, lambda settled, rows: _rescale_credit(settled, rows, [reference]), forwards=1
+            problem, run, label, lambda resolved, rows: _rescale_credit(resolved, rows, [reference]), forwards=1
         )
 
 
@@ -67,8 +67,8 @@ class DeepSHAP:
     """DeepLIFT averaged over several baselines: the credit sums to f(x) − mean f(x⁰).
 
     Lundberg & Lee (2017, arXiv:1705.07874) take samples of the training data as baselines and fix no number of them:
-    pass your own as `DeepSHAP(tuple(background.split(1)))`. By default black, white, uniform and Gaussian noise, which
-    need no data; noise is drawn from the run's seed.
+    pass your own as `DeepSHAP(tuple(background.split(1)))`. The default is black, white, uniform and Gaussian noise,
+    which need no data; noise is drawn from the run's seed.
 
     >>> import samp
     >>> model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2)).eval()
@@ -80,7 +80,7 @@ class DeepSHAP:
     about: ClassVar[MethodInfo] = MethodInfo(
         "Lundberg & Lee 2017, arXiv:1705.07874", "2 forwards, 1 gradient per baseline", "f(x) − mean f(baseline)"
     )
-    baselines: Sequence[Any] = ("black", "white", "uniform", "gaussian")
+    baselines: Sequence[InputBaselines] = ("black", "white", "uniform", "gaussian")
 
     def __post_init__(self) -> None:
         if not isinstance(self.baselines, tuple | list) or not self.baselines:
@@ -88,15 +88,19 @@ class DeepSHAP:
         object.__setattr__(self, "baselines", wrap_tensors(tuple(self.baselines)))
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
-        """DeepLIFT against each baseline, averaged."""
+        """Return the mean of DeepLIFT against each baseline, for every sample."""
         references = [problem.flatten(evaluate_baseline(one, problem.inputs, run.seed)) for one in self.baselines]
-        shown = replace(self, baselines=tuple(map(label_baseline, self.baselines)))
-        work = lambda settled, rows: _rescale_credit(settled, rows, references)  # noqa: E731  # one line reads better here
-        return attribute_in_batches(problem, run, shown, work, gradients=len(references), forwards=len(references))
+        label = replace(self, baselines=tuple(map(label_baseline, self.baselines)))
+        count = len(references)
+
+        def work(resolved: Problem, samples: Tensor) -> tuple[Rows, Propagation]:
+            return _rescale_credit(resolved, samples, references)
+
+        return attribute_in_batches(problem, run, label, work, gradients=count, forwards=count)
 
 
 def _rescale_credit(problem: Problem, samples: Tensor, references: Sequence[Tensor]) -> tuple[Rows, Propagation]:
-    """Credit and score change of these samples, averaged over the references (each b n)."""
+    """Return credit and score change of these samples, averaged over the references (each b n), and the last mode."""
     values, changes = [], []
     for reference in references:
         mode = Rescale()
@@ -111,7 +115,11 @@ def _rescale_credit(problem: Problem, samples: Tensor, references: Sequence[Tens
 
 
 class Rescale(Propagation):
-    """First forward: note what each nonlinear operation sees. After `compare`: give it its multipliers."""
+    """The rescale rule in two forward passes.
+
+    The first, of the baseline, records the inputs of each nonlinear operation. `compare` announces the second, of the
+    image, in which each nonlinear operation gets its multipliers. `finish` checks that both ran the same operations.
+    """
 
     def __init__(self) -> None:
         super().__init__("DeepLIFT")
@@ -119,14 +127,14 @@ class Rescale(Propagation):
         self.comparing = False
 
     def compare(self) -> None:
-        """The next forward is the image's."""
+        """Start comparing: the next forward pass is the image's."""
         self.comparing = True
         self.tape.reverse()
         self.rule_counts.clear()
         self.gradient_counts.clear()
 
     def finish(self) -> None:
-        """The image must have been through all that the baseline was."""
+        """Raise NotImplementedError if the baseline went through operations that the image did not."""
         if self.tape:
             raise self._divergence_error("nothing", self.tape[-1][0])
 
@@ -136,116 +144,119 @@ class Rescale(Propagation):
             f"({image} for the image, {baseline} for the baseline): use a path method such as 'ig'."
         )
 
-    def _record_or_apply(self, call: Call, rule: Callable[[Call, Sequence[Tensor]], Forward]) -> Any:
+    def _record_or_apply(self, call: Call, rule: Callable[[Call, Sequence[Tensor]], Forward]) -> object:
         if not self.comparing:
             self.tape.append((call.name, [x.detach().clone() for x in call.inputs]))
-            return call.native()
-        return self.by_rule(call, rule(call, self._baselines(call.name, call.inputs)))
+            return call.run()
+        return self.use_rule(call, rule(call, self._next_references(call.name, call.inputs)))
 
-    def _baselines(self, name: str, seen: Sequence[Tensor]) -> list[Tensor]:
-        """What the baseline had at this point, where the image has these tensors."""
-        before, references = self.tape.pop() if self.tape else ("nothing", [])
-        if before != name or [r.shape for r in references] != [x.shape for x in seen]:
-            raise self._divergence_error(name, before)
+    def _next_references(self, name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """Return the baseline's tensors at this operation; raise NotImplementedError if it is not the baseline's."""
+        recorded, references = self.tape.pop() if self.tape else ("nothing", [])
+        if recorded != name or [r.shape for r in references] != [x.shape for x in tensors]:
+            raise self._divergence_error(name, recorded)
         return references
 
-    def treat(self, call: Call) -> Any:
-        """An operation by its rule, as long as all that it takes without a gradient is the same for the baseline."""
-        places = [place for place, leaf in enumerate(call.leaves) if self.sight.is_answer(leaf)]
-        if not places:
-            return super().treat(call)
-        seen = [*call.inputs, *(call.leaves[place] for place in places)]
-        source = self.sight.source(call.leaves[places[0]])
-        seen += [] if source is None else [source]
+    def dispatch(self, call: Call) -> object:
+        """Return the operation's result by its rule, or by the mask rule if a detached argument is not the baseline's.
+
+        Raises NotImplementedError where the detached argument is not a mask that the rule covers.
+        """
+        masks = [value for value in call.flat_args if self.tracker.is_detached(value)]
+        if not masks:
+            return super().dispatch(call)
+        source = self.tracker.source(masks[0])
+        tensors = [*call.inputs, *masks, *([] if source is None else [source])]
         name = f"{call.name} by a mask"
         if not self.comparing:
-            self.tape.append((name, [x.detach().clone() for x in seen]))
-            return super().treat(call)
-        references = self._baselines(name, seen)
-        if all(map(torch.equal, seen[len(call.inputs) :][: len(places)], references[len(call.inputs) :])):
-            return super().treat(call)
-        return self._apply_switch(call, places, source, references)
+            self.tape.append((name, [x.detach().clone() for x in tensors]))
+            return super().dispatch(call)
+        references = self._next_references(name, tensors)
+        if all(map(torch.equal, masks, references[len(call.inputs) :])):
+            return super().dispatch(call)
+        return self._apply_mask_rule(call, masks, source, references)
 
-    def _apply_switch(
-        self, call: Call, places: Sequence[int], source: Tensor | None, references: Sequence[Tensor]
-    ) -> Any:
-        """By the rule for one mask that is not the baseline's, and was read off this source."""
-        if len(places) > 1 or source is None or KINDS.get(call.name) not in ("multiply", "mask"):
-            raise self._mask_refusal(call)
-        *inputs, mask, before = references
+    def _apply_mask_rule(
+        self, call: Call, masks: Sequence[Tensor], source: Tensor | None, references: Sequence[Tensor]
+    ) -> Tensor:
+        """Return the result by the rule for one mask that differs from the baseline's and comes from this source."""
+        if len(masks) > 1 or source is None or KINDS.get(call.name) not in ("multiply", "mask"):
+            raise self._mask_error(call)
+        position = next(position for position, value in enumerate(call.flat_args) if value is masks[0])
+        *inputs, mask, source_before = references
         self.rule_counts[call.name] += 1
         try:
-            return apply_rule(Switch(call, places[0], inputs, mask, before), *call.inputs, source)
+            return apply_rule(MaskRule(call, position, inputs, mask, source_before), *call.inputs, source)
         except ValueError as error:
-            raise self._mask_refusal(call) from error
+            raise self._mask_error(call) from error
 
-    def _mask_refusal(self, call: Call) -> NotImplementedError:
-        return self.refusal(
+    def _mask_error(self, call: Call) -> NotImplementedError:
+        return self.no_rule_error(
             call.name, " with a mask, an index or a number that depends on the input and has no gradient"
         )
 
-    def _apply_to_one(self, call: Call, rule: Callable[[Call, Tensor], Forward]) -> Any:
+    def _apply_to_one(self, call: Call, rule: Callable[[Call, Tensor], Forward]) -> object:
         if len(call.inputs) != 1:
-            raise self.refusal(call.name, " of several inputs")
+            raise self.no_rule_error(call.name, " of several inputs")
         return self._record_or_apply(call, lambda call, references: rule(call, references[0]))
 
-    on_sum = on_add = on_scale = on_batch_norm = Propagation.by_gradient
+    on_sum = on_add = on_scale = on_batch_norm = Propagation.use_gradient
 
-    def on_linear(self, call: Call) -> Any:
+    def on_linear(self, call: Call) -> object:
         """Linear where one factor is constant, a product where both depend on the input."""
         if len(call.inputs) == 1:
-            return self.by_gradient(call)
+            return self.use_gradient(call)
         if len(call.inputs) > 2:
-            raise self.refusal(call.name, " of three inputs")
-        return self._record_or_apply(call, rescale.symmetric)
+            raise self.no_rule_error(call.name, " of three inputs")
+        return self._record_or_apply(call, multipliers.product)
 
     on_multiply = on_linear
 
-    def on_elementwise(self, call: Call) -> Any:
-        return self._apply_to_one(call, rescale.secant)
+    def on_elementwise(self, call: Call) -> object:
+        return self._apply_to_one(call, multipliers.secant)
 
-    def on_maximum(self, call: Call) -> Any:
-        if call.args[1].get("return_indices"):
-            raise self.refusal(call.name, " with indices")
-        return self._apply_to_one(call, rescale.winner)
+    def on_maximum(self, call: Call) -> object:
+        if call.args_and_kwargs[1].get("return_indices"):
+            raise self.no_rule_error(call.name, " with indices")
+        return self._apply_to_one(call, multipliers.max_pool)
 
-    def on_softmax(self, call: Call) -> Any:
-        return self._apply_to_one(call, rescale.softmax)
+    def on_softmax(self, call: Call) -> object:
+        return self._apply_to_one(call, multipliers.softmax)
 
-    def on_log_softmax(self, call: Call) -> Any:
-        return self._apply_to_one(call, rescale.log_softmax)
+    def on_log_softmax(self, call: Call) -> object:
+        return self._apply_to_one(call, multipliers.log_softmax)
 
-    def on_divide(self, call: Call) -> Any:
-        """x / y is x times 1/y."""
-        (x, y), _ = call.args
+    def on_divide(self, call: Call) -> object:
+        """Run x / y as x times 1/y."""
+        (x, y), _ = call.args_and_kwargs
         x, y = (y, x) if call.name == "rdiv" else (x, y)
         if not (isinstance(y, Tensor) and y.requires_grad):
-            return self.by_gradient(call)
+            return self.use_gradient(call)
         with self:
             return torch.mul(y.reciprocal(), x)
 
-    def on_layer_norm(self, call: Call) -> Any:
-        """(x − mean) / √(variance + eps), in these operations."""
+    def on_layer_norm(self, call: Call) -> object:
+        """Run the operations of (x − mean) / √(variance + eps) one by one."""
         (x,) = call.inputs
         shape, weight, bias = (call.argument(*a) for a in ((1, "normalized_shape"), (2, "weight"), (3, "bias")))
         with self:
-            return _affine(_standard(x, len(shape), call.argument(4, "eps", 1e-5)), weight, bias)
+            return _scale_and_shift(_standardise(x, len(shape), call.argument(4, "eps", 1e-5)), weight, bias)
 
-    def on_group_norm(self, call: Call) -> Any:
-        """Layer normalisation of each group of channels."""
+    def on_group_norm(self, call: Call) -> object:
+        """Run it as the layer normalisation of each group of channels."""
         (x,) = call.inputs
         groups, weight, bias = (call.argument(*a) for a in ((1, "num_groups"), (2, "weight"), (3, "bias")))
         channels = (-1, *[1] * (x.ndim - 2))
         with self:
-            standard = _standard(x.reshape(len(x), groups, -1), 1, call.argument(4, "eps", 1e-5)).view_as(x)
-            return _affine(standard, *(None if t is None else t.view(channels) for t in (weight, bias)))
+            standard = _standardise(x.reshape(len(x), groups, -1), 1, call.argument(4, "eps", 1e-5)).view_as(x)
+            return _scale_and_shift(standard, *(None if t is None else t.view(channels) for t in (weight, bias)))
 
-    def on_attention(self, call: Call) -> Any:
-        """Scaled dot-product attention as its two products and soft-max."""
-        (query, key, value, *_), named = call.args
+    def on_attention(self, call: Call) -> object:
+        """Run scaled dot-product attention as its two products and soft-max."""
+        (query, key, value, *_), named = call.args_and_kwargs
         mask, scale = call.argument(3, "attn_mask"), named.get("scale")
         if call.argument(4, "dropout_p", 0.0) or call.argument(5, "is_causal", False) or named.get("enable_gqa"):
-            raise self.refusal(call.name, " with dropout, is_causal or enable_gqa (pass a mask)")
+            raise self.no_rule_error(call.name, " with dropout, is_causal or enable_gqa (pass a mask)")
         with self:
             scores = (query @ key.transpose(-2, -1)) * (scale or 1 / math.sqrt(query.shape[-1]))
             if mask is not None:
@@ -253,13 +264,13 @@ class Rescale(Propagation):
             return scores.softmax(-1) @ value
 
 
-def _standard(x: Tensor, axes: int, eps: float) -> Tensor:
-    """With mean 0 and variance 1 over the last axes."""
+def _standardise(x: Tensor, axes: int, eps: float) -> Tensor:
+    """Return x with mean 0 and variance 1 over its last axes."""
     last = tuple(range(-axes, 0))
     centred = x - x.mean(last, keepdim=True)
     return centred * (centred.square().mean(last, keepdim=True) + eps).rsqrt()
 
 
-def _affine(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+def _scale_and_shift(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
     scaled = x if weight is None else x * weight
     return scaled if bias is None else scaled + bias

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -19,10 +19,10 @@ from samp.checks import check_numbers
 from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.methods._common import MethodInfo
-from samp.methods.propagation import rescale
-from samp.methods.propagation.calls import Call, Pull, apply_rule
+from samp.methods.propagation import multipliers
+from samp.methods.propagation.forward_backward import Rows, attribute_in_batches, backward, forward
 from samp.methods.propagation.mode import Propagation
-from samp.methods.propagation.passes import Rows, attribute_in_batches, backward, forward
+from samp.methods.propagation.operation_call import Call, Pull, apply_rule
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class LRP:
 
     The ε rule (Eq. 58 of Bach et al., 2015, PLoS ONE 10(7)) in all layers; the paper fixes no ε, so it is 1e-6, the
     default of zennit (Anders et al., 2021). Activations pass relevance on unchanged, max pooling gives it to the
-    winner, a product of two inputs halves it. Biases and ε absorb relevance: `details["absorbed"]` says how much, and
-    credit + absorbed = score. With ε = 0 this is gradient × input on nets of ReLUs, biases or not.
+    maximum, a product of two inputs gives each half of it. Biases and ε absorb relevance: `details["absorbed"]` is how
+    much, and credit + absorbed = score. With ε = 0 this is gradient × input on nets of ReLUs, with or without biases.
 
     >>> import samp
     >>> model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2)).eval()
@@ -52,11 +52,11 @@ class LRP:
             raise ValueError(f"epsilon is a finite number of at least 0, not {self.epsilon}.")
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
-        """Every sample's score, handed down."""
+        """Return the relevance of every sample's elements, with its score as the relevance of the output."""
 
-        def work(settled: Problem, samples: Tensor) -> tuple[Rows, Propagation]:
-            mode, x = Relevance(self.epsilon, len(samples)), settled.x[samples]
-            score, leaf = forward(mode, settled, x, samples)
+        def work(resolved: Problem, samples: Tensor) -> tuple[Rows, Propagation]:
+            mode, x = Relevance(self.epsilon, len(samples)), resolved.x[samples]
+            score, leaf = forward(mode, resolved, x, samples)
             values = x * backward(score, leaf)
             absorbed = mode.absorbed.to(x)
             return {"values": values, "change": score.detach().to(x) - absorbed, "absorbed": absorbed}, mode
@@ -65,19 +65,19 @@ class LRP:
 
 
 class Relevance(Propagation):
-    """The ε rule, with the account of what is absorbed on the way (r)."""
+    """The ε rule, which adds up the relevance that each row loses to biases and ε in `absorbed` (r)."""
 
     def __init__(self, epsilon: float, rows: int) -> None:
         super().__init__("LRP")
         self.epsilon, self.rows = epsilon, rows
         self.absorbed = torch.zeros(rows, dtype=torch.float64)
 
-    on_maximum = Propagation.by_gradient
+    on_maximum = Propagation.use_gradient
 
     def damp(self, call: Call, bias: Tensor | float = 0.0) -> Tensor:
-        """The operation with its gradient damped by ε; `bias` is the part of its value that no input gave."""
+        """Run the operation with its gradient damped by ε; `bias` is the part of its value that comes from no input."""
         self.rule_counts[call.name] += 1
-        summed: Tensor = call.native()
+        summed: Tensor = call.run()
 
         def forward(z: Tensor) -> tuple[Tensor, Pull]:
             size = z.abs()
@@ -98,8 +98,8 @@ class Relevance(Propagation):
             sums = relevance.detach().reshape(self.rows, -1).sum(1, dtype=torch.float64)
             self.absorbed = self.absorbed.to(sums.device) + sums
 
-    def on_linear(self, call: Call) -> Any:
-        """Linear maps; with two factors that depend on the input, a product."""
+    def on_linear(self, call: Call) -> object:
+        """Damp a linear map; with two factors that depend on the input, it is a product."""
         if len(call.inputs) > 1:
             return self.on_multiply(call)
         bias = call.argument(2, "bias") if call.name.startswith(("linear", "conv")) else None
@@ -108,33 +108,33 @@ class Relevance(Propagation):
         spatial = int(call.name[-2]) if call.name.startswith("conv") else 0
         return self.damp(call, bias.view(-1, *[1] * spatial))
 
-    def on_batch_norm(self, call: Call) -> Any:
-        """A scale and a shift: the shift is its value at zero."""
+    def on_batch_norm(self, call: Call) -> object:
+        """Damp a scale and a shift; the shift, its value at zero, is a bias."""
         (x,) = call.inputs
         nothing = torch.zeros_like(x[:1] if x.ndim == 2 else x[:1].flatten(2)[..., :1])  # 1 c, or 1 c 1
         return self.damp(call, call.at(nothing).detach().view(1, -1, *[1] * (x.ndim - 2)))
 
-    def on_sum(self, call: Call) -> Any:
+    def on_sum(self, call: Call) -> object:
         return self.damp(call)
 
-    on_scale = Propagation.by_gradient
+    on_scale = Propagation.use_gradient
 
-    def on_add(self, call: Call) -> Any:
-        """Branches share in proportion; a constant is a bias."""
+    def on_add(self, call: Call) -> object:
+        """Share between the branches in proportion; a constant is a bias."""
         if len(call.inputs) == 2:
             return self.damp(call)
         (x,) = call.inputs
         return self.damp(call, call.at(torch.zeros_like(x)).detach())
 
-    def on_multiply(self, call: Call) -> Any:
-        """A constant factor is a weight; two inputs get half each."""
+    def on_multiply(self, call: Call) -> object:
+        """Treat a constant factor as a weight; give two inputs half each."""
         if len(call.inputs) == 1:
-            return self.by_gradient(call)
-        return self.by_rule(call, rescale.symmetric(call, [torch.zeros_like(x) for x in call.inputs]))
+            return self.use_gradient(call)
+        return self.use_rule(call, multipliers.product(call, [torch.zeros_like(x) for x in call.inputs]))
 
-    def on_mask(self, call: Call) -> Any:
-        """What is chosen takes its relevance with it; a constant that is chosen is a bias."""
-        chosen: Tensor = call.native()
+    def on_mask(self, call: Call) -> object:
+        """Pass relevance to the input that the mask chose; a constant that it chose is a bias."""
+        chosen: Tensor = call.run()
         filled = call.at(*map(torch.zeros_like, call.inputs)).detach()
 
         def forward(z: Tensor) -> tuple[Tensor, Pull]:
@@ -146,15 +146,15 @@ class Relevance(Propagation):
 
         return apply_rule(forward, chosen)
 
-    def on_divide(self, call: Call) -> Any:
-        """Only by constants."""
-        (_, y), _ = call.args
+    def on_divide(self, call: Call) -> object:
+        """Divide by constants only."""
+        (_, y), _ = call.args_and_kwargs
         if call.name == "rdiv" or (isinstance(y, Tensor) and y.requires_grad):
-            raise self.refusal(call.name, " by something that depends on the input")
-        return self.by_gradient(call)
+            raise self.no_rule_error(call.name, " by something that depends on the input")
+        return self.use_gradient(call)
 
-    def on_elementwise(self, call: Call) -> Any:
-        """Relevance passes unchanged: c times f(x)/x, which needs f(0) = 0."""
+    def on_elementwise(self, call: Call) -> object:
+        """Pass relevance on unchanged: c times f(x)/x, which needs f(0) = 0."""
         if len(call.inputs) != 1 or call.at(torch.zeros_like(call.inputs[0].flatten()[:1])).item() != 0:
-            raise self.refusal(call.name, ", which is not 0 at 0")
-        return self.by_rule(call, rescale.secant(call, torch.zeros_like(call.inputs[0])))
+            raise self.no_rule_error(call.name, ", which is not 0 at 0")
+        return self.use_rule(call, multipliers.secant(call, torch.zeros_like(call.inputs[0])))

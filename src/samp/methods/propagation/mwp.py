@@ -1,14 +1,14 @@
-"""Excitation backpropagation (Zhang et al., 2016 and 2018): winning probabilities, handed down by what excites.
+"""Excitation backpropagation (Zhang et al., 2016 and 2018): winning probabilities, passed down to what excites a unit.
 
-A unit's probability is carried with the sign of the change in it that would excite the winner: plus for all units of
-a net of non-negative activations, as the paper has it; minus for a negative value that meets a negative weight.
+A unit's probability carries the sign of the change in it that would excite the winner: plus for all units of a net of
+non-negative activations, as in the paper; minus for a negative value with a negative weight.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -17,10 +17,10 @@ from samp.attribution import Attribution
 from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.methods._common import MethodInfo
-from samp.methods.propagation.calls import Call, Pull
+from samp.methods.propagation.forward_backward import Rows, attribute_in_batches, backward, forward
 from samp.methods.propagation.mode import Propagation
-from samp.methods.propagation.passes import Rows, attribute_in_batches, backward, forward
-from samp.methods.propagation.rescale import vjp
+from samp.methods.propagation.multipliers import vjp
+from samp.methods.propagation.operation_call import Call, Pull
 
 Linear = Callable[[Tensor], Tensor]
 
@@ -32,10 +32,10 @@ class MWP:
     Zhang et al. (2018, IJCV, arXiv:1608.00507). No settings. On the non-negative activations that they assume,
     (a w)⁺ is their a·w⁺. Images and linear layers also hold negative values: one that excites by a negative weight
     wins too, and shares with what made it negative. The map sums to 1, less what is lost in units that nothing
-    excites: one that its bias alone drives has no child to give its probability to. `details["kept"]` is what
-    arrived: all of it on SqueezeNet, about 1 % on MobileNetV2, whose depthwise convolutions lose the rest (their
-    units have nine children, and the shift after them often drives them alone). Batch normalisation and activations
-    pass the probability on.
+    excites: a unit driven by its bias alone has no child to give its probability to. `details["kept"]` is the part that
+    arrives: all of it on SqueezeNet, about 1 % on MobileNetV2, whose depthwise convolutions lose the rest (their units
+    have nine children and are often driven by the shift after them alone). Batch normalisation and activations pass the
+    probability on.
 
     >>> import samp
     >>> model = torch.nn.Sequential(torch.nn.Linear(2, 1, bias=False))
@@ -49,11 +49,11 @@ class MWP:
     )
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
-        """Every sample's probability 1, handed down."""
+        """Return the winning probabilities of every sample's elements, from 1 at its score."""
 
-        def work(settled: Problem, samples: Tensor) -> tuple[Rows, Propagation]:
+        def work(resolved: Problem, samples: Tensor) -> tuple[Rows, Propagation]:
             mode = Excitation("mwp")
-            score, leaf = forward(mode, settled, settled.x[samples], samples)
+            score, leaf = forward(mode, resolved, resolved.x[samples], samples)
             values = backward(score, leaf).abs()
             return {"values": values, "kept": values.sum(1)}, mode
 
@@ -62,11 +62,11 @@ class MWP:
 
 @dataclass(frozen=True)
 class ContrastiveMWP:
-    """MWP of the class less MWP of its contrast, the class whose last weights are negated.
+    """MWP of the class less MWP of its contrast, the class with its last weights negated.
 
-    Zhang et al. (2018, IJCV, arXiv:1608.00507). No settings. The two part at the last weighted operation of the model.
-    The map sums to 0 where nothing is lost (see `MWP`); `details["kept"]` is what arrived of each. It is not cut
-    at 0: take `values.clamp(min=0)` for the paper's pictures.
+    Zhang et al. (2018, IJCV, arXiv:1608.00507). No settings. The two differ from the last weighted operation of the
+    model on. The map sums to 0 where nothing is lost (see `MWP`); `details["kept"]` is the part of each that arrives.
+    It is not cut off at 0: take `values.clamp(min=0)` for the paper's pictures.
 
     >>> import samp
     >>> model = torch.nn.Sequential(torch.nn.Linear(3, 1, bias=False))
@@ -80,14 +80,14 @@ class ContrastiveMWP:
     )
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
-        """Every sample's two probabilities, handed down."""
+        """Return the difference of two winning probabilities for every sample's elements."""
 
-        def work(settled: Problem, samples: Tensor) -> tuple[Rows, Propagation]:
+        def work(resolved: Problem, samples: Tensor) -> tuple[Rows, Propagation]:
             mode = Excitation("cmwp")
-            score, leaf = forward(mode, settled, settled.x[samples], samples)
+            score, leaf = forward(mode, resolved, resolved.x[samples], samples)
             if not mode.layers:
                 raise NotImplementedError("cmwp negates the last layer's weights, and this model has none: use 'mwp'.")
-            own = backward(score, leaf, again=True).abs()
+            own = backward(score, leaf, keep_graph=True).abs()
             mode.sign = -1
             contrast = backward(score, leaf).abs()
             return {"values": own - contrast, "kept": torch.stack([own.sum(1), contrast.sum(1)], 1)}, mode
@@ -96,7 +96,7 @@ class ContrastiveMWP:
 
 
 class Excitation(Propagation):
-    """Gradients are signed winning probabilities here: every rule takes those of its output and shares them out."""
+    """Rules whose gradients are signed winning probabilities: each shares those of its output among its inputs."""
 
     def __init__(self, method: str) -> None:
         super().__init__(method)
@@ -104,37 +104,37 @@ class Excitation(Propagation):
         self.sign = 1
         """Of the last layer's weights."""
 
-    on_maximum = Propagation.by_gradient
+    on_maximum = Propagation.use_gradient
 
-    def pass_on(self, call: Call, sign: Tensor | float = 1.0) -> Any:
-        """A unit with one child gives it all; `sign` is that of the child's weight."""
+    def pass_on(self, call: Call, sign: Tensor | float = 1.0) -> object:
+        """Give all probability of a unit to its one child; `sign` is that of the child's weight."""
         if len(call.inputs) != 1:
-            raise self.refusal(call.name, " of several inputs")
+            raise self.no_rule_error(call.name, " of several inputs")
 
         def forward(x: Tensor) -> tuple[Tensor, Pull]:
             shape = x.shape
             return call.at(x), lambda grad: [(grad * sign).sum_to_size(shape)]
 
-        return self.by_rule(call, forward)
+        return self.use_rule(call, forward)
 
     on_elementwise = pass_on
 
-    def on_scale(self, call: Call) -> Any:
-        """A constant factor, wherever it stands."""
+    def on_scale(self, call: Call) -> object:
+        """Pass on through a constant factor, on either side."""
         if len(call.inputs) != 1 or call.name == "rdiv":
-            raise self.refusal(call.name, " of two things that depend on the input")
+            raise self.no_rule_error(call.name, " of two things that depend on the input")
         return self.pass_on(call, call.at(torch.ones_like(call.inputs[0])).sign())
 
     on_multiply = on_divide = on_scale
 
-    def on_batch_norm(self, call: Call) -> Any:
-        """A scale for each channel; its shift is a bias."""
+    def on_batch_norm(self, call: Call) -> object:
+        """Pass on through a scale for each channel; its shift is a bias."""
         (x,) = call.inputs
         one = torch.ones_like(x[:1])
         return self.pass_on(call, (call.at(one) - call.at(0 * one)).sign())
 
-    def on_add(self, call: Call) -> Any:
-        """Branches share in proportion to what of them has the sum's sign; a constant is a bias and gets nothing."""
+    def on_add(self, call: Call) -> object:
+        """Share between branches in proportion to their parts of the sum's sign; a constant is a bias."""
         if len(call.inputs) == 1:
             (x,) = call.inputs
             return self.pass_on(call, (call.at(torch.ones_like(x)) - call.at(torch.zeros_like(x))).sign())
@@ -150,10 +150,10 @@ class Excitation(Propagation):
 
             return call.at(x, y), pull
 
-        return self.by_rule(call, forward)
+        return self.use_rule(call, forward)
 
-    def on_sum(self, call: Call) -> Any:
-        """Sums and means: weights that are all positive."""
+    def on_sum(self, call: Call) -> object:
+        """Share through a sum or a mean, whose weights are all positive."""
 
         def forward(x: Tensor) -> tuple[Tensor, Pull]:
             kept = x.clone()
@@ -161,10 +161,10 @@ class Excitation(Propagation):
                 _share_probability(grad, kept, lambda sign: [((sign * kept).clamp(min=0), call.at)])
             ]
 
-        return self.by_rule(call, forward)
+        return self.use_rule(call, forward)
 
-    def on_linear(self, call: Call) -> Any:
-        """A linear map; its bias gets nothing."""
+    def on_linear(self, call: Call) -> object:
+        """Share through a linear map; its bias gets nothing."""
         weight, without_bias = _linear(self, call)
         self.layers += 1
         number = self.layers
@@ -181,14 +181,14 @@ class Excitation(Propagation):
 
             return call.at(x), lambda grad: [_share_probability(grad, positive + negative, exciting)]
 
-        return self.by_rule(call, forward)
+        return self.use_rule(call, forward)
 
 
 def _linear(mode: Excitation, call: Call) -> tuple[Tensor, Callable[[Tensor, Tensor], Tensor]]:
-    """The constant factor of a linear map, and the map without its bias as a function of both factors."""
-    args, kwargs = call.args
+    """Return the constant factor of a linear map, and the map without its bias as a function of both factors."""
+    args, kwargs = call.args_and_kwargs
     if len(call.inputs) != 1 or len(args) < 2:
-        raise mode.refusal(call.name, " of two things that depend on the input")
+        raise mode.no_rule_error(call.name, " of two things that depend on the input")
     if call.name.startswith(("linear", "conv")):
         rest = args[3:]
         named = {name: value for name, value in kwargs.items() if name != "bias"}
@@ -203,7 +203,7 @@ def _bind_weight(function: Callable[[Tensor, Tensor], Tensor], weight: Tensor) -
 
 
 def _share_probability(grad: Tensor, x: Tensor, exciting: Callable[[int], Sequence[tuple[Tensor, Linear]]]) -> Tensor:
-    """Σ a · ∂z/∂a · P / Σ z, over parts a with maps z(a) ≥ 0 that push the sum to the sign of its probability."""
+    """Return Σ a · ∂z/∂a · P / Σ z over parts a with maps z(a) ≥ 0 that push the sum to the sign of its probability."""
     probability = torch.zeros_like(x)
     for sign in (1, -1):
         wanted = (sign * grad).clamp(min=0)

@@ -1,9 +1,9 @@
-"""Methods that change the gradient at rectifiers only, and gradient × input, which changes nothing."""
+"""Guided backpropagation and deconvolution, which change the gradient at rectifiers only, and gradient × input."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -12,10 +12,10 @@ from samp.attribution import Attribution
 from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.methods._common import MethodInfo
-from samp.methods.propagation.calls import Call, Pull
+from samp.methods.propagation.forward_backward import Rows, attribute_in_batches, backward, forward
 from samp.methods.propagation.mode import Propagation
-from samp.methods.propagation.passes import Rows, attribute_in_batches, backward, forward
-from samp.methods.propagation.rescale import vjp
+from samp.methods.propagation.multipliers import vjp
+from samp.methods.propagation.operation_call import Call, Pull
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,11 @@ class GradientXInput:
     about: ClassVar[MethodInfo] = MethodInfo("Shrikumar et al. 2016, arXiv:1605.01713", "1 gradient", "no")
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
-        """One gradient for every sample."""
+        """Return x times the gradient, for every sample."""
 
-        def work(settled: Problem, samples: Tensor) -> tuple[Rows, None]:
-            x = settled.x[samples]
-            return {"values": x * settled.gradient(x, samples)}, None
+        def work(resolved: Problem, samples: Tensor) -> tuple[Rows, None]:
+            x = resolved.x[samples]
+            return {"values": x * resolved.gradient(x, samples)}, None
 
         return attribute_in_batches(problem, run, self, work)
 
@@ -44,7 +44,7 @@ class GuidedBackprop:
     """The gradient, stopped at each rectifier that was off or where it is negative.
 
     Springenberg et al. (2015, arXiv:1412.6806). No settings. ReLU, ReLU6, `hardtanh(0, ·)`, `clamp(min=0)`,
-    `on_maximum(x, 0)` and masks such as `x * (x > 0)` are rectifiers in all their forms; other activations keep their
+    `maximum(x, 0)` and masks such as `x * (x > 0)` are rectifiers in all their forms; other activations keep their
     gradient. A model without any is refused, since its map would be the plain gradient.
 
     >>> import samp
@@ -55,7 +55,7 @@ class GuidedBackprop:
     about: ClassVar[MethodInfo] = MethodInfo("Springenberg et al. 2015, arXiv:1412.6806", "1 gradient", "no")
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
-        """One guided backward pass for every sample."""
+        """Return what guided backward passes bring to every sample's elements."""
         return _attribute(problem, run, self, deconvolution=False)
 
 
@@ -73,14 +73,14 @@ class Deconvolution:
     about: ClassVar[MethodInfo] = MethodInfo("Zeiler & Fergus 2014, arXiv:1311.2901", "1 gradient", "no")
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
-        """One deconvolving backward pass for every sample."""
+        """Return what deconvolving backward passes bring to every sample's elements."""
         return _attribute(problem, run, self, deconvolution=True)
 
 
 def _attribute(problem: Problem, run: RunOptions, method: object, deconvolution: bool) -> Attribution:
-    def work(settled: Problem, samples: Tensor) -> tuple[Rows, Propagation]:
+    def work(resolved: Problem, samples: Tensor) -> tuple[Rows, Propagation]:
         mode = RectifiedGradient(type(method).__name__, deconvolution)
-        score, leaf = forward(mode, settled, settled.x[samples], samples)
+        score, leaf = forward(mode, resolved, resolved.x[samples], samples)
         if not mode.rule_counts:
             raise NotImplementedError(
                 f"{mode.method} changes the gradient at ReLUs only, and this model has none: "
@@ -92,60 +92,60 @@ def _attribute(problem: Problem, run: RunOptions, method: object, deconvolution:
 
 
 class RectifiedGradient(Propagation):
-    """Rectifiers let only positive gradients through; all else keeps torch's gradient."""
+    """Rectifiers let only positive gradients through; all other operations keep torch's gradient."""
 
     def __init__(self, method: str, deconvolution: bool) -> None:
         super().__init__(method)
         self.deconvolution = deconvolution
 
-    def on_unknown(self, call: Call) -> Any:
-        """All operations have a gradient."""
-        return self._rectify(call) if _is_rectifier(call) else call.native()
+    def on_unknown(self, call: Call) -> object:
+        """Keep torch's gradient, which any operation has."""
+        return self._rectify(call) if _is_rectifier(call) else call.run()
 
-    on_sum = on_linear = on_add = on_scale = on_maximum = Propagation.by_gradient
+    on_sum = on_linear = on_add = on_scale = on_maximum = Propagation.use_gradient
     on_batch_norm = on_softmax = on_log_softmax = on_divide = on_layer_norm = on_group_norm = on_attention = (
-        Propagation.by_gradient
+        Propagation.use_gradient
     )
 
-    def on_elementwise(self, call: Call) -> Any:
-        return self._rectify(call) if _is_rectifier(call) else self.by_gradient(call)
+    def on_elementwise(self, call: Call) -> object:
+        return self._rectify(call) if _is_rectifier(call) else self.use_gradient(call)
 
-    def on_mask(self, call: Call) -> Any:
-        return self._rectify(call) if self._masks_itself(call) else call.native()
+    def on_mask(self, call: Call) -> object:
+        return self._rectify(call) if self._masks_itself(call) else call.run()
 
-    def on_multiply(self, call: Call) -> Any:
-        return self._rectify(call) if self._masks_itself(call) else self.by_gradient(call)
+    def on_multiply(self, call: Call) -> object:
+        return self._rectify(call) if self._masks_itself(call) else self.use_gradient(call)
 
     def _masks_itself(self, call: Call) -> bool:
-        """Whether this is a ReLU made by a mask: what the mask was read off is what it masks."""
-        sources = [self.sight.source(leaf) for leaf in call.leaves if self.sight.is_answer(leaf)]
+        """Return whether this is a ReLU made by a mask: the mask is computed from the tensor that it masks."""
+        sources = [self.tracker.source(value) for value in call.flat_args if self.tracker.is_detached(value)]
         if len(call.inputs) != 1 or not sources or sources[0] is None:
             return False
         (x,) = call.inputs
         return torch.equal(sources[0], x) and torch.equal(call.at(x.detach()), x.detach().clamp(min=0))
 
     def _rectify(self, call: Call) -> Tensor:
-        """Max(gradient, 0), and for guided backpropagation only where the rectifier is on."""
+        """Run a rectifier with max(gradient, 0) as its rule, for guided backpropagation only where it is on."""
 
         def forward(x: Tensor) -> tuple[Tensor, Pull]:
             on = 1.0 if self.deconvolution else vjp(call.at, [x], torch.ones_like(x))[0]
             return call.at(x), lambda grad: [grad.clamp(min=0) * on]
 
-        return self.by_rule(call, forward)
+        return self.use_rule(call, forward)
 
 
-LOWER_END = {"hardtanh": ("min_val", -1.0), "clamp": ("min", None), "clip": ("min", None), "clamp_min": ("min", None)}
+LOWER_BOUND = {"hardtanh": ("min_val", -1.0), "clamp": ("min", None), "clip": ("min", None), "clamp_min": ("min", None)}
 
 
 def _is_rectifier(call: Call) -> bool:
-    """Whether this is zero below zero: ReLU, ReLU6, bounded forms that start at 0, and the larger of x and 0."""
+    """Return whether this is zero below zero: ReLU, ReLU6, bounded forms that start at 0, and maximum(x, 0)."""
     if call.name in ("maximum", "fmax", "max"):
-        others = [leaf for leaf in call.leaves if leaf is not None and leaf is not call.inputs[0]]
+        others = [value for value in call.flat_args if value is not None and value is not call.inputs[0]]
         return len(others) == 1 and isinstance(others[0], Tensor) and not bool(others[0].any())
     if call.name == "threshold":
         return bool(call.argument(1, "threshold") == 0 and call.argument(2, "value") == 0)
-    if call.name in LOWER_END:
-        name, default = LOWER_END[call.name]
+    if call.name in LOWER_BOUND:
+        name, default = LOWER_BOUND[call.name]
         low = call.argument(1, name, default)
         return len(call.inputs) == 1 and not isinstance(low, Tensor) and low == 0
     return call.name in ("relu", "relu6")

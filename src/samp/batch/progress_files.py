@@ -1,4 +1,4 @@
-"""How far workers in other processes are with their shards: a small file of each, in a folder that all see."""
+"""Progress of workers in other processes: each writes a small file for its shard, in a folder that all of them see."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from samp.batch.summary import ShardProgress
+from samp.batch.progress import ShardProgress
 
 FOLDER = ".begun"
 
 
 @dataclass(frozen=True)
 class ProgressFiles:
-    """The marks of a run. They are a courtesy: what hinders one, or harms it, costs nothing but that line of progress.
+    """The progress files of a run. They only feed the line of progress, so errors with them are ignored.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     marks = ProgressFiles(Path(folder))
-    ...     marks.write(3, ShardProgress(5, 1, 2.0))
-    ...     there = marks.read()
-    ...     marks.clear()
-    ...     there, marks.read(), os.listdir(folder)
+    ...     files = ProgressFiles(Path(folder))
+    ...     files.write(3, ShardProgress(5, 1, 2.0))
+    ...     there = files.read()
+    ...     files.clear()
+    ...     there, files.read(), os.listdir(folder)
     ({3: ShardProgress(explained=5, failed=1, seconds=2.0)}, {}, [])
     """
 
     out: Path
 
     def write(self, shard: int, progress: ShardProgress) -> None:
-        """Say how far this shard is."""
+        """Write how far this shard is."""
         with suppress(OSError):
             (self.out / FOLDER).mkdir(exist_ok=True)
             unfinished = self._path(shard).with_suffix(".part")
@@ -38,22 +38,22 @@ class ProgressFiles:
             os.replace(unfinished, self._path(shard))
 
     def read(self) -> dict[int, ShardProgress]:
-        """How far each shard is, by its number."""
-        found = {}
+        """Return how far each shard is, by its number."""
+        progress = {}
         with suppress(OSError):
             for path in (self.out / FOLDER).glob("*.json"):
-                with suppress(OSError, ValueError, TypeError):  # just taken away, or no mark of ours
+                with suppress(OSError, ValueError, TypeError):  # just removed, or not one of ours
                     explained, failed, seconds = json.loads(path.read_text(encoding="utf-8"))
-                    found[int(path.stem)] = ShardProgress(int(explained), int(failed), float(seconds))
-        return found
+                    progress[int(path.stem)] = ShardProgress(int(explained), int(failed), float(seconds))
+        return progress
 
     def forget(self, shard: int) -> None:
-        """This shard is not worked on any more."""
+        """Remove the file of a shard that is not worked on any more."""
         with suppress(OSError):
             self._path(shard).unlink(missing_ok=True)
 
     def clear(self) -> None:
-        """Take away all marks, of workers that died too."""
+        """Remove all files, also those of workers that died."""
         with suppress(OSError):
             for path in (self.out / FOLDER).glob("[0-9]*"):
                 path.unlink(missing_ok=True)

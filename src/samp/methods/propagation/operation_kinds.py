@@ -1,6 +1,8 @@
-"""What torch's operations do to the numbers that pass through them: one word for each, by the operation's name.
+"""The kind of each torch operation, by its name: operations of one kind share a backward rule.
 
-Functions of `torch.nn.functional` are opened (see `mode`), so only what they are made of needs a word here.
+To cover a new operation, add its name to the kind whose rule fits it: `Propagation.on_KIND` in each method's file.
+Functions of `torch.nn.functional` are opened (see `mode.unwrap_functional`), so only the operations inside them are
+listed.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ KINDS: dict[str, str] = {
     }.items()
     for name in names.split()
 }
-"""Each known operation's kind: `Propagation.on_KIND` treats it."""
+"""The kind of each known operation: `Propagation.on_KIND` is its rule."""
 
 PIECEWISE_LINEAR = """
     relu relu6 hardtanh clamp clip clamp_min clamp_max leaky_relu prelu rrelu abs absolute threshold hardsigmoid
@@ -73,7 +75,7 @@ CAST = "to type type_as float double half bfloat16 int long bool detach get clon
 POINTWISE = frozenset(
     " ".join((COMPARE, COMBINE, CAST, ADD, MULTIPLY, SCALE, ELEMENTWISE, "div divide true_divide rdiv")).split()
 )
-"""Operations whose value at each place is a function of what lies there: masks are made by these."""
+"""Operations whose value at each position is a function of the inputs at that position: they make masks."""
 
 _OPERATORS = {"truediv": "div", "itruediv": "div", "rtruediv": "rdiv", "idiv": "div", "radd": "add", "iadd": "add"} | {
     "isub": "sub", "rmul": "mul", "imul": "mul", "ipow": "pow"
@@ -81,7 +83,7 @@ _OPERATORS = {"truediv": "div", "itruediv": "div", "rtruediv": "rdiv", "idiv": "
 
 
 def canonical(name: str) -> tuple[str, bool]:
-    """An operation's name without the marks of operators and in-place forms, and whether it works in place.
+    """Return an operation's name without the marks of operators and in-place forms, and whether it works in place.
 
     >>> canonical("relu_"), canonical("__iadd__"), canonical("__rsub__"), canonical("conv2d")
     (('relu', True), ('add', True), ('rsub', False), ('conv2d', False))

@@ -1,7 +1,6 @@
-"""Multipliers against a reference: what DeepLIFT and LRP give to operations that are not linear.
+"""Backward rules for operations that are not linear: multipliers m with Δout = Σ m·Δin, exactly.
 
-A multiplier m turns a change of the input into the change of the output, Δout = Σ m·Δin, exactly. DeepLIFT's reference
-is what the operation saw for the baseline; LRP's is zero.
+Δ is the difference to a reference. DeepLIFT's reference is the operation's input for the baseline; LRP's is zero.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from samp.methods.propagation.calls import Call, Forward, Pull
-from samp.methods.propagation.operations import PIECEWISE_LINEAR, SINGULAR_AT_ZERO
+from samp.methods.propagation.operation_call import Call, Forward, Pull
+from samp.methods.propagation.operation_kinds import PIECEWISE_LINEAR, SINGULAR_AT_ZERO
 
 
 def secant(call: Call, reference: Tensor) -> Forward:
-    """The rescale rule: m = Δout / Δin, and the gradient halfway where Δin is too small to divide by."""
+    """Return the rescale rule: m = Δout / Δin, and the gradient halfway where Δin is too small to divide by."""
 
     def forward(x: Tensor) -> tuple[Tensor, Pull]:
         value = call.at(x)
@@ -30,8 +29,8 @@ def secant(call: Call, reference: Tensor) -> Forward:
     return forward
 
 
-def symmetric(call: Call, references: Sequence[Tensor]) -> Forward:
-    """A product of two inputs: each factor's multiplier is the other's mean, so Δ(xy) = Δx·ȳ + Δy·x̄."""
+def product(call: Call, references: Sequence[Tensor]) -> Forward:
+    """Return the rule for a product of two inputs: each factor's m is the other's mean, so Δ(xy) = Δx·ȳ + Δy·x̄."""
 
     def forward(*inputs: Tensor) -> tuple[Tensor, Pull]:
         means = [(x + r) / 2 for x, r in zip(inputs, references, strict=True)]
@@ -40,26 +39,26 @@ def symmetric(call: Call, references: Sequence[Tensor]) -> Forward:
     return forward
 
 
-def winner(call: Call, reference: Tensor) -> Forward:
-    """Max pooling: Δout goes to the place where the larger of the two maxima lies.
+def max_pool(call: Call, reference: Tensor) -> Forward:
+    """Return the rule for max pooling: Δout goes to the position of the larger of the two maxima.
 
     There |Δin| ≥ |Δout|, so the multiplier lies between 0 and 1; pools may overlap.
     """
 
     def forward(x: Tensor) -> tuple[Tensor, Pull]:
-        value, places = _max_pool(call, x)
-        before, places_before = _max_pool(call, reference)
-        places = torch.where(value >= before, places, places_before)
-        step = _pick(x - reference, places)
+        value, indices = _max_pool_with_indices(call, x)
+        before, indices_before = _max_pool_with_indices(call, reference)
+        indices = torch.where(value >= before, indices, indices_before)
+        step = _gather(x - reference, indices)
         multiplier = torch.where(step == 0, 1.0, (value - before) / step)
         shape = x.shape
-        return value, lambda grad: [_put_back(grad * multiplier, places, shape)]
+        return value, lambda grad: [_scatter(grad * multiplier, indices, shape)]
 
     return forward
 
 
 def softmax(call: Call, reference: Tensor) -> Forward:
-    """exp(log softmax), with a secant for exp: its slope lies between the two probabilities."""
+    """Return the rule for exp(log softmax), with a secant for exp: its slope lies between the two probabilities."""
     axis = call.argument(1, "dim")
 
     def forward(x: Tensor) -> tuple[Tensor, Pull]:
@@ -71,7 +70,7 @@ def softmax(call: Call, reference: Tensor) -> Forward:
 
 
 def log_softmax(call: Call, reference: Tensor) -> Forward:
-    """x − log Σ exp(x), with secants for the logarithm and for exp."""
+    """Return the rule for x − log Σ exp(x), with secants for the logarithm and for exp."""
     axis = call.argument(1, "dim")
 
     def forward(x: Tensor) -> tuple[Tensor, Pull]:
@@ -82,7 +81,7 @@ def log_softmax(call: Call, reference: Tensor) -> Forward:
 
 
 def vjp(function: Callable[..., Any], inputs: Sequence[Tensor], grad: Tensor) -> Sequence[Tensor]:
-    """The gradient of a function at these inputs, times `grad`."""
+    """Return the vector-Jacobian product of a function at these inputs with `grad`."""
     with torch.enable_grad():
         leaves = [x.detach().requires_grad_() for x in inputs]
         return torch.autograd.grad(function(*leaves), leaves, grad)
@@ -93,7 +92,7 @@ def _gradient(function: Callable[..., Any], x: Tensor) -> Tensor:
 
 
 def _tolerance(x: Tensor) -> float:
-    """Below this Δin the gradient halfway, wrong by O(Δ²), beats a quotient of rounded differences."""
+    """Return the Δin below which the gradient halfway, wrong by O(Δ²), beats a quotient of rounded differences."""
     return float(torch.finfo(x.dtype).eps ** (1 / 3))
 
 
@@ -107,14 +106,14 @@ def _too_small(name: str, x: Tensor, reference: Tensor) -> Tensor:
 
 
 def _exponential_slope(x: Tensor, reference: Tensor) -> Tensor:
-    """The secant of exp; 0 where both are −∞, as masked entries are."""
+    """Return the slope of the secant of exp; 0 where both are −∞, as masked entries are."""
     step = x - reference
     near = ~(step.abs() > _tolerance(x))  # also where the step is −∞ − −∞
     return torch.where(near, ((x + reference) / 2).exp(), (x.exp() - reference.exp()) / step)
 
 
 def _logarithm_slopes(x: Tensor, reference: Tensor, axis: int) -> Tensor:
-    """Multipliers of log Σ exp(x), which are finite however far the two lie apart."""
+    """Return the multipliers of log Σ exp(x), which are finite however far apart x and its reference are."""
     top = torch.maximum(x.amax(axis, keepdim=True), reference.amax(axis, keepdim=True))
     s, s0 = ((t - top).exp().sum(axis, keepdim=True) for t in (x, reference))
     near = (s - s0).abs() <= _tolerance(x) * s0
@@ -122,25 +121,25 @@ def _logarithm_slopes(x: Tensor, reference: Tensor, axis: int) -> Tensor:
     return torch.where(near, 2 / (s + s0), change / (s - s0)) * _exponential_slope(x - top, reference - top)
 
 
-def _max_pool(call: Call, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Maxima, and their places in the flattened spatial axes."""
-    args, kwargs = call.args
+def _max_pool_with_indices(call: Call, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the maxima, and their indices in the flattened spatial axes."""
+    args, kwargs = call.args_and_kwargs
     pool = getattr(F, call.name)
-    value, places = pool(x, *args[1:], **{**kwargs, "return_indices": True})
-    return value, places
+    value, indices = pool(x, *args[1:], **{**kwargs, "return_indices": True})
+    return value, indices
 
 
-def _pick(x: Tensor, places: Tensor) -> Tensor:
-    lead = x.ndim - _spatial(places)
-    return x.flatten(lead).gather(lead, places.flatten(lead)).view_as(places)
+def _gather(x: Tensor, indices: Tensor) -> Tensor:
+    lead = x.ndim - _count_spatial(indices)
+    return x.flatten(lead).gather(lead, indices.flatten(lead)).view_as(indices)
 
 
-def _put_back(values: Tensor, places: Tensor, shape: torch.Size) -> Tensor:
-    lead = len(shape) - _spatial(places)
+def _scatter(values: Tensor, indices: Tensor, shape: torch.Size) -> Tensor:
+    lead = len(shape) - _count_spatial(indices)
     empty = values.new_zeros(shape).flatten(lead)
-    return empty.scatter_add(lead, places.flatten(lead), values.flatten(lead)).view(shape)
+    return empty.scatter_add(lead, indices.flatten(lead), values.flatten(lead)).view(shape)
 
 
-def _spatial(places: Tensor) -> int:
-    """Spatial axes of a batched pool: all after batch and channel."""
-    return places.ndim - 2
+def _count_spatial(indices: Tensor) -> int:
+    """Return the number of spatial axes of a batched pool: all after batch and channel."""
+    return indices.ndim - 2

@@ -1,10 +1,9 @@
-"""What a loader finds: a net and as much of how it is fed as its package or file says."""
+"""What a loader returns: a net, and as much of its preprocessing as its package or file has."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -12,19 +11,20 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True, eq=False)
 class LoadedNet:
-    """A net in evaluation mode, its name, the fields of a `Classifier` that its metadata settles, and its classes."""
+    """A net in evaluation mode, its name, the fields of a `Classifier` that its metadata has, and its classes."""
 
     net: nn.Module
     name: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
     classes: tuple[str, ...] = ()
 
 
 class NetAdapter(nn.Module):
-    """A net whose output is the scores alone, and that takes any number of rows though its own may be fixed.
+    """A net with the scores alone as its output and a batch of any size as its input.
 
-    It passes the rows on `rows` at a time (the last ones filled up), as an exported program with a fixed batch needs,
-    and looks like any other module to what follows: a script's own takes no hooks, an exported one has no eval().
+    An exported program may have a fixed batch: it gets `rows` rows at a time, the last ones padded. The adapter is a
+    usual module, while a TorchScript module takes no hooks and an exported one has no eval(). Raises TypeError for an
+    output without scores.
 
     >>> class Pair(nn.Module):
     ...     def forward(self, x):
@@ -48,8 +48,8 @@ class NetAdapter(nn.Module):
         return torch.cat([part, part[:1].expand(missing, *part.shape[1:])]) if missing > 0 else part
 
 
-def extract_scores(output: Any) -> Tensor:
-    """The scores in an output: itself, its `logits`, or the first of several.
+def extract_scores(output: object) -> Tensor:
+    """Return the scores in an output: itself, its `logits`, or the first of several; raise TypeError if there are none.
 
     >>> extract_scores((torch.zeros(1, 2), "aux")).shape
     torch.Size([1, 2])

@@ -1,4 +1,4 @@
-"""What a net makes of its input on the way: the activations that enter or leave one of its layers."""
+"""A model cut off at one of its layers: its output is what enters or leaves that layer."""
 
 from __future__ import annotations
 
@@ -16,44 +16,43 @@ from samp.lookup import look_up
 
 
 def problem_at_layer(problem: Problem, layer: str | nn.Module | None) -> tuple[Problem, str]:
-    """The same samples, the model's output replaced by what it makes of them at a layer, and that layer in words.
+    """Return the problem with its model cut off at a layer, and the name of that layer for people.
 
     `layer` is a module of the model or its name, whose output is taken; the model itself, or "", means its output.
-    `None` takes what enters the last linear layer, if the model is a module that ends in one, else its output. Raises
-    ValueError for a layer that the model has not, or does not call.
+    `None` takes what enters the last linear layer, if the model is a module that ends in one, else the model's output.
+    Raises ValueError for a layer that is not in the model. A layer that the model does not call raises at the first
+    forward pass.
 
     >>> from samp.engine.problem import make_problem
     >>> net = nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 2)).eval()
-    >>> inner, words = problem_at_layer(make_problem(net, torch.rand(4, 3)), None)
-    >>> words, inner.output(inner.x, torch.arange(4)).shape
+    >>> inner, name = problem_at_layer(make_problem(net, torch.rand(4, 3)), None)
+    >>> name, inner.output(inner.x, torch.arange(4)).shape
     ("input of '2'", torch.Size([4, 5]))
     """
     model = problem.model
     if layer is None:
-        last = last_linear(problem)
-        return (
-            (problem, "output")
-            if last is None
-            else (_with_layer_model(problem, *last, "input"), f"input of {last[0]!r}")
-        )
+        last = find_last_linear(problem)
+        if last is None:
+            return problem, "output"
+        return _with_layer_model(problem, *last, "input"), f"input of {last[0]!r}"
     if layer is model or layer == "":
         return problem, "output"
     name, module = _find_module(model, layer)
     return _with_layer_model(problem, name, module, "output"), name
 
 
-def last_linear(problem: Problem) -> tuple[str, nn.Linear] | None:
-    """The linear layer that a forward pass calls last, and its name, if its output has the shape of the model's.
+def find_last_linear(problem: Problem) -> tuple[str, nn.Linear] | None:
+    """Return the linear layer that a forward pass calls last and its name, or None if the model does not end in it.
 
-    So a soft-max may follow it, but no pooling, and nothing that goes on to another layer.
+    The model ends in it if its output has the layer's shape: a soft-max may follow, but no pooling.
     """
     if not isinstance(problem.model, nn.Module):
         return None
     called: list[tuple[str, nn.Linear, torch.Size]] = []
     thread = threading.get_ident()
 
-    def listener(name: str, module: nn.Linear) -> Callable[..., None]:
-        def hook(_: nn.Module, inputs: Any, output: Any) -> None:
+    def make_hook(name: str, module: nn.Linear) -> Callable[..., None]:
+        def hook(_: nn.Module, inputs: object, output: object) -> None:
             if threading.get_ident() == thread and isinstance(output, Tensor):
                 called.append((name, module, output.shape))
 
@@ -63,14 +62,15 @@ def last_linear(problem: Problem) -> tuple[str, nn.Linear] | None:
     with ExitStack() as hooks, torch.no_grad():
         for name, module in problem.model.named_modules():
             if isinstance(module, nn.Linear):
-                hooks.callback(module.register_forward_hook(listener(name, module)).remove)
+                hooks.callback(module.register_forward_hook(make_hook(name, module)).remove)
         output = problem.output(problem.x[:1], first)
     if not called or not isinstance(output, Tensor) or called[-1][2] != output.shape:
         return None
     return called[-1][:2]
 
 
-def _find_module(model: Any, layer: str | nn.Module) -> tuple[str, nn.Module]:
+def _find_module(model: Callable[..., Any], layer: str | nn.Module) -> tuple[str, nn.Module]:
+    """Return the name and module of a layer; raise ValueError if the model has none such."""
     if not isinstance(model, nn.Module):
         raise ValueError(f"layer needs a model that is an nn.Module, not {type(model).__name__}: leave it out.")
     named = dict(model.named_modules())
@@ -89,9 +89,10 @@ def _with_layer_model(problem: Problem, name: str, module: nn.Module, side: Lite
 
 @dataclass(frozen=True, eq=False)
 class LayerModel:
-    """A model that returns what enters or leaves one of its modules, at its last call.
+    """A model that returns what enters or leaves one of its modules, at the last call of that module.
 
-    Others may use the model in other threads: what they do is not heard, and the module is left without hooks.
+    The module has a hook during a call only, which ignores other threads that use the model. Raises ValueError if the
+    model does not call the module or its value has not one row per sample, and TypeError if it is no tensor.
     """
 
     model: Callable[..., Any]
@@ -99,13 +100,13 @@ class LayerModel:
     module: nn.Module
     side: Literal["input", "output"]
 
-    def __call__(self, *args: Any) -> Tensor:
-        kept: list[Any] = []
+    def __call__(self, *args: Tensor) -> Tensor:
+        kept: list[object] = []
         thread = threading.get_ident()
 
-        def keep(value: Any) -> None:
+        def keep(value: object) -> None:
             if threading.get_ident() == thread:
-                # a copy: what follows may work in place
+                # a copy: a later operation may work in place
                 kept[:] = [value.clone() if isinstance(value, Tensor) else value]
 
         if self.side == "input":
@@ -118,14 +119,15 @@ class LayerModel:
             handle.remove()
         return self._check_output(kept, len(args[0]))
 
-    def _check_output(self, kept: list[Any], rows: int) -> Tensor:
+    def _check_output(self, kept: list[object], rows: int) -> Tensor:
         if not kept:
             raise ValueError(f"the model does not call its layer {self.name!r}: pass another layer.")
-        if not isinstance(kept[0], Tensor):
-            raise TypeError(f"layer {self.name!r} gives {type(kept[0]).__name__} and not a tensor: pass another layer.")
-        if kept[0].ndim == 0 or len(kept[0]) != rows:
+        (value,) = kept
+        if not isinstance(value, Tensor):
+            raise TypeError(f"layer {self.name!r} gives {type(value).__name__} and not a tensor: pass another layer.")
+        if value.ndim == 0 or len(value) != rows:
             raise ValueError(
-                f"layer {self.name!r} gives shape {tuple(kept[0].shape)} for {rows} samples: pass a layer whose output "
+                f"layer {self.name!r} gives shape {tuple(value.shape)} for {rows} samples: pass a layer whose output "
                 "has one entry per sample."
             )
-        return kept[0]
+        return value

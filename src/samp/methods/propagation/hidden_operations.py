@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import nn
 
 PROGRAMS = ("aten", "prims", "quantized")
-"""Where exported and quantised programs take their operations from; models in Python ask for them by other names."""
+"""The namespaces of operations in exported and quantised programs; models written in Python call others."""
 
 
-def refuse_compiled(method: str, model: Any) -> None:
-    """Raise NotImplementedError for a model that is, or holds, what `torch.compile` made.
+def refuse_compiled(method: str, model: Callable[..., Any]) -> None:
+    """Raise NotImplementedError if the model, or one of its modules, was made by `torch.compile`.
 
-    Under a mode torch would compile it anew, and leave that in the user's compiled model.
+    Under a mode, torch would compile it anew and leave the result in the user's compiled model.
 
     >>> refuse_compiled("LRP", nn.Linear(2, 1))
     """
-    part = _name_part(model, is_compiled)
+    part = _describe_part(model, is_compiled)
     if part is not None:
         raise NotImplementedError(
             f"{method} needs to see every operation, but {part} is compiled by torch.compile, which hides them: "
@@ -26,18 +27,18 @@ def refuse_compiled(method: str, model: Any) -> None:
         )
 
 
-def hidden_part(model: Any) -> str:
-    """Words for the part of the model that hides operations, as far as it can be told by looking at it.
+def describe_hidden_part(model: Callable[..., Any] | None) -> str:
+    """Return words for the part of the model that hides operations: a TorchScript module if it has one.
 
-    >>> hidden_part(torch.jit.script(nn.Linear(2, 1)))
+    >>> describe_hidden_part(torch.jit.script(nn.Linear(2, 1)))
     'the model, which is TorchScript,'
     """
-    part = _name_part(model, is_script)
+    part = _describe_part(model, is_script)
     return "the model" if part is None else f"{part}, which is TorchScript,"
 
 
-def is_script(module: Any) -> bool:
-    """Whether this is TorchScript: scripted, traced, frozen or loaded.
+def is_script(module: object) -> bool:
+    """Return whether this is TorchScript: scripted, traced, frozen or loaded.
 
     >>> is_script(torch.jit.script(nn.Linear(2, 1))), is_script(nn.Linear(2, 1))
     (True, False)
@@ -45,8 +46,8 @@ def is_script(module: Any) -> bool:
     return isinstance(module, torch.jit.ScriptModule | torch.jit.ScriptFunction)
 
 
-def program_operation(function: Any) -> str:
-    """The full name of an operation that exported and quantised programs are made of; empty for any other.
+def program_operation(function: Callable[..., Any]) -> str:
+    """Return the full name of an operation of exported or quantised programs, and "" for any other function.
 
     >>> program_operation(torch.ops.aten.relu.default), program_operation(torch.relu)
     ('aten::relu', '')
@@ -60,13 +61,13 @@ def program_operation(function: Any) -> str:
     return name if name.partition("::")[0] in PROGRAMS else ""
 
 
-def is_compiled(model: Any) -> bool:
-    """Whether `torch.compile` made this.
+def is_compiled(model: object) -> bool:
+    """Return whether `torch.compile` made this.
 
     >>> is_compiled(nn.Linear(2, 1)), is_compiled(torch.compile(nn.Linear(2, 1)))
     (False, True)
     """
-    # asked without importing torch._dynamo, which takes seconds
+    # without importing torch._dynamo, which takes seconds
     return (
         type(model).__module__.startswith("torch._dynamo")
         or hasattr(model, "_torchdynamo_orig_callable")
@@ -74,7 +75,8 @@ def is_compiled(model: Any) -> bool:
     )
 
 
-def _name_part(model: Any, is_one: Any) -> str | None:
+def _describe_part(model: Callable[..., Any] | None, is_one: Callable[[object], bool]) -> str | None:
+    """Return words for the first of the model and its modules for which `is_one` holds, or None."""
     if is_one(model):
         return "the model"
     parts = model.named_modules() if isinstance(model, nn.Module) else ()

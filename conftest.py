@@ -1,0 +1,22 @@
+"""Markers for all tests: `slow` for those that `tests/slow.txt` lists, `browser` for those that open a page in one.
+
+`pytest -m "not slow"` answers in about two minutes. `tools/list_slow.py` writes the list anew.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent
+SLOW = ROOT / "tests" / "slow.txt"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    slow = {line for line in SLOW.read_text(encoding="utf-8").splitlines() if not line.startswith("#")}
+    for item in items:
+        if item.nodeid.partition("[")[0] in slow or item.nodeid.partition("::")[0] in slow:
+            item.add_marker(pytest.mark.slow)
+        if "chromium" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.browser)
