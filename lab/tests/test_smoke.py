@@ -1,4 +1,4 @@
-"""The smoke run: every experiment end to end on four digits with the slim net, as a user would start it."""
+"""The smoke run: every experiment end to end on two images of each data set, as a user would start it."""
 
 from __future__ import annotations
 
