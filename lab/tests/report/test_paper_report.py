@@ -203,7 +203,7 @@ def test_the_same_results_give_the_same_bytes(tmp_path: Path) -> None:
 
 def test_no_results_get_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(
-        FileNotFoundError, match=r"there are no results in .*: measure some first, by samp bench table1"
+        FileNotFoundError, match=r"there are no results in .*: measure some first, as `samp bench table1` does"
     ):
         write_report(Store(tmp_path))
 
