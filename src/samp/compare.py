@@ -53,6 +53,7 @@ def compare(
     An error of a method is raised with a note that names the method. For differences over many samples, with intervals
     and p-values, give two rows' `curves.insertion` to `samp.metrics.compare_pairs`.
 
+    >>> import torch
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)).eval()
     >>> compared = compare(net, torch.rand(2, 3, 4, 4), ["samp++", "ig", "random"])
     >>> [row.name for row in compared.rows], compared["ig"].curves.deletion.shape
@@ -72,6 +73,7 @@ def compare(
 class Row:
     """One method's maps, and what was measured of them.
 
+    >>> import torch
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)).eval()
     >>> row = compare(net, torch.rand(2, 3, 4, 4), ["ig"]).rows[0]
     >>> row.numbers(sample=0)["gradients"], row.forwards, row.uses_model
@@ -116,6 +118,7 @@ class Row:
 class Compared:
     """What `compare` returns: a row for each method, in the given order.
 
+    >>> import torch
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)).eval()
     >>> compared = compare(net, torch.rand(2, 3, 4, 4), {"ours": "coupled", "theirs": "ig"})
     >>> compared.names, compared.protocol.name, compared.table().splitlines()[0][:32]

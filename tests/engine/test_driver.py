@@ -147,7 +147,7 @@ def test_a_walk_that_fails_before_its_first_move_has_no_credit_at_all(method: st
         samp.explain(
             lambda x: x.sum(1).where(x[:, 0] < 0.5, torch.nan),
             x,
-            method=replace(samp.methods.named(method), baseline=0.0),
+            method=replace(samp.methods.resolve_method(method), baseline=0.0),
         )
     assert caught.value.result.values[1].isnan().all()
     assert (caught.value.result.values[0] == 0).all()

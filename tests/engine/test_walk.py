@@ -224,9 +224,11 @@ def test_an_absurdly_small_eta_is_an_error_and_not_an_endless_walk(eta: float) -
 
 
 def test_a_rule_and_a_path_of_the_users_find_all_there_is() -> None:
-    """What the library's own do without is not kept for them; others may ask for it."""
+    """What nobody declares to need is not kept; whoever declares it finds it."""
 
     class Halfway(MaxL1):
+        needs_start = True
+
         def limit(self, x: Tensor, proposal: Tensor, route: Any) -> Tensor:
             assert not torch.equal(route.start, route.end)
             return super().limit(x, proposal, route)

@@ -14,7 +14,7 @@ import click
 
 from samp import __version__
 from samp.cli.flags import name_flags, note_command
-from samp.cli.terminal import accept_any_encoding, printable, say, say_block, say_traceback
+from samp.cli.terminal import accept_any_encoding, clear_line, printable, say, say_block, say_traceback
 from samp.extras import lab_install_command
 
 # Each command, by its name: the function of that name in `samp.cli.NAME`, with its line in `samp --help`.
@@ -73,6 +73,7 @@ class Commands(click.Group):
                 warnings.showwarning = show_warning
                 return super().invoke(ctx)
         except KeyboardInterrupt:
+            clear_line()
             say("samp: interrupted; what was written before is whole.", err=True)
             sys.exit(130)
         except click.ClickException as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import shutil
 import sys
 import textwrap
 import traceback
@@ -79,6 +80,13 @@ def _print(text: str, err: bool) -> None:
     progress = sys.modules.get("samp.progress")  # only where it has been imported may there be a bar on the terminal
     with progress.hide_command_bars() if progress else nullcontext():
         click.echo(text, file=sys.stderr if err else sys.stdout)
+
+
+def clear_line() -> None:
+    """Erase what a bar that was interrupted while it was drawn may have left on the terminal's line."""
+    if "samp.progress" in sys.modules and sys.stderr.isatty():
+        blank = " " * (shutil.get_terminal_size().columns - 1)
+        click.echo(f"\r{blank}\r", nl=False, err=True)
 
 
 def printable(text: object, keep: str = "") -> str:
