@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from samp.attribution import Attribution, Direction
-from samp.baselines import wrap_tensors
+from samp.baselines import BaselineSetting, wrap_tensors
 from samp.checks import check_numbers, check_optional_counts
 from samp.engine.credit import Credit
 from samp.engine.driver import RunOptions
@@ -49,7 +49,7 @@ class SAMP:
     momentum: float = 0.0
     credit: str | Credit = "momentum"
     direction: Literal["both"] | Direction = "both"
-    baseline: Any = None
+    baseline: BaselineSetting = None
     steps: int | None = None
 
     def __post_init__(self) -> None:
@@ -69,7 +69,7 @@ class SAMP:
         return walk_along(path, settled, self.momentum, problem, run)
 
     def _path(self, problem: Problem) -> SalientPath:
-        """The path with s as asked for, else the paper's; one s for all samples where their groups are the same."""
+        """Return the path with the given s, else the paper's; one s for all samples if their groups are the same."""
         if self.pixels_per_step:
             return SalientPath(int(self.pixels_per_step))
         if self.steps is None and problem.paper_settings and max(problem.inputs[0].shape[2:]) <= 32:
