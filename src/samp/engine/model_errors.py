@@ -42,7 +42,7 @@ x.to(torch.float32), or convert the model.
 def translate_error(
     error: Exception, model: Model, inputs: Sequence[Tensor], args: Sequence[object], given: Sequence[Tensor]
 ) -> Exception | None:
-    """Return an error that tells the caller how to fix this error of a call, or None if it is the model's own.
+    """Return an error that explains this one in terms of the caller's arguments, or None if it is the model's own.
 
     >>> translate_error(TypeError("missing argument"), lambda x, y: x, [torch.ones(1, 2)], [], [torch.ones(1, 2)])
     TypeError('the model takes (x, y) but was given 1 input and 0 forward_args: pass the rest as forward_args.')

@@ -148,7 +148,7 @@ class Problem:
         )
 
     def walk(self, scorer: Scorer, route: Route, path: Path, rule: StepRule, momentum: float) -> Iterator[Step]:
-        """Yield the Steps of `samp.engine.walk.walk`, or of the compiled walk that stands in for it."""
+        """Yield the Steps of `samp.engine.walk.walk`, or of the compiled walk that replaces it."""
         return (walk if self.fast is None else self.fast.walk)(scorer, route, path, rule, momentum)
 
     def compiler(self, path: Path) -> Compiler:

@@ -26,7 +26,7 @@ class SAMP:
     - `eta`: IC (Eq. 9), the longest step as a ratio of the walk's ‖x^E − x^S‖₁; `None` for none.
     - `momentum`: λ of MS (Eq. 10), from 0 to below 1.
     - `credit`: a name of `samp.credit`, or a function of two Steps. "momentum" is the paper's; it does not sum to the
-      score change in practice, and the result says by how much (`residual`).
+      score change in practice, and the result reports by how much (`residual`).
     - `direction`: "to_baseline" (deletion), "to_image" (insertion), or "both", whose credits are summed.
     - `baseline`: one for both directions or a tuple (deletion, insertion): a name, number, tensor or callable each, or
       a list with one per input. `None` is black and blurred for images in pixels, and zero for all else.
