@@ -1,7 +1,7 @@
-"""The answer: attributions with everything that says how they came about.
+"""The result of an explanation: attributions, with a description of how they were computed.
 
-An `Attribution` is plain data. It is saved as one safetensors file whose header holds the rest as JSON, and a checksum
-over both: reading one runs no code, and a damaged one is refused.
+An `Attribution` is plain data. It is saved as one safetensors file, whose header holds the settings as JSON and a
+checksum over both: reading a file runs no code, and a damaged one is refused.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ class Tape:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Attribution:
-    """What `samp.explain` returns.
+    """The result of `samp.explain`.
 
     Per direction ("to_baseline", "to_image"; only those walked):
 
-    - `scores`: b × (k+1), the score at each point of the walk, NaN after a sample arrived.
-    - `order`: b × groups, the step at which each group arrived (so `scores[i, order[i, j]]` is the score just
-      then), −1 if it never had to move.
+    - `scores`: b × (k+1), the score at each point of the walk, NaN after a sample has arrived.
+    - `order`: b × groups, the step at which each group arrived (so `scores[i, order[i, j]]` is the score at that
+      step), −1 if it never had to move.
     - `steps`: b, how many steps the walk took.
     - `score_change`: b, f(image) − f(baseline of that direction).
     - `residual_by_direction`: b, `score_change` − the sum of that walk's credit. 0 for an exact credit.
-    - `blind`: b, segments an exact credit had to share without any gradient to go by.
+    - `blind`: b, the number of segments that an exact credit had to share without any gradient.
 
     >>> import samp
     >>> result = samp.explain(torch.nn.Linear(4, 2).eval(), torch.rand(3, 4), target=1, method="ig")
@@ -65,7 +65,7 @@ class Attribution:
     """
 
     values: Tensor | tuple[Tensor, ...]
-    """Credit of every element in the shape of the input (a tuple for a tuple), float32 or wider; directions summed."""
+    """The credit of every element in the input's shape (a tuple for several), float32 or wider; directions summed."""
     group_values: Tensor
     """b × groups: the credit of each feature."""
     scores: Mapping[Direction, Tensor]
@@ -75,9 +75,9 @@ class Attribution:
     residual_by_direction: Mapping[Direction, Tensor]
     blind: Mapping[Direction, Tensor]
     gradients: Tensor
-    """b: value-and-gradient evaluations spent on each sample, both directions, end points included."""
+    """b: value-and-gradient evaluations of each sample, over all directions, end points included."""
     method: str
-    """The method with every setting it was run with."""
+    """The method with all its settings."""
     details: Mapping[str, Any] = field(default_factory=dict)
     """Target, groups, baselines, seed, device, dtype, batch size and versions."""
     tapes: Mapping[Direction, list[Tape]] = field(default_factory=dict)
@@ -85,20 +85,20 @@ class Attribution:
 
     @property
     def map(self) -> Tensor:
-        """b h w for images, summed over channels; `values` as they are for any other single input.
+        """The credit of images summed over channels (b h w); `values` unchanged for any other single input.
 
-        For the credit of tokens, columns or superpixels, see `group_values`. Raises ValueError where values of four
-        axes look like b h w c.
+        For the credit of tokens, columns or superpixels, see `group_values`. Raises ValueError if there are several
+        inputs, or if values of four axes look like b h w c.
         """
         if isinstance(self.values, tuple):
             raise ValueError(f"there are {len(self.values)} inputs and so no single map: use values or group_values.")
-        if "Pixels()" not in str(self.details.get("groups")):  # as the caller said, or as nobody could doubt
+        if "Pixels()" not in str(self.details.get("groups")):  # pixels are declared or unambiguous
             check_map_layout(self.values.shape)
         return self.values.sum(1) if self.values.ndim == 4 else self.values
 
     @property
     def residual(self) -> Tensor:
-        """b: the sum of `residual_by_direction`: what the credit misses of the score changes.
+        """The sum of `residual_by_direction` (b): the score changes minus the credit.
 
         NaN for methods whose credit is not meant to sum to any change of the score.
         """
@@ -112,24 +112,24 @@ class Attribution:
         return f"Attribution({shape} by {self.method}: residual up to {worst:.3g}, up to {most} gradients)"
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write one safetensors file, whole or not at all, and return its path."""
+        """Write one safetensors file atomically, and return its path."""
         header = {"method": self.method, "details": self.details, "one_input": isinstance(self.values, Tensor)}
-        words = json.dumps(header, default=str)
+        header_json = json.dumps(header, default=str)
         # copies: safetensors refuses tensors that share memory, as values and group_values of elements do
         tensors = {
             name: t.detach().cpu().clone(memory_format=torch.contiguous_format) for name, t in self._tensors().items()
         }
-        metadata = {"format": FORMAT, "samp": words, "sha256": _checksum(tensors, words)}
+        metadata = {"format": FORMAT, "samp": header_json, "sha256": _checksum(tensors, header_json)}
         with atomic_write(Path(path)) as unfinished:
             save_file(tensors, unfinished, metadata)
         return Path(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], device: str | torch.device = "cpu") -> Attribution:
-        """Read what `save` wrote; no code in the file is run.
+        """Read a file that `save` wrote, without running any code from it.
 
-        Raises ValueError for a file that is foreign, cut short, or not as it was written, as its checksum tells. Files
-        of the first format have none, and are read as they are.
+        Raises FileNotFoundError if there is no file, and ValueError if it is of another format, truncated, or does not
+        match its checksum. Files of the first format have no checksum, and are read unchecked.
         """
         if not Path(path).is_file():
             raise FileNotFoundError(f"{path} is not a file.")
@@ -139,17 +139,17 @@ class Attribution:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # the file is no dict
         except SafetensorError as error:
             raise ValueError(f"{path} is not a whole .samp file ({error}): save it again.") from error
-        found = metadata.get("format", "a safetensors file of another program")
-        if found not in (FORMAT, WITHOUT_CHECKSUM):
-            raise ValueError(f"{path} holds {found!r}, not {FORMAT!r}.")
-        words = metadata.get("samp", "")
-        if found == FORMAT and metadata.get("sha256") != _checksum(tensors, words):
+        file_format = metadata.get("format", "a safetensors file of another program")
+        if file_format not in (FORMAT, WITHOUT_CHECKSUM):
+            raise ValueError(f"{path} holds {file_format!r}, not {FORMAT!r}.")
+        header_json = metadata.get("samp", "")
+        if file_format == FORMAT and metadata.get("sha256") != _checksum(tensors, header_json):
             raise ValueError(f"{path} is damaged, its content is not what its checksum is of: save it or get it again.")
         try:
-            return _from_tensors({name: tensor.to(device) for name, tensor in tensors.items()}, json.loads(words))
+            return _from_tensors({name: tensor.to(device) for name, tensor in tensors.items()}, json.loads(header_json))
         except (LookupError, TypeError, ValueError, RecursionError) as error:
-            said = f"{type(error).__name__}: {error}"
-            raise ValueError(f"{path} is not a whole .samp file ({said}): save it again.") from error
+            reason = f"{type(error).__name__}: {error}"
+            raise ValueError(f"{path} is not a whole .samp file ({reason}): save it again.") from error
 
     def _tensors(self) -> dict[str, Tensor]:
         values = (self.values,) if isinstance(self.values, Tensor) else self.values
@@ -165,9 +165,9 @@ class Attribution:
         return named
 
 
-def _checksum(tensors: Mapping[str, Tensor], words: str) -> str:
-    """SHA-256 of the words in the header, and of the tensors on the CPU with their names, types and shapes."""
-    return hash_tensors(tensors, start=f"{FORMAT}\n{words}\n")
+def _checksum(tensors: Mapping[str, Tensor], header_json: str) -> str:
+    """Return the SHA-256 of the header's JSON and of the tensors on the CPU with their names, dtypes and shapes."""
+    return hash_tensors(tensors, start=f"{FORMAT}\n{header_json}\n")
 
 
 def _from_tensors(tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> Attribution:
@@ -198,7 +198,7 @@ def _collect_numbered(tensors: Mapping[str, Tensor], name: str, one_input: bool)
 
 
 def score_source(kind: str, model: str) -> str:
-    """What stands behind a score: what it is, where that says more than "score", and whose.
+    """Return a label for a score: its kind, unless that is only "score", and its model.
 
     >>> score_source("logit", "net"), score_source("score", "net")
     ('logit, net', 'net')
@@ -207,7 +207,7 @@ def score_source(kind: str, model: str) -> str:
 
 
 def format_residual(residual: float, change: float) -> str:
-    """What the credit misses of the change of the score, with what it sums to.
+    """Return a text with the residual, the score change, and the sum of the credit.
 
     >>> format_residual(-0.5, 2.0)
     '-0.500 of a score change of 2.000 (credit sums to 2.500)'

@@ -1,6 +1,6 @@
-"""Which number is explained: from a model's output to one score per sample.
+"""Targets: the score of each sample that is explained, computed from the model's output.
 
-Scores are taken as the model gives them (logits for the usual classifier): no soft-max is added
+Scores are used as the model returns them (logits for the usual classifier): no softmax is added
 (docs/paper.md#scores).
 """
 
@@ -26,9 +26,9 @@ Target = int | Tensor | Sequence[int] | Sequence[tuple[int, ...]] | tuple[int, .
 
 @dataclass(frozen=True, eq=False)
 class TargetIndex:
-    """Each sample's score is one entry of its output.
+    """Takes one entry of each sample's output as its score.
 
-    `most` holds the largest number asked for along each axis, so that checking it waits for no device.
+    `most` holds the largest index along each axis, so that the range check does not wait for the device.
     """
 
     index: Tensor  # b × (axes of the output without the batch)
@@ -51,8 +51,8 @@ class TargetIndex:
             )
         if any(number >= size for number, size in zip(self.most, sizes, strict=True)):
             last = tuple(size - 1 for size in sizes)
-            asked, reach = (self.most[0], last[0]) if len(last) == 1 else (self.most, last)
-            raise ValueError(f"target {asked} is out of range: the model's output goes from 0 to {reach}.")
+            largest, reach = (self.most[0], last[0]) if len(last) == 1 else (self.most, last)
+            raise ValueError(f"target {largest} is out of range: the model's output goes from 0 to {reach}.")
 
     def __repr__(self) -> str:
         return f"output at {self.index.squeeze(1).tolist()}"
@@ -60,7 +60,7 @@ class TargetIndex:
 
 @dataclass(frozen=True, eq=False)
 class TargetFunction:
-    """Each sample's score is whatever a function of the output says; it may take the samples' numbers as well."""
+    """Computes each sample's score by a function of the output, and of the samples' indices if it takes them."""
 
     function: Callable[..., Tensor]
     takes_samples: bool
@@ -84,11 +84,11 @@ Objective = TargetIndex | TargetFunction
 
 
 def resolve_target(target: Target, batch: int, device: torch.device | str = "cpu") -> Objective | None:
-    """What `target` asks for, checked against the number of samples; `None` (the predicted class) stays `None`.
+    """Return the objective of `target`, checked against the number of samples, or None for None (the predicted class).
 
-    An int or tuple serves every sample; a list or tensor holds one entry per sample. A callable gets the outputs of
-    *some* of the samples (walks end at different steps), so one that carries data of each sample takes a second
-    argument, `samples`, and picks by it.
+    An int or tuple applies to every sample; a list or tensor holds one entry per sample. A callable gets the outputs of
+    *some* of the samples (walks end at different steps), so one that holds data of each sample takes a second
+    argument, `samples`, and indexes by it. Raises TypeError or ValueError for what is not a target.
 
     >>> resolve_target([3, 7], batch=2)
     output at [3, 7]
@@ -108,7 +108,9 @@ def resolve_target(target: Target, batch: int, device: torch.device | str = "cpu
 
 
 def predict_classes(output: Any, samples: int) -> Tensor:
-    """The class with the largest score of each sample, or 0 where there is one score per sample.
+    """Return the class with the largest score of each sample (b), or 0 if there is one score per sample.
+
+    Raises ValueError for an output of more than two axes or without classes.
 
     >>> predict_classes(torch.tensor([[0.1, 0.9], [2.0, 1.0]]), samples=2).tolist()
     [1, 0]
@@ -125,9 +127,9 @@ def predict_classes(output: Any, samples: int) -> Tensor:
 
 
 def is_plain(tensor: Tensor) -> bool:
-    """Return whether these are real numbers, dense in memory, in a dtype that torch computes in: as nearly always.
+    """Return whether the tensor is real and dense, in a dtype that torch computes in, as nearly always.
 
-    Where they are not, `samp.checks.check_real` raises the error that says what to do.
+    If it is not, `samp.checks.check_real` raises the error that says what to do.
 
     >>> is_plain(torch.ones(2)), is_plain(torch.eye(2).to_sparse()), is_plain(torch.ones(1, dtype=torch.complex64))
     (True, False, False)
@@ -137,7 +139,7 @@ def is_plain(tensor: Tensor) -> bool:
 
 
 def _check_batched(output: Any, samples: int) -> Tensor:
-    """The output, if it is a tensor with one entry per sample."""
+    """Return the output; raises TypeError or ValueError unless it is a tensor with one entry per sample."""
     if not isinstance(output, Tensor):
         raise TypeError(f"the model returns {type(output).__name__}, not a tensor: pass a target function output -> b.")
     if not is_plain(output):
@@ -151,7 +153,7 @@ def _check_batched(output: Any, samples: int) -> Tensor:
 
 
 def _as_index(target: Any, batch: int) -> Tensor:
-    """b × k, on the CPU: looked at once here, so that nothing waits for a device later."""
+    """Return the indices (b × k) on the CPU, where checking them does not wait for the device."""
     if isinstance(target, Tensor):
         check_real(target, "the target")
         index = target.detach().cpu()
@@ -166,7 +168,7 @@ def _as_index(target: Any, batch: int) -> Tensor:
 
 
 def _targets_to_tensor(target: Any, batch: int) -> Tensor:
-    """Targets in a list, one per sample; a tuple or a single number serves all."""
+    """Return a list of targets, one per sample, as a tensor; a tuple or a single number applies to all samples."""
     try:
         for_all = isinstance(target, tuple) or not isinstance(target, Iterable)
         return torch.tensor([_as_integers(one) for one in ([target] * batch if for_all else target)])

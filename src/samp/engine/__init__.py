@@ -1,5 +1,6 @@
-"""The engine: Algorithm 1 as a walk that yields Steps, and what is made of them.
+"""The engine: Algorithm 1 as a generator of Steps, and the attributions computed from them.
 
-`problem` poses the question, `walk` takes the steps, `paths` and `step_rules` say where to and how far, `credit` and
-`concave_credit` what each step earned, `record` what is kept, and `driver` walks every sample in batches that fit.
+`problem` holds the model, inputs and target; `walk` takes the steps; `paths` chooses the next point and bounds the step
+length; `credit` and `concave_credit` compute the credit of each step; `record` collects the results; `driver` walks
+every sample in batches that fit into memory.
 """

@@ -1,6 +1,6 @@
-"""Credit: what each element earned between two neighbouring points of a walk (Eq. 3).
+"""Credit: what each element earns between two neighbouring points of a walk (Eq. 3).
 
-A credit is a function of two `Step`s with the same rows, `before` and `after` the move, that gives r n. With
+A credit is a function of two `Step`s with the same rows, `before` and `after` the move, that returns r n. With
 dx = x_after − x_before:
 
 | name | credit of a segment | sums to the score change |
@@ -11,19 +11,20 @@ dx = x_after − x_before:
 | `trapezoid` | mean of the two | in the limit, error of order η², or η where the gradient jumps (ReLU) |
 | `shared` | `momentum` plus the segment's residual, shared by abs(credit) | always |
 | `shared_trapezoid` | `trapezoid` plus its residual, shared likewise | always |
-| `idgi` | the score change, shared by ∇f(x_before)² | always, but for segments that start without any gradient |
+| `idgi` | the score change, shared by ∇f(x_before)² | always, except for segments that start with zero gradient |
 
-The first four give weight × difference on a linear model, nothing to an element without gradient, and are additive
-in f along a fixed path. The shared ones keep the first two laws but not additivity, and where a segment changed the
-score although no element of it had any credit (`blind`), they share by abs(dx), so that there an element without
-gradient can earn. `idgi` looks at the gradient alone: an element without gradient earns nothing, one that did not move
-can earn, all of a segment earn with one sign, and neither weight × difference nor additivity holds.
+The first four give weight × difference on a linear model and nothing to an element without gradient, and they are
+additive in f along a fixed path. The shared ones keep the first two properties but not additivity. Where a segment
+changed the score although none of its elements had any credit (`blind`), they share by abs(dx), so that an element
+without gradient can earn there. `idgi` depends on the gradient alone: an element without gradient earns nothing, one
+that did not move can earn, all elements of a segment earn with the same sign, and neither weight × difference nor
+additivity holds.
 
-A credit that is known only when the walk has ended is not a function of two steps but an `Account`
-(`samp.engine.record`), which a plan hands to `record_walk`; `samp.engine.concave_credit`, coupled's, is one.
+A credit that is known only after the walk has ended is not a function of two steps but an `Account`
+(`samp.engine.record`), which a plan passes to `record_walk`; `samp.engine.concave_credit`, used by coupled, is one.
 
-A segment that does not move (a path may pause) earns nothing by any of them, even if the model says a score that
-differs by rounding when asked again.
+A segment that does not move (a path may pause) earns nothing by any of them, even if the model's score differs by
+rounding between two calls at the same point.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ Credit = Callable[[Step, Step], Tensor]
 
 
 def momentum(before: Step, after: Step) -> Tensor:
-    """The paper's: the momentum gradient the move was chosen by, times the move.
+    """Return the paper's credit: the momentum gradient that the move was chosen by, times the move.
 
     >>> import samp
     >>> model, x = torch.nn.Linear(3, 1, bias=False).eval(), torch.rand(1, 3)
@@ -54,7 +55,7 @@ def momentum(before: Step, after: Step) -> Tensor:
 
 
 def left(before: Step, after: Step) -> Tensor:
-    """The gradient before the move, times the move.
+    """Return the gradient before the move, times the move.
 
     >>> import samp
     >>> one_step = samp.SAMP(pixels_per_step=1, credit="left", direction="to_image")
@@ -65,7 +66,7 @@ def left(before: Step, after: Step) -> Tensor:
 
 
 def right(before: Step, after: Step) -> Tensor:
-    """The gradient after the move, times the move.
+    """Return the gradient after the move, times the move.
 
     >>> import samp
     >>> one_step = samp.SAMP(pixels_per_step=1, credit="right", direction="to_image")
@@ -76,7 +77,7 @@ def right(before: Step, after: Step) -> Tensor:
 
 
 def trapezoid(before: Step, after: Step) -> Tensor:
-    """The mean of the gradients before and after, times the move.
+    """Return the mean of the gradients before and after the move, times the move.
 
     >>> import samp
     >>> one_step = samp.SAMP(pixels_per_step=1, credit="trapezoid", direction="to_image")
@@ -88,10 +89,11 @@ def trapezoid(before: Step, after: Step) -> Tensor:
 
 @dataclass(frozen=True)
 class Shared:
-    """An exact credit: what `base` leaves of the score change is shared over the segment by abs(base credit).
+    """An exact credit: the score change that `base` misses is shared over the segment by abs(base credit).
 
-    Its sum over a walk is f(x^E) − f(x^S) to rounding. Harmless where `base` is nearly right, as with small steps;
-    on an ImageNet net with steps of thousands of pixels the shared part outweighs the rest and blurs the ranking.
+    Its sum over a walk is f(x^E) − f(x^S) up to rounding. This is harmless where `base` is nearly exact, as with small
+    steps; on an ImageNet net with steps of thousands of pixels the shared part outweighs the rest and blurs the
+    ranking.
 
     >>> import samp
     >>> exact = samp.SAMP(credit=Shared(right), direction="to_image")
@@ -107,22 +109,22 @@ class Shared:
         weight = credit.abs()
         total = weight.sum(1, keepdim=True)
         weight = torch.where(total == 0, (after.x - before.x).abs(), weight)
-        total = weight.sum(1, keepdim=True)  # 0 where nothing moved: then there is nobody to share with
+        total = weight.sum(1, keepdim=True)  # 0 where nothing moved: no element to share with
         change = (after.value - before.value)[:, None]
         return credit + (change - credit.sum(1, keepdim=True)) * (weight / torch.where(total > 0, total, 1))
 
     def blind(self, before: Step, after: Step) -> Tensor:
-        """r: segments that changed the score without any base credit, and so were shared by abs(dx)."""
+        """Return a mask (r) of segments that changed the score without base credit, and so were shared by abs(dx)."""
         unseen = (self.base(before, after) == 0).all(1) & (after.value != before.value)
         return unseen & _moved_mask(before, after)
 
 
 def idgi(before: Step, after: Step) -> Tensor:
-    """IDGI (Yang et al., CVPR 2023): the score change of the segment, shared by the squared gradient before the move.
+    """Return IDGI's credit (Yang et al., CVPR 2023): the score change, shared by the squared gradient before the move.
 
-    Only the part of a move along the gradient changes the score to first order; what the rest adds is noise to IDGI,
-    and credit = g² · Δf / Σg² leaves it out. A segment that starts without any gradient gives nothing, and shows up in
-    the residual.
+    Only the part of a move along the gradient changes the score to first order; IDGI treats the contribution of the
+    rest as noise, and credit = g² · Δf / Σg² leaves it out. A segment that starts with zero gradient earns nothing,
+    which shows in the residual.
 
     >>> import samp
     >>> move = samp.IG(steps=1, baseline=torch.tensor([[0.0, 1.0]]), credit="idgi")  # only the first element moves
@@ -131,19 +133,19 @@ def idgi(before: Step, after: Step) -> Tensor:
     [[27.0, 48.0]]
     """
     size = before.gradient.abs().amax(1, keepdim=True)
-    share = (before.gradient / torch.where(size > 0, size, 1)) ** 2  # by size first: squares of 1e-25 are 0 in float32
+    share = (before.gradient / torch.where(size > 0, size, 1)) ** 2  # scaled first: squares of 1e-25 are 0 in float32
     total = share.sum(1, keepdim=True)
     change = (after.value - before.value).where(_moved_mask(before, after), 0)
     return share * (change[:, None] / torch.where(total > 0, total, 1))
 
 
 def _moved_mask(before: Step, after: Step) -> Tensor:
-    """r: which segments moved at all."""
+    """Return a mask (r) of the segments in which any element moved."""
     return (after.x != before.x).any(1)
 
 
 def uses_guide_only(credit: Credit) -> bool:
-    """Whether a credit looks at guides and no gradients, so that these need not be kept.
+    """Return whether a credit reads guides but no gradients, so that these need not be kept.
 
     >>> uses_guide_only(momentum), uses_guide_only(Shared(momentum)), uses_guide_only(left)
     (True, True, False)
@@ -163,7 +165,7 @@ CREDITS: dict[str, Credit] = {
 
 
 def _takes_two(credit: Credit) -> bool:
-    """Whether this can be called with two arguments, as far as its signature tells."""
+    """Return whether the credit can be called with two arguments, as far as its signature shows."""
     try:
         inspect.signature(getattr(credit, "forward", credit)).bind(None, None)
     except TypeError:
@@ -174,7 +176,9 @@ def _takes_two(credit: Credit) -> bool:
 
 
 def resolve_credit(credit: str | Credit) -> Credit:
-    """The credit of this name; a function of two Steps stands for itself.
+    """Return the credit of this name, or the given function of two Steps itself.
+
+    Raises ValueError for an unknown name, and TypeError for what is not a function of two arguments.
 
     >>> resolve_credit("left") is left
     True

@@ -1,4 +1,4 @@
-"""The driver: every walk of every sample, in batches that fit, put together into one `Attribution`."""
+"""The driver: runs every walk of every sample in batches that fit into memory, and assembles one `Attribution`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_ROWS = 1024
 
 
 class Plan(Protocol):
-    """A method made ready for one problem; a row of its walks takes `directions_per_row` directions of a sample."""
+    """A method prepared for one problem; each row walks `directions_per_row` directions of a sample."""
 
     @property
     def baselines(self) -> Mapping[Direction, Tensor]: ...  # b n each
@@ -43,7 +43,7 @@ class Plan(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class WalkPlan:
-    """Each direction on its own: path, rule and credit, and where each direction's baseline lies."""
+    """A plan that walks each direction separately: path, step rule, credit, and the baseline of each direction."""
 
     directions_per_row: ClassVar[int] = 1
 
@@ -59,14 +59,14 @@ class WalkPlan:
         route = _route(problem, self, rows)
         scorer, path = scorer_for(problem, self.path, self.rule, route)
         steps = problem.walk(scorer, route, path, self.rule, self.momentum)
-        route = route.trim(path, self.rule)  # or its start would be kept alive here
+        route = route.trim(path, self.rule)  # otherwise its start would be kept alive here
         account = SumAccount(self.credit, route, problem.compiler(path))
         return record_walk(steps, route, account, points, on_step)
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How to compute a result; of these only the seed may change it."""
+    """How to compute a result; only the seed may affect the result itself."""
 
     batch_size: BatchSize = "auto"
     tape_bytes: int = 0
@@ -80,9 +80,10 @@ class RunOptions:
 
 
 def run_walks(problem: Problem, plan: Plan, run: RunOptions) -> Attribution:
-    """Walk every sample in every direction of the plan and sum up the credit.
+    """Walk every sample in every direction of the plan, and return the attribution.
 
-    The walks of all samples and directions are rows of one list, cut into batches; a sample's rows stand side by side.
+    The walks of all samples and directions are the rows of one list, which is cut into batches; the rows of a sample
+    are adjacent. Raises NonFiniteError if a score or gradient on a walk was not finite.
     """
     directions = list(plan.baselines)
     walks_per_sample = len(directions) // plan.directions_per_row
@@ -107,12 +108,12 @@ def run_walks(problem: Problem, plan: Plan, run: RunOptions) -> Attribution:
 
 
 def _route(problem: Problem, plan: WalkPlan, rows: range) -> Route:
-    """Where these rows of the list of walks start and end; nothing here waits for the device."""
+    """Return the route of these rows of the list of walks, without waiting for the device."""
     directions = list(plan.baselines)
     samples = slice(rows.start // len(directions), -(-rows.stop // len(directions)))
     image = problem.x[samples]
     ends = [(b[samples], image) if d == "to_image" else (image, b[samples]) for d, b in plan.baselines.items()]
-    skipped = rows.start - samples.start * len(directions)  # a batch may begin, and end, amid a sample
+    skipped = rows.start - samples.start * len(directions)  # a batch may begin or end within a sample
     start, end = (_interleave(points)[skipped : skipped + len(rows)] for points in zip(*ends, strict=True))
     place = torch.arange(rows.start, rows.stop, device=image.device)
     up = place % len(directions) == (directions.index("to_image") if "to_image" in directions else -1)
@@ -121,7 +122,7 @@ def _route(problem: Problem, plan: WalkPlan, rows: range) -> Route:
 
 
 def _interleave(points: tuple[Tensor, ...]) -> Tensor:
-    """d points of every sample (b n each) as rows, those of a sample side by side.
+    """Return d points of every sample (b n each) as rows (bd n), those of a sample adjacent.
 
     >>> _interleave((torch.tensor([[1], [2]]), torch.tensor([[3], [4]]))).flatten().tolist()
     [1, 3, 2, 4]
@@ -130,38 +131,39 @@ def _interleave(points: tuple[Tensor, ...]) -> Tensor:
 
 
 def _points_per_row(tape_bytes: int, rows: int, x: Tensor) -> int:
-    """How many points of each walk fit in the tape's memory: at least 3, so that a tape has a middle; 0 for no tape."""
+    """Return how many points of each walk fit into `tape_bytes`: at least 3 (ends and middle), or 0 for no tape."""
     return max(tape_bytes // (rows * x.shape[1] * x.element_size()), 3) if tape_bytes else 0
 
 
 def make_baselines(
     baseline: BaselineSetting, direction: str, problem: Problem, seed: int
 ) -> tuple[dict[Direction, Tensor], Any]:
-    """Return where the baseline of each direction lies (b n), and the baselines as results name them.
+    """Return the baseline of each direction (b n), and the label or labels of the baselines for results.
 
-    `direction` is "to_image", "to_baseline" or "both".
+    `direction` is "to_image", "to_baseline" or "both". Raises ValueError to blur an input that looks like b h w c.
     """
     pair = baseline_pair(baseline, problem)
     chosen = directions(direction)
     if any(isinstance(resolve_baseline(one), Blurred) for d in chosen for one in _as_list(pair[d])):
-        problem.check_layout()  # a blur goes along axes 2 and 3
+        problem.check_layout()  # a blur runs along axes 2 and 3
     labels = tuple(label_baseline(pair[d]) for d in chosen)
     made = {d: problem.flatten(evaluate_baseline(pair[d], problem.inputs, seed)) for d in chosen}
     return made, labels if len(labels) > 1 else labels[0]
 
 
-def repr_with(method: object, **shown: object) -> str:
-    """Return the repr of a dataclass with these fields in the place of its own.
+def repr_with(method: object, **replaced: object) -> str:
+    """Return the repr of a dataclass with these values in place of its own fields.
 
     >>> repr_with(RunOptions(), seed=3)
     "RunOptions(batch_size='auto', tape_bytes=0, progress=False, seed=3)"
     """
     own = {field.name: getattr(method, field.name) for field in fields(method) if field.repr}  # type: ignore[arg-type]  # every method is a dataclass
-    return f"{type(method).__qualname__}({', '.join(f'{name}={value!r}' for name, value in {**own, **shown}.items())})"
+    settings = ", ".join(f"{name}={value!r}" for name, value in {**own, **replaced}.items())
+    return f"{type(method).__qualname__}({settings})"
 
 
 def directions(direction: str) -> tuple[Direction, ...]:
-    """Return the directions to walk.
+    """Return the directions to walk; raises ValueError for an unknown name.
 
     >>> directions("both")
     ('to_baseline', 'to_image')
@@ -172,7 +174,10 @@ def directions(direction: str) -> tuple[Direction, ...]:
 
 
 def baseline_pair(baseline: BaselineSetting, problem: Problem) -> dict[Direction, Any]:
-    """The baseline of each direction: as given (one for both, or a tuple of two), else the paper's where it applies."""
+    """Return the baseline of each direction: as given (one for both, or a tuple of two), or the default for None.
+
+    The default is the paper's for images in pixels, else black. Raises ValueError for a tuple of another length.
+    """
     pair: tuple[Any, ...]
     if baseline is None:
         image = problem.inputs[0]
@@ -187,14 +192,14 @@ def baseline_pair(baseline: BaselineSetting, problem: Problem) -> dict[Direction
 
 
 def _as_list(baseline: Any) -> list[Any]:
-    """The baselines of all inputs."""
+    """Return the baselines of all inputs as a list."""
     return list(baseline) if isinstance(baseline, list) else [baseline]
 
 
 class Batches:
-    """Work in slices of at most `size` rows; under "auto", the size halves for good when memory runs out.
+    """Slices of at most `size` rows; under "auto", the size is halved permanently when memory runs out.
 
-    A row of several walks counts as so many (`walks_per_row`), but a slice has at least one row.
+    A row counts as `walks_per_row` walks, but a slice has at least one row.
     """
 
     def __init__(self, batch_size: BatchSize, elements: int, device: torch.device, walks_per_row: int = 1) -> None:
@@ -204,7 +209,9 @@ class Batches:
         self.size = max(walks // walks_per_row, 1)
 
     def map_slices(self, count: int, work: Callable[[int, int], Result]) -> Iterator[Result]:
-        """`work(first, last)` for slices covering `count` rows, in order; what does not fit is done again in halves.
+        """Yield `work(first, last)` for slices covering `count` rows, in order; a slice that does not fit is halved.
+
+        Raises MemoryError where a single row does not fit under "auto".
 
         >>> list(Batches(2, 1, torch.device("cpu")).map_slices(5, lambda first, last: last - first))
         [2, 2, 1]
@@ -223,7 +230,10 @@ class Batches:
                 release_memory()
 
     def _attempt(self, work: Callable[[int, int], Result], first: int, last: int) -> tuple[Result] | None:
-        """The result, or None where memory ran out: the handler is left first, since its traceback holds memory."""
+        """Return the result in a tuple, or None where memory ran out.
+
+        The caller retries outside the handler, whose traceback would keep the memory alive.
+        """
         try:
             return (work(first, last),)
         except (RuntimeError, MemoryError) as error:
@@ -249,7 +259,10 @@ def check_batch_size(batch_size: Any) -> None:
 
 
 def _even_size(left: int, most: int) -> int:
-    """Of so many rows, as many as make slices of one size: a small last one would be slow, and captured by itself."""
+    """Return the slice size, at most `most`, that cuts `left` rows into nearly equal slices.
+
+    A small last slice would be slow, and would be captured separately.
+    """
     return math.ceil(left / math.ceil(left / most))
 
 

@@ -1,8 +1,8 @@
-"""Further arguments of the model (`forward_args`): which belong to the samples, and which all samples share.
+"""Further arguments of the model (`forward_args`): those with one entry per sample, and those that all samples share.
 
-A model is called with some of the samples at a time, so an argument with one entry per sample has to be split with
-them, and any other must not be. The length of a tensor cannot say which it is: a table of 3 rows would be torn apart
-in every batch of 3 samples, and in no other.
+The model is called with some of the samples at a time, so an argument with one entry per sample has to be split with
+them, and any other must not be. The length of a tensor cannot decide which it is: a table of 3 rows would be split in
+every batch of 3 samples, and in no other.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PerSample:
-    """An argument of the model with one entry per sample along axis 0: a call with some samples gets their entries.
+    """An argument of the model with one entry per sample along axis 0; each call gets the entries of its samples.
 
-    It holds a tensor, or what `torch.as_tensor` makes one of; raises TypeError for anything else.
+    Takes a tensor, or anything that `torch.as_tensor` accepts. Raises TypeError for anything else, and ValueError for a
+    tensor without axes.
 
     >>> import samp
     >>> model = lambda x, factor: x.sum(1) * factor
@@ -48,9 +49,9 @@ class PerSample:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ForAll:
-    """An argument of the model that every call gets whole, whatever its length.
+    """An argument of the model that is passed whole to every call, whatever its length.
 
-    Only a tensor as long as the batch has to be marked so: `samp.explain` refuses to guess whether it is split.
+    Only a tensor as long as the batch has to be marked: `samp.explain` refuses to guess whether to split it.
 
     >>> import samp
     >>> model = lambda x, weight: x @ weight
@@ -62,15 +63,15 @@ class ForAll:
     value: Any
 
     def __repr__(self) -> str:
-        shown = f"tensor of shape {tuple(self.value.shape)}" if isinstance(self.value, Tensor) else repr(self.value)
-        return f"ForAll({shown})"
+        content = f"tensor of shape {tuple(self.value.shape)}" if isinstance(self.value, Tensor) else repr(self.value)
+        return f"ForAll({content})"
 
 
 Argument = PerSample | ForAll
 
 
 def read_arguments(given: Any, batch: int) -> tuple[Argument, ...]:
-    """The model's further arguments, each marked as per sample or shared; `given` is one alone, several, or None.
+    """Return the model's further arguments, each as `PerSample` or `ForAll`; `given` is one argument, several, or None.
 
     Raises ValueError where a bare tensor or array is as long as the batch, or a `PerSample` is not, and TypeError for
     a mapping.
@@ -88,7 +89,7 @@ def read_arguments(given: Any, batch: int) -> tuple[Argument, ...]:
 
 
 def per_sample_tensors(given: Sequence[Any], batch: int) -> tuple[Any, ...]:
-    """The same arguments by Captum's rule: axis 0 of every tensor is the batch.
+    """Return the arguments marked by Captum's rule: axis 0 of every tensor is the batch.
 
     Raises ValueError for a tensor of another length.
 
@@ -105,7 +106,7 @@ def per_sample_tensors(given: Sequence[Any], batch: int) -> tuple[Any, ...]:
 
 
 def argument_for(arg: Argument, samples: Tensor) -> Any:
-    """What the model gets for these samples: their entries, or the whole; tensors are copies, which it may change."""
+    """Return the argument for these samples: their entries, or all; tensors are copied, as the model may write."""
     if isinstance(arg, PerSample):
         return arg.values[samples.to(arg.values.device)]
     return arg.value.clone() if isinstance(arg.value, Tensor) else arg.value
@@ -129,5 +130,5 @@ def _as_argument(arg: Any, batch: int, name: str) -> Argument:
 
 
 def _copy_if_inference(arg: Any) -> Any:
-    """An argument that autograd may save: tensors made under `torch.inference_mode` must be copied for that."""
+    """Return the argument; a tensor made under `torch.inference_mode` is copied, since autograd cannot save it."""
     return arg.clone() if isinstance(arg, Tensor) and arg.is_inference() else arg

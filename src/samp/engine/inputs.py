@@ -1,7 +1,7 @@
-"""The inputs of a model, read from what the caller has: tensors, arrays, tables, and photos for a `Classifier`.
+"""The inputs of a model, read from tensors, arrays, tables, and photos (for a `Classifier`).
 
-Tensors are taken as they are, bit for bit. Arrays and tables go to the model's own device and dtype, since NumPy makes
-float64 of everything. Whatever could mean two things is refused with what to do.
+Tensors are used unchanged. Arrays and tables are converted to the model's device and dtype, since NumPy defaults to
+float64. Ambiguous inputs are refused with an error that says what to do.
 """
 
 from __future__ import annotations
@@ -34,18 +34,19 @@ PHOTO = (
 
 @dataclass(frozen=True, eq=False)
 class ModelInputs:
-    """A model, and tensors with one common batch axis that it can be called with."""
+    """A model, and its input tensors with a common batch axis."""
 
     model: Model
     tensors: tuple[Tensor, ...]
     one_input: bool
-    """Whether the caller gave one input, and not a tuple of them."""
+    """Whether the caller passed one input rather than a tuple of them."""
 
 
 def read_inputs(model: Any, inputs: Any) -> ModelInputs:
-    """The model (of a `Classifier`, its net) and its inputs as float tensors; a list or tuple holds several inputs.
+    """Return the model (the net of a `Classifier`) and its inputs as float tensors; a list or tuple is several inputs.
 
-    Raises TypeError or ValueError with what to do.
+    Raises TypeError for a model or an input of the wrong type or dtype, and ValueError for a wrong shape, device or
+    value.
 
     >>> read_inputs(nn.Linear(3, 2), np.ones((4, 3))).tensors[0].dtype
     torch.float32
@@ -66,9 +67,9 @@ def read_inputs(model: Any, inputs: Any) -> ModelInputs:
 
 
 def as_tensors(model: Any, inputs: Any) -> tuple[Any, Any]:
-    """The model and its inputs: as given where these are tensors, and read where they are not.
+    """Return the model and its inputs: unchanged if these are tensors, otherwise read by `read_inputs`.
 
-    For callers that look at the inputs' shape before anything is asked.
+    For callers that need the shape of the inputs before they explain anything.
 
     >>> as_tensors(nn.Linear(3, 2), np.ones((4, 3)))[1].shape
     torch.Size([4, 3])
@@ -81,7 +82,7 @@ def as_tensors(model: Any, inputs: Any) -> tuple[Any, Any]:
 
 
 def check_device(model: Any, tensors: Sequence[Tensor]) -> None:
-    """Raise ValueError unless the inputs lie on one device, and that is the model's."""
+    """Raise ValueError unless all inputs are on one device, and the model is on it too."""
     if {tensor.device for tensor in tensors} != {tensors[0].device}:
         raise ValueError("the inputs lie on different devices: move them to one.")
     if isinstance(model, nn.Module):
@@ -106,13 +107,16 @@ def _check_model(model: Any) -> Model:
 def _is_classifier(model: Any) -> bool:
     if callable(model):
         return False
-    from samp.models.classifier import Classifier  # needed for what is no module alone
+    from samp.models.classifier import Classifier  # needed only for what is not callable
 
     return isinstance(model, Classifier)
 
 
 def _prepare_photos(model: Any, inputs: Any) -> Tensor | None:
-    """b c h w of one photo or a list of them, for a classifier; None where there is no photo."""
+    """Return one photo or a list of them as b c h w for a classifier, or None if there is no photo.
+
+    Raises TypeError for a photo without a classifier.
+    """
     photos = inputs if isinstance(inputs, list | tuple) else [inputs]
     if not photos or not all(isinstance(photo, Image.Image) for photo in photos):
         return None
@@ -129,7 +133,7 @@ def _read_input(given: Any, model: Any, name: str) -> Tensor:
 
 
 def _as_tensor(given: Any, name: str) -> Tensor:
-    """An array or a table as a tensor; raises TypeError for anything else."""
+    """Return an array or a table as a tensor; raises TypeError for anything else."""
     kind = type(given).__name__
     if isinstance(given, Mapping):
         raise TypeError(f"{name} {TOKENS.format(kind=kind)}")
@@ -140,12 +144,12 @@ def _as_tensor(given: Any, name: str) -> Tensor:
         raise TypeError(f"{name} is {kind}, not a tensor or an array: convert it with torch.tensor first.")
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} is {kind} of dtype {array.dtype}: pass numbers, as with .astype('float32').")
-    # a copy, as torch takes none that is reversed or of foreign byte order, and warns of read-only ones
+    # a copy: torch refuses arrays with negative strides or foreign byte order, and warns about read-only ones
     return torch.from_numpy(np.array(array, dtype=array.dtype.newbyteorder("="), order="C"))
 
 
 def _move_to_model(tensor: Tensor, model: Any) -> Tensor:
-    """Floats on the device and in the dtype of the model's weights, where it has any."""
+    """Return floats on the device and in the dtype of the model's weights; anything else unchanged."""
     weights = [p for p in model.parameters() if p.is_floating_point()] if isinstance(model, nn.Module) else []
     return tensor.to(weights[0].device, weights[0].dtype) if weights and tensor.is_floating_point() else tensor
 
@@ -167,5 +171,5 @@ def _check_input(tensor: Tensor, name: str) -> None:
 
 
 def _copy_if_inference(tensor: Tensor) -> Tensor:
-    """A tensor that autograd may save: those made under `torch.inference_mode` must be copied for that."""
+    """Return the tensor, copied if it was made under `torch.inference_mode`: autograd cannot save such tensors."""
     return tensor.clone() if tensor.is_inference() else tensor

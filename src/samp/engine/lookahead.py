@@ -1,4 +1,4 @@
-"""Fixed paths ahead of themselves: where the points of a walk are known beforehand, a call of the model takes many."""
+"""Lookahead for fixed paths: where the points of a walk are known in advance, one call of the model scores many."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from samp.engine.walk import Path, Route, Scorer, Step, StepRule
 
 @dataclass(frozen=True, eq=False)
 class ScoredPoint:
-    """A point of the path with what the model says there."""
+    """A point of the path with the score and gradient there."""
 
     x: Tensor  # r n
     value: Tensor  # r
@@ -24,10 +24,10 @@ class ScoredPoint:
 
 
 class Lookahead:
-    """A fixed path and the ground it is walked on in one: it knows the answers before the walk asks.
+    """A fixed path that is also the `Scorer` of its walk: it scores points before the walk reaches them.
 
-    The walk itself is the same, and so are its points. Once a row leaves early (it failed, or had nowhere to go), the
-    rest is walked point by point.
+    The walk and its points are unchanged. Once a row leaves early (it failed, or did not have to move), the rest is
+    walked point by point.
     """
 
     def __init__(self, problem: Problem, path: FixedPath, route: Route, at_once: int) -> None:
@@ -42,20 +42,20 @@ class Lookahead:
         if self.at_once <= 1:
             return self.path.propose(step, route)
         known = self.scored_points.get(self.number)
-        # by number, and not from where the rows stand: rounding could make that a point of the last call again
+        # by number rather than from the rows' positions: rounding could return a point of the last call again
         return known.x if known else self.path.at(self.route, self.number)
 
     def value_and_gradient(self, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]:
         if self.at_once > 1 and self.number not in self.scored_points:
-            self.scored_points = {}  # before the next ones take their place in memory
+            self.scored_points = {}  # freed before the next points are allocated
             self._score_ahead(x, samples)
         if self.at_once <= 1:
             return self.problem.value_and_gradient(x, samples)
-        answer = self.scored_points[self.number]
-        return answer.value, answer.gradient
+        point = self.scored_points[self.number]
+        return point.value, point.gradient
 
     def _score_ahead(self, x: Tensor, samples: Tensor) -> None:
-        """Ask for as many points as fit; fewer at a time, for good, where memory runs out."""
+        """Score as many points as fit; where memory runs out, halve their number permanently."""
         while self.at_once > 1 and not self.scored_points:
             try:
                 self._score_points(x, samples)
@@ -68,8 +68,8 @@ class Lookahead:
         numbers = range(self.number, min(self.number + self.at_once, self.path.steps + 1))
         points = torch.stack([x, *(self.path.at(self.route, number) for number in numbers[1:])])  # k r n
         value, gradient = self.problem.value_and_gradient(points.flatten(0, 1), samples.repeat(len(numbers)))
-        answers = zip(points, value.view(len(numbers), -1), gradient.view_as(points), strict=True)
-        self.scored_points = {number: ScoredPoint(*answer) for number, answer in zip(numbers, answers, strict=True)}
+        scored = zip(points, value.view(len(numbers), -1), gradient.view_as(points), strict=True)
+        self.scored_points = {number: ScoredPoint(*point) for number, point in zip(numbers, scored, strict=True)}
 
     @property
     def needs_start(self) -> bool:
@@ -91,7 +91,7 @@ class Lookahead:
 
 
 def scorer_for(problem: Problem, path: Path, rule: StepRule, route: Route) -> tuple[Scorer, Path]:
-    """What to walk on, and along: many points a call where the path is fixed and the batch leaves room for them."""
+    """Return the scorer and path to walk with: a `Lookahead` for both if the path is fixed and the batch has room."""
     at_once = problem.batches.size // len(route.start) if problem.batches else 1
     if at_once > 1 and path.is_fixed and not rule.shortens:
         ahead = Lookahead(problem, cast(FixedPath, path), route, at_once)

@@ -1,7 +1,7 @@
-"""What a model raised, in terms of what the caller passed.
+"""Errors of a model, translated into terms of the caller's arguments.
 
-Only what is known for sure is translated: the arguments do not fit the signature, another dtype or a batch axis makes
-the very same call work. Anything else is the model's own error and goes its way untouched.
+Only certain cases are translated: the arguments do not fit the signature, or another dtype or a batch axis makes the
+same call work. Any other error is the model's own and propagates unchanged.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ DTYPE_WORDS = ("dtype", "scalar type", "should be the same", "not implemented fo
 
 
 def call_model(model: Model, inputs: Sequence[Tensor], args: Sequence[object], given: Sequence[Tensor]) -> Any:
-    """The model's output for these inputs and further arguments; `given` are the inputs of the caller, all samples.
+    """Return the model's output for these inputs and further arguments; `given` are the caller's inputs, all samples.
 
-    An error of the model's is raised as it is or, where the caller's arguments are to blame, as a TypeError or
-    ValueError that says so, with the model's own as its cause.
+    Raises the model's own error or, where the caller's arguments caused it, a TypeError or ValueError that says so,
+    with the model's error as its cause.
 
     >>> call_model(nn.Linear(3, 2), [torch.ones(1, 3).double()], [], [torch.ones(1, 3).double()])
     Traceback (most recent call last):
@@ -42,7 +42,7 @@ x.to(torch.float32), or convert the model.
 def translate_error(
     error: Exception, model: Model, inputs: Sequence[Tensor], args: Sequence[object], given: Sequence[Tensor]
 ) -> Exception | None:
-    """The error that says what the caller can do about this one of a call of the model; None where it is its own.
+    """Return an error that explains this one in terms of the caller's arguments, or None if it is the model's own.
 
     >>> translate_error(TypeError("missing argument"), lambda x, y: x, [torch.ones(1, 2)], [], [torch.ones(1, 2)])
     TypeError('the model takes (x, y) but was given 1 input and 0 forward_args: pass the rest as forward_args.')
@@ -87,7 +87,7 @@ def _dtype_error(model: Model, inputs: Sequence[Tensor], args: Sequence[object])
 
 
 def _batch_axis_error(model: Model, args: Sequence[object], given: Sequence[Tensor]) -> ValueError | None:
-    """Whether the one input works as a single sample; images have three axes."""
+    """Return the error for one image (three axes) without a batch axis, if the model works with one; else None."""
     if len(given) != 1 or given[0].ndim != 3 or not _works(model, [given[0][None]], args, rows=1):
         return None
     return ValueError(
@@ -97,7 +97,7 @@ def _batch_axis_error(model: Model, args: Sequence[object], given: Sequence[Tens
 
 
 def _works(model: Model, inputs: Sequence[Tensor], args: Sequence[object], rows: int | None = None) -> bool:
-    """Whether this call works, and gives a tensor of so many rows where that is asked."""
+    """Return whether this call works and, if `rows` is given, returns a tensor with that many rows."""
     try:
         with torch.no_grad():
             output = model(*(x.detach().clone() for x in inputs), *args)

@@ -1,6 +1,6 @@
-"""Paths and step rules: which point to go to next (Eq. 8), and how far towards it (Eq. 9).
+"""Paths and step rules: which point to move to next (Eq. 8), and how far towards it (Eq. 9).
 
-A path proposes from wherever a row stands, so any path works under any step rule.
+A path proposes the next point from a row's current position, so any path works under any step rule.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from samp.engine.walk import Path, Route, Step
 
 @dataclass(frozen=True)
 class SalientPath:
-    """Eq. 8: per step, the `size` groups with the largest gradient projection go to their end.
+    """Eq. 8: per step, the `size` groups with the largest gradient projection move to their end.
 
     The gain of a group is the sum of g·(x^E − x) over its elements; walks that should lower the score take the
     smallest gains instead. Only groups short of their end are candidates, and ties go to the lowest index. Without a
-    `size`, each row moves as many of its own groups as take it there in `steps`.
+    `size`, each row moves as many of its own groups per step as it needs to arrive in `steps`.
 
-    With `full_distance`, the gain is the sum of g·(x^E − x^S): a group that a step rule stopped half way does not lose
-    half its gain by that, and tends to go on.
+    With `full_distance`, the gain is the sum of g·(x^E − x^S): a group that a step rule stopped half way keeps its full
+    gain, and tends to move on in the next step.
 
-    With `growth`, from 0 to 1, the first steps move fewer groups and the last ones more, `size` on average and in as
-    many steps: how many is read off how many have arrived. One at a time stays one at a time.
+    With `growth`, from 0 to 1, the first steps move fewer groups and the last ones more, `size` on average, in the same
+    number of steps; the size of a step follows from how many groups have arrived. A size of 1 stays 1.
 
-    `unordered_ties` leaves it to the device who goes first among equal gains, which is faster there.
+    `unordered_ties` lets the device order equal gains, which is faster.
     """
 
     is_fixed: ClassVar[bool] = False
@@ -46,13 +46,13 @@ class SalientPath:
         return self.full_distance
 
     def compiled_form(self) -> SalientPath:
-        """Return this path for compiled walks, where ties go as the device likes."""
+        """Return this path for compiled walks, in which the device orders ties."""
         return replace(self, unordered_ties=True)
 
     def propose(self, step: Step, route: Route) -> Tensor:
         way = route.end - (route.start if self.full_distance else step.x)
-        gain = route.sign * route.groups.pool(way.mul_(step.guide))  # r g; in place: new memory costs more than work
-        most = self.most_groups(route) if self.size else None  # of shares, the host would have to wait
+        gain = route.sign * route.groups.pool(way.mul_(step.guide))  # r g; in place: memory costs more than work
+        most = self.most_groups(route) if self.size else None  # sizes per row would make the host wait
         chosen = (select_largest_unordered if self.unordered_ties else select_largest)(
             gain, self._sizes(step, route), step.moving, most
         )
@@ -64,31 +64,31 @@ class SalientPath:
             own = torch.as_tensor(sizes).to(route.to_move).expand_as(route.to_move)
             pairs = torch.cat([route.to_move, own], 1)
             return min(_count_steps(count, size, self.growth) for count, size in set(map(tuple, pairs.tolist()))) - 1
-        # in whole numbers: a GPU may make 14.000001 of 50176 / 3584
+        # integer arithmetic: on a GPU 50176 / 3584 may be 14.000001
         return int(((route.to_move + sizes - 1) // sizes).min())
 
     def most_steps(self, route: Route) -> int:
         return math.ceil(route.groups.count / self.size) if self.size else self.steps
 
     def most_groups(self, route: Route) -> int:
-        """As many groups as a row may move in one step."""
+        """Return the largest number of groups that a row may move in one step."""
         size = self.size or int(torch.as_tensor(route.groups.share(self.steps)).max())
         return min(math.ceil((1 + self.growth) * size) + 1, route.groups.count) if self.growth else size
 
     def _sizes(self, step: Step, route: Route) -> int | Tensor:
-        """How many groups each row moves (r 1), or one number for all."""
+        """Return how many groups each row moves (r 1), or one number for all rows."""
         size = self.size or route.groups.share(self.steps)
         if not self.growth or (isinstance(size, int) and size == 1):
             return size
         to_move = route.to_move.clamp(min=1)
         gone = 1 - step.moving.sum(1, keepdim=True) / to_move
         exact = next_step_share(size / to_move, gone, self.growth) * to_move
-        sizes = (exact * (1 - 1e-6)).ceil().long().clamp(min=1)  # 1e-6: 1920.0001 are 1920
+        sizes = (exact * (1 - 1e-6)).ceil().long().clamp(min=1)  # 1e-6: 1920.0001 counts as 1920
         return sizes if isinstance(size, int) else torch.where(size > 1, sizes, size)
 
 
 def _count_steps(count: int, size: int, growth: float) -> int:
-    """How many steps of growing size it takes to move so many groups, give or take one for rounding.
+    """Return how many steps of growing size it takes to move `count` groups, up to one more or less for rounding.
 
     >>> _count_steps(100, 10, growth=0.5), _count_steps(100, 10, growth=0.0), _count_steps(3, 1, growth=0.5)
     (10, 10, 3)
@@ -103,10 +103,10 @@ def _count_steps(count: int, size: int, growth: float) -> int:
 
 
 def select_largest(gain: Tensor, size: int | Tensor, candidates: Tensor, most: int | None = None) -> Tensor:
-    """A mask of the `size` largest gains among the candidates of each row (all, if there are fewer), ties by index.
+    """Return a mask of the `size` largest gains among each row's candidates (all, if there are fewer), ties by index.
 
-    Finds the smallest gain that still gets in and counts ties from the left: cheaper than a stable sort. A tensor
-    gives each row a size of its own (r 1); it is cheaper where no row has more than `most` to choose or candidates.
+    Finds the smallest gain to select and counts ties from the left, which is cheaper than a stable sort. A tensor
+    `size` (r 1) gives each row its own; that is cheaper with `most`, which bounds every row's size or candidates.
 
     >>> gain, everyone = torch.tensor([[1.0, 3.0, 1.0, 1.0]]), torch.ones(1, 4, dtype=torch.bool)
     >>> select_largest(gain, 2, everyone).int().tolist()
@@ -118,14 +118,14 @@ def select_largest(gain: Tensor, size: int | Tensor, candidates: Tensor, most: i
     else:
         most = most or gain.shape[1]
         last = gain.topk(most).values.gather(1, size.expand(len(gain), 1).clamp(max=most) - 1)
-    last = last.clamp(min=torch.finfo(gain.dtype).min)  # with too few candidates, still above what is no candidate
+    last = last.clamp(min=torch.finfo(gain.dtype).min)  # with too few candidates, still above -inf
     above, level = gain > last, gain == last
     room = size - above.sum(1, keepdim=True)
     return above | (level & (level.cumsum(1, dtype=torch.int32) <= room))
 
 
 def select_largest_unordered(gain: Tensor, size: int | Tensor, candidates: Tensor, most: int | None = None) -> Tensor:
-    """As `select_largest`, but for ties, which go as the device likes: nothing is counted, so it is faster on a GPU.
+    """Like `select_largest`, but the device orders ties: nothing is counted, so it is faster on a GPU.
 
     >>> gain, candidates = torch.tensor([[1.0, 3.0, 2.0]]), torch.tensor([[True, True, False]])
     >>> select_largest_unordered(gain, 2, candidates).int().tolist()
@@ -138,12 +138,12 @@ def select_largest_unordered(gain: Tensor, size: int | Tensor, candidates: Tenso
         first = gain.topk(min(size, gain.shape[1]), sorted=False).indices
         return torch.zeros_like(candidates).scatter(1, first, True) & candidates
     first = gain.topk(min(most or gain.shape[1], gain.shape[1])).indices
-    asked = torch.arange(first.shape[1], device=gain.device) < size
-    return torch.zeros_like(candidates).scatter(1, first, asked.expand_as(first)) & candidates
+    within_size = torch.arange(first.shape[1], device=gain.device) < size
+    return torch.zeros_like(candidates).scatter(1, first, within_size.expand_as(first)) & candidates
 
 
 class FixedPath(Path, Protocol):
-    """A path whose points are known beforehand: `at(route, number)` is where rows stand after so many whole steps."""
+    """A path whose points are known in advance: `at(route, number)` returns them (r n) after `number` whole steps."""
 
     @property
     def steps(self) -> int: ...
@@ -154,7 +154,7 @@ class FixedPath(Path, Protocol):
 class StraightPath:
     """The straight line from start to end in `steps` equal parts: the path of Integrated Gradients.
 
-    How far a row has come is read off its distance to the end, so a step rule may shorten any step.
+    A row's progress is measured by its distance to the end, so a step rule may shorten any step.
     """
 
     needs_start: ClassVar[bool] = True
@@ -165,17 +165,17 @@ class StraightPath:
     def propose(self, step: Step, route: Route) -> Tensor:
         to_go = (route.end - step.x).abs().sum(1, keepdim=True) / route.length
         rounding = torch.finfo(step.x.dtype).eps * route.end.abs().sum(1, keepdim=True) / route.length * self.steps
-        slack = (0.01 + rounding).clamp(max=0.5)  # a point on the grid, give or take rounding, counts as passed
+        slack = (0.01 + rounding).clamp(max=0.5)  # a point on the grid, up to rounding, counts as passed
         passed = ((1 - to_go) * self.steps + slack).floor()
         fraction = (passed + 1) / self.steps
         point = torch.lerp(route.start, route.end, fraction.to(route.end))
         return torch.where(passed + 1 < self.steps, point, route.end)
 
     def at(self, route: Route, number: int) -> Tensor:
-        """Where rows stand after so many whole steps; one that is nothing but rounding takes a single step."""
-        if number >= self.steps:  # a GPU may make less than 1 of 55 / 55
+        """Return the points (r n) after `number` whole steps; a walk that is only rounding takes a single step."""
+        if number >= self.steps:  # on a GPU 55 / 55 may be less than 1
             return route.end
-        fraction = torch.full_like(route.sign, number) / self.steps  # as `propose` divides: the same points
+        fraction = torch.full_like(route.sign, number) / self.steps  # divided as in `propose`, for the same points
         return torch.where(route.length.isinf(), route.end, torch.lerp(route.start, route.end, fraction))
 
     def least_steps(self, route: Route) -> int:
@@ -187,11 +187,11 @@ class StraightPath:
 
 @dataclass(frozen=True)
 class CurvePath:
-    """A curve known beforehand, in `steps` parts: `point(route, t)` is where its rows stand at t, from 0 to 1.
+    """A curve known in advance, in `steps` parts: `point(route, t)` returns its points (r n) at t, from 0 to 1.
 
-    Where a row stands is told by the number of its step and not by x, so a curve is walked without a step rule. It may
-    stand still for some steps and go on. It may run into its end point early: from there on the row has nothing to
-    earn, and leaves.
+    A row's position follows from the number of its step and not from x, so a curve is walked without a step rule. The
+    curve may pause for some steps and then move on. It may reach its end point early: the row has nothing more to earn
+    then, and leaves.
     """
 
     needs_start: ClassVar[bool] = True
@@ -204,7 +204,7 @@ class CurvePath:
         return self.at(route, step.number + 1)
 
     def at(self, route: Route, number: int) -> Tensor:
-        """Where rows stand after so many steps."""
+        """Return the points (r n) after `number` steps."""
         return self.point(route, number / self.steps) if number < self.steps else route.end
 
     def least_steps(self, route: Route) -> int:
@@ -235,10 +235,10 @@ class Unlimited:
 class MaxL1:
     """Infinitesimal constraint (Eq. 9): no step is longer than `ratio` of the whole walk, in L1.
 
-    Where a row walks several directions at once, this holds for each: the one that goes furthest decides.
+    Where a row walks several directions at once, the bound holds for each: the one that moves furthest decides.
 
-    A step within the bound, give or take rounding, is returned unchanged, so a walk can land on its end point exactly
-    and leaves no crumbs for a step of their own.
+    A step within the bound, up to rounding, is returned unchanged, so a walk can land on its end point exactly, without
+    an extra step for a rounding error.
 
     With `growth`, from 0 to 1, the bound grows along the walk, and is `ratio` on average.
     """
@@ -253,16 +253,16 @@ class MaxL1:
         longest = self._ratio(x, route) * route.length
         fraction = (longest / way).masked_fill(way == 0, math.inf).amin(1, keepdim=True)  # r 1
         within = fraction >= 1 - torch.finfo(x.dtype).eps ** 0.5
-        return torch.lerp(x, proposal, fraction.masked_fill(within, 1))  # at 1, lerp gives the proposal itself
+        return torch.lerp(x, proposal, fraction.masked_fill(within, 1))  # at 1, lerp returns the proposal exactly
 
     def least_steps(self) -> int:
-        return math.floor(0.99 / max(self.ratio, 1e-300))  # 0.99: steps may be longer by a little rounding
+        return math.floor(0.99 / max(self.ratio, 1e-300))  # 0.99: rounding may make steps slightly longer
 
     def most_steps(self, route: Route) -> int:
         return math.ceil(1 / max(self.ratio, 1e-300)) * route.length.shape[1]  # 1 / 1e-320 is Inf
 
     def _ratio(self, x: Tensor, route: Route) -> float | Tensor:
-        """The bound where rows stand now, of each of their directions (r d)."""
+        """Return the bound at the current points of the rows, for each direction (r d)."""
         if not self.growth:
             return self.ratio
         to_go = (route.end - x).abs().view(*route.length.shape, -1).sum(2) / route.length
@@ -274,11 +274,11 @@ def next_step_share(mean: float, gone: float, growth: float) -> float: ...
 @overload
 def next_step_share(mean: float | Tensor, gone: Tensor, growth: float) -> Tensor: ...
 def next_step_share(mean: float | Tensor, gone: float | Tensor, growth: float) -> float | Tensor:
-    """How long the next step is, as a share of the way, where the share `gone` of it lies behind.
+    """Return the length of the next step as a share of the whole distance, of which the share `gone` is behind.
 
-    Steps grow evenly, from 1 − growth to 1 + growth times their `mean`: after the share τ of the steps,
-    p(τ) = (1 − growth)·τ + growth·τ² of the way is done. The next step leads from p(τ) = gone to p(τ + mean), so it
-    asks only where a row stands, and the way takes 1 / mean steps whatever the growth.
+    Steps grow evenly, from 1 − growth to 1 + growth times their `mean`: after the share τ of the steps, the share
+    p(τ) = (1 − growth)·τ + growth·τ² of the distance is done. The next step leads from p(τ) = gone to p(τ + mean), so
+    it depends only on the row's position, and the walk takes 1 / mean steps whatever the growth.
 
     >>> import torch
     >>> first = next_step_share(0.5, torch.tensor(0.0), growth=0.5)  # of two steps

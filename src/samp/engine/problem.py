@@ -1,8 +1,8 @@
-"""The question, checked once: which score of which model, for which inputs, in which features.
+"""The problem to explain: a model, its inputs, the score of each sample, and the features that earn credit for it.
 
-All checks of what the user handed in live in the modules that `make_problem` calls; behind this door nothing is checked
-again. Inputs are flattened to `b n` and kept in float32 or wider; the model gets them back in their own shape,
-dtype and memory format.
+`make_problem` checks the caller's arguments, in the modules it calls; the rest of the engine relies on that and does
+not check them again. Inputs are flattened to `b n` and kept in float32 or wider; the model receives them in their
+original shape, dtype and memory format.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Result = TypeVar("Result")
 
 
 class Compiler(Protocol):
-    """Returns a function that does the same as the given one, perhaps compiled."""
+    """Returns a function equivalent to the given one, possibly compiled."""
 
     def __call__(self, function: Function) -> Function: ...
 
@@ -50,7 +50,7 @@ def keep_function(function: Function) -> Function:
 
 
 class Accelerator(Protocol):
-    """What `samp.fast` brings: faster gradients of a problem, walks and small functions compiled."""
+    """The interface of `samp.fast`: faster gradients of a problem, and compiled walks and small functions."""
 
     @property
     def label(self) -> str: ...
@@ -61,7 +61,7 @@ class Accelerator(Protocol):
 
 
 class RowLimit(Protocol):
-    """How many rows a call of the model may have, and slices of at most so many (`samp.engine.driver.Batches`)."""
+    """The largest number of rows in a call of the model, and slices within it (`samp.engine.driver.Batches`)."""
 
     size: int
 
@@ -70,7 +70,7 @@ class RowLimit(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A model, the samples to explain and the score to explain them by."""
+    """A model, the samples to explain, and the score that is explained."""
 
     model: Model
     inputs: tuple[Tensor, ...]
@@ -81,11 +81,11 @@ class Problem:
     paper_settings: bool
     """One `b c h w` input in pixels: the case the paper's settings are for."""
     fast: Accelerator | None = None
-    """What computes gradients and walks faster; None for exact ones."""
+    """Computes gradients and walks faster; None for exact ones."""
     batches: RowLimit | None = None
-    """How many rows a call of the model may have; known once the target is."""
-    failures: Tensor = None  # type: ignore[assignment]  # made below, and shared by all that is replaced from this
-    """b: how many of each sample's scores were NaN or Inf, as far as `count_failures` saw them."""
+    """The largest number of rows in a call of the model; set by `with_target`."""
+    failures: Tensor = None  # type: ignore[assignment]  # made below; shared by the problems that `replace` makes of this one
+    """b: how many of each sample's scores were NaN or Inf, among those passed to `count_failures`."""
     x: Tensor = field(init=False)  # b n
 
     def __post_init__(self) -> None:
@@ -98,7 +98,7 @@ class Problem:
         return len(self.x)
 
     def flatten(self, tensors: Sequence[Tensor]) -> Tensor:
-        """Inputs, or what has their shape, as one tensor b n in the walk's dtype (float32 or wider); perhaps a view."""
+        """Return tensors in the inputs' shapes as one b n in the walk's dtype (float32 or wider), possibly a view."""
         dtype = torch.float32
         for tensor in self.inputs:
             dtype = torch.promote_types(dtype, tensor.dtype)
@@ -106,19 +106,19 @@ class Problem:
         return parts[0] if len(parts) == 1 else torch.cat(parts, 1)
 
     def unflatten(self, x: Tensor) -> tuple[Tensor, ...]:
-        """The way back: r n to one tensor per input, each in its input's shape."""
+        """Return points (r n) as one tensor per input, each in its input's shape: the inverse of `flatten`."""
         sizes = [math.prod(t.shape[1:]) for t in self.inputs]
-        parts = torch.split(x, sizes, 1) if len(sizes) > 1 else [x]  # splitting into one would cost a copy backwards
+        parts = torch.split(x, sizes, 1) if len(sizes) > 1 else [x]  # the backward of a split into one is a copy
         return tuple(part.reshape(len(x), *t.shape[1:]) for part, t in zip(parts, self.inputs, strict=True))
 
     def output(self, x: Tensor, samples: Tensor, give_away: bool = False) -> Any:
-        """The model's output for points x (r n) of these samples (r).
+        """Return the model's output for points x (r n) of these samples (r).
 
-        The model works on copies of its own, unless the points are given away: it may then change them in place.
+        The model gets copies, unless `give_away` allows it to change the points in place.
         """
 
         def call() -> Any:
-            copy = not give_away or not is_free(self.model)  # it may be called once more, with the same points
+            copy = not give_away or not is_free(self.model)  # it may be called again with the same points
             parts = zip(self.unflatten(x), self.inputs, strict=True)
             inputs = [part.to(t.dtype, copy=copy, memory_format=_layout(t)) for part, t in parts]
             return self._call(inputs, self.arguments(samples))
@@ -126,7 +126,7 @@ class Problem:
         return observe(self.model, call)
 
     def _call(self, inputs: Sequence[Tensor], args: Sequence[Any]) -> Any:
-        """The model's output; an error that the caller's arguments are to blame for is raised in terms of these."""
+        """Return the model's output; an error caused by the caller's arguments is raised in terms of these."""
         try:
             return self.model(*inputs, *args)
         except (TypeError, RuntimeError, ValueError, IndexError) as error:
@@ -136,11 +136,11 @@ class Problem:
             raise clearer from error
 
     def arguments(self, samples: Tensor) -> list[Any]:
-        """The model's further arguments for these samples."""
+        """Return the model's further arguments for these samples."""
         return [argument_for(arg, samples) for arg in self.forward_args]
 
     def value_and_gradient(self, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]:
-        """Score (r) and its gradient (r n) at points x. Gradients of parameters are never computed."""
+        """Return the score (r) and its gradient (r n) at points x; gradients of parameters are never computed."""
         return (
             self.exact_value_and_gradient(x, samples)
             if self.fast is None
@@ -148,7 +148,7 @@ class Problem:
         )
 
     def walk(self, scorer: Scorer, route: Route, path: Path, rule: StepRule, momentum: float) -> Iterator[Step]:
-        """Yield the Steps of `samp.engine.walk.walk`, or of the compiled walk that stands in for it."""
+        """Yield the Steps of `samp.engine.walk.walk`, or of the compiled walk that replaces it."""
         return (walk if self.fast is None else self.fast.walk)(scorer, route, path, rule, momentum)
 
     def compiler(self, path: Path) -> Compiler:
@@ -156,11 +156,14 @@ class Problem:
         return keep_function if self.fast is None else self.fast.compiler(path)
 
     def compiling(self) -> AbstractContextManager[None]:
-        """Return the context in which walks are walked."""
+        """Return the context manager to walk in."""
         return nullcontext() if self.fast is None else self.fast.compiling()
 
     def exact_value_and_gradient(self, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]:
-        """Score and gradient by the model itself, in its own precision."""
+        """Return the score (r) and its gradient (r n) by the model itself, in its own precision.
+
+        Raises ValueError if the score does not depend on the input.
+        """
         with torch.inference_mode(False), torch.enable_grad():
             leaf = x.detach().requires_grad_()
             score = self.score(self.output(leaf, samples), samples)
@@ -172,32 +175,32 @@ class Problem:
         return score.detach().to(x.dtype), gradient
 
     def score(self, output: Any, samples: Tensor) -> Tensor:
-        """One number per row of the output, by the objective."""
+        """Return the score of each row of the output (r); raises RuntimeError before the target is known."""
         if self.objective is None:
             raise RuntimeError("the target is not known yet: call with_target() first.")
         return self.objective(output, samples)
 
     def count_failures(self, score: Tensor, samples: Tensor) -> Tensor:
-        """The same scores (r); those that are NaN or Inf are counted, without waiting for the device."""
+        """Return the scores (r) unchanged; counts those that are NaN or Inf, without waiting for the device."""
         self.failures.index_add_(0, samples, (~score.detach().isfinite()).to(self.failures))
         return score
 
     def gradient(self, x: Tensor, samples: Tensor) -> Tensor:
-        """The gradient (r n) of the score at points x; the scores are watched."""
+        """Return the gradient (r n) of the score at points x; counts scores that are NaN or Inf."""
         score, gradient = self.value_and_gradient(x, samples)
         self.count_failures(score, samples)
         return gradient
 
     def forget_failures(self) -> Problem:
-        """This problem, with no score counted as NaN or Inf yet."""
+        """Reset the count of scores that were NaN or Inf, and return this problem."""
         self.failures.zero_()
         return self
 
     def with_target(self, batches: RowLimit) -> Problem:
-        """This problem with its target known: one forward pass for every sample if it is to be predicted.
+        """Return this problem with its target known; to predict classes takes one forward pass per sample.
 
-        A function of the user's is tried on one sample alone, since walks will show it some samples and not all: one
-        that carries data of the whole batch must fail here and not mix samples up later.
+        A target function is tried on a single sample, since walks call it with some of the samples: one that holds data
+        of the whole batch must fail here, rather than mix up samples later.
         """
         everyone = torch.arange(self.batch, device=self.x.device)
 
@@ -215,14 +218,14 @@ class Problem:
         return replace(self, batches=batches)
 
     def _predict(self, output: Any, first: int, last: int) -> Tensor:
-        """The predicted classes of these samples, whose scores are watched."""
+        """Return the predicted classes of these samples; counts scores that are NaN or Inf."""
         rows = torch.arange(last - first, device=self.x.device)
         classes = predict_classes(output, last - first)
         self.count_failures(TargetIndex(classes[:, None], (0,))(output, rows), first + rows)
         return classes
 
     def _try_on_one(self, output: Callable[[int, int], Any], batches: RowLimit) -> None:
-        """Raise what the target function raises for one sample alone; a ValueError where it works for all together."""
+        """Raise the error of the target function for a single sample; a ValueError if it works for all together."""
         everyone = torch.arange(self.batch, device=self.x.device)
         first = output(0, 1)
         try:
@@ -237,7 +240,7 @@ class Problem:
             ) from error
 
     def _scores_all(self, outputs: list[Any]) -> bool:
-        """Whether the target function takes the outputs of all samples at once."""
+        """Return whether the target function works with the outputs of all samples at once."""
         try:
             self.score(torch.cat(outputs), torch.arange(self.batch, device=self.x.device))
         except Exception:  # whatever it is, the function does not work
@@ -245,12 +248,12 @@ class Problem:
         return True
 
     def check_layout(self) -> None:
-        """Raise ValueError where an input looks like b h w c and was not said to be in pixels of b c h w."""
+        """Raise ValueError if an input looks like b h w c, unless the groups are `Pixels()`, which declares b c h w."""
         for tensor in self.inputs:
             grouping.check_input_layout(tensor.shape, declared=repr(grouping.Pixels()) in self.features.label)
 
     def describe(self) -> dict[str, object]:
-        """What travels with every result: target, features, device, dtypes, versions."""
+        """Return the details stored with every result: target, features, device, dtypes, versions."""
         return {
             "target": self.objective.index.squeeze(1).tolist()
             if isinstance(self.objective, TargetIndex)
@@ -272,7 +275,7 @@ def make_problem(
     groups: grouping.Groups | None = None,
     forward_args: Any = (),
 ) -> Problem:
-    """The `Problem` of these arguments, or one sentence on what is wrong with them.
+    """Check these arguments and return their `Problem`; raises TypeError or ValueError for what cannot be explained.
 
     >>> problem = make_problem(torch.nn.Linear(3, 2), torch.rand(4, 3), target=1)
     >>> problem.batch, problem.features.count
@@ -296,7 +299,7 @@ def make_problem(
 
 
 def _is_ready(model: Any, inputs: Any) -> bool:
-    """Whether this is a module and one tensor to call it with, as most callers pass: nothing to read or refuse."""
+    """Return whether these are a module and one valid tensor, the common case, which `read_inputs` would not change."""
     if not isinstance(model, nn.Module) or not isinstance(inputs, Tensor) or not is_plain(inputs):
         return False
     fits = inputs.is_floating_point() and inputs.ndim >= 2 and inputs.numel() > 0 and not inputs.is_inference()
@@ -305,7 +308,7 @@ def _is_ready(model: Any, inputs: Any) -> bool:
 
 
 def _layout(tensor: Tensor) -> torch.memory_format:
-    """The memory format to feed the model in: the user's own, since channels last is often faster."""
+    """Return the memory format for the model's inputs: the caller's, since channels last is often faster."""
     last = tensor.ndim == 4 and not tensor.is_contiguous() and tensor.is_contiguous(memory_format=torch.channels_last)
     return torch.channels_last if last else torch.contiguous_format
 

@@ -1,5 +1,4 @@
-"""What walks leave behind: credit, score curves, the order of arrival, on request their points; and the `Attribution`
-made of it."""
+"""Records of walks (credit, score curves, order of arrival and, on request, points), and the `Attribution` of them."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ StepSummary = tuple[Tensor, Tensor, Tensor]  # of a Step: rows (r), value (r, or
 
 @dataclass(frozen=True, eq=False)
 class WalkRecord:
-    """One entry per row of the route (R of them)."""
+    """The results of a walk, with one entry per row of the route (R rows)."""
 
     values: Tensor  # R n, credit signed so that both directions sum to f(image) − f(baseline)
     scores: Tensor  # R k+1 (d), NaN-padded
@@ -45,17 +44,17 @@ class RowTape:
 
 
 class Account(Protocol):
-    """Keeps what is earned on a walk: hears of every segment, and at the end says the credit of each row's elements."""
+    """Collects credit along a walk: `add` takes every segment, `values` returns the credit of each row's elements."""
 
     @property
-    def needs_gradients(self) -> bool: ...  # of the steps before; else their guides stand in
+    def needs_gradients(self) -> bool: ...  # of the steps `before`; otherwise their guides take the place of these
     def add(self, before: Step, after: Step) -> None: ...
-    def values(self) -> Tensor: ...  # R n, asked for once, and given away
+    def values(self) -> Tensor: ...  # R n, called once; the caller may change it
     def blind(self) -> Tensor: ...  # R
 
 
 class SumAccount:
-    """The account of a credit that is known segment by segment."""
+    """The account of a credit that is a function of each segment: their sum."""
 
     def __init__(self, credit: Credit, route: Route, compiler: Compiler = keep_function) -> None:
         self.credit, self.sign, self.earned = credit, route.sign, torch.zeros_like(route.start)
@@ -72,7 +71,7 @@ class SumAccount:
             self.unseen[after.rows] += self.credit.blind(before, after)
 
     def values(self) -> Tensor:
-        return self.earned.mul_(self.sign)  # the last that is done with it
+        return self.earned.mul_(self.sign)  # in place: its last use
 
     def blind(self) -> Tensor:
         return self.unseen
@@ -89,9 +88,9 @@ def record_walk(
     points_per_row: int = 0,
     on_step: Callable[[int, int], None] | None = None,
 ) -> WalkRecord:
-    """Read a walk to its end: enter its segments into the account and keep its records.
+    """Walk to the end, add every segment to the account, and return the record.
 
-    `points_per_row` bounds the tape (0: none); `on_step` hears, per Step, of gradients spent and rows done.
+    `points_per_row` bounds the tape (0: none); `on_step` is called per Step with the gradients spent and the rows done.
     """
     count, device = len(route.start), route.start.device
     order = torch.full((count, route.groups.count), -1, dtype=torch.int32, device=device)
@@ -105,19 +104,19 @@ def record_walk(
             _mark_arrivals(order, step.rows, before.moving > step.moving, step.number)
         seen.append((step.rows, step.value, step.finite))
         recorder.record(step)
-        if on_step:  # only then: counting arrivals waits for the device
+        if on_step:  # counting arrivals waits for the device
             broken = ~step.finite if before is None else ~step.finite & before.finite
             arrived = ~step.moving.any(1) & step.finite
             on_step(len(step.rows), int((arrived | broken).sum()))
         before = step if account.needs_gradients else step.drop_gradient()
-        del step  # or its gradient would lie beside the next one
+        del step  # otherwise its gradient would be kept beside the next one
     scores, last, failed = _curves(seen, count)
     values = account.values().masked_fill_((failed >= 0)[:, None], math.nan)
     return WalkRecord(values, scores, order, last, account.blind(), failed, recorder.tapes())
 
 
 class TapeRecorder:
-    """Keeps points of each row on the CPU, thinned to every 2nd, 4th, … so that a row never holds more than `most`."""
+    """Stores points of each row on the CPU, thinned to every 2nd, 4th, … so that a row never has more than `most`."""
 
     def __init__(self, rows: int, most: int) -> None:
         self.most = max(most, 3) if most else 0
@@ -142,7 +141,7 @@ class TapeRecorder:
         ]
 
     def tapes(self) -> list[RowTape]:
-        """What was kept, row by row; no rows if nothing was to be recorded."""
+        """Return the tape of each row; an empty list if nothing was to be recorded."""
         if not self.most:
             return []
         return [
@@ -159,9 +158,9 @@ def _mark_arrivals(order: Tensor, rows: Tensor, arrived: Tensor, number: int) ->
 
 
 def _curves(seen: list[StepSummary], count: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Scores (R k (d), NaN-padded), the number of each row's last step (R) and of the one that failed (R, −1 if none).
+    """Return scores (R k (d), NaN-padded), and the number of each row's last step (R) and failed step (R, −1 if none).
 
-    Steps of the same rows are entered together: one by one would be many small calls of the device.
+    Steps of the same rows are written together, since one by one would take many small kernels.
     """
     first = seen[0][1]
     scores = first.new_full((count, len(seen), *first.shape[1:]), math.nan)
@@ -173,7 +172,7 @@ def _curves(seen: list[StepSummary], count: int) -> tuple[Tensor, Tensor, Tensor
         after = number + len(rows)
         scores[rows[0], number:after] = torch.stack(values, 1)
         last.index_fill_(0, rows[0], after - 1)  # unlike last[rows] = number, this does not wait for the device
-        broken = (~torch.stack(finite, 1)).sum(1)  # r, steps; once failed, for good
+        broken = (~torch.stack(finite, 1)).sum(1)  # r, steps; a failed row stays failed
         new = (broken > 0) & (failed[rows[0]] < 0)
         failed[rows[0]] = torch.where(new, after - broken, failed[rows[0]])
         number = after
@@ -187,7 +186,7 @@ def assemble(
     label: str,
     details: Mapping[str, object],
 ) -> Attribution:
-    """Return one `Attribution` from the records of all rows; a sample's rows, one per direction, stand side by side.
+    """Return one `Attribution` from the records of all rows; the rows of a sample, one per direction, are adjacent.
 
     Raises NonFiniteError if a score or gradient on a walk was not finite; it holds the result of the other samples.
     """
@@ -226,12 +225,12 @@ def assemble(
 
 
 def _concatenate(parts: list[Tensor]) -> Tensor:
-    """One after the other; a single one as it is, since to copy it would take memory."""
+    """Return the concatenated parts; a single part is returned without a copy, to save memory."""
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
 def _pad_scores(scores: list[Tensor]) -> Tensor:
-    """Curves of several batches in one tensor, NaN-padded to the longest."""
+    """Return the curves of several batches in one tensor, NaN-padded to the longest."""
     longest = max(s.shape[1] for s in scores)
     return torch.cat([F.pad(s, (0, longest - s.shape[1]), value=math.nan) for s in scores])
 

@@ -1,7 +1,7 @@
 """The walk: from x^S to x^E, one value and gradient per step (Algorithm 1).
 
-`walk` is a generator; whoever wants attributions, records or curves reads the `Step`s it yields. Rows that arrive
-leave the batch, so samples may take different numbers of steps.
+`walk` is a generator; attributions, records and curves are computed from the `Step`s it yields. Rows that arrive leave
+the batch, so samples may take different numbers of steps.
 
 Letters: r rows still walking, n elements, g groups, k steps, d directions that a row walks at once (mostly 1).
 """
@@ -17,13 +17,13 @@ from torch import Tensor
 
 from samp.groups import Grouping
 
-CHECK_EVERY = 16  # steps, after which the host looks for rows that failed or stand still
+CHECK_EVERY = 16  # steps between checks for rows that failed or stand still
 StepState = tuple[Tensor, Tensor, Tensor]  # of a Step: guide (r n), moving (r g) and finite (r)
 
 
 @dataclass(frozen=True, eq=False)
 class Route:
-    """Where each row starts and ends, and whose sample it is; a sample has one row per direction.
+    """Where each row starts and ends, and which sample it belongs to; a sample has one row per direction.
 
     `sign` is +1 where the score should rise (to the image) and −1 where it should fall (to the baseline).
     """
@@ -40,71 +40,71 @@ class Route:
     def between(
         cls, start: Tensor, end: Tensor, sample: Tensor, sign: Tensor, groups: Grouping, *, directions_per_row: int = 1
     ) -> Route:
-        """The route of these rows, whose elements are those of `directions_per_row` directions one after the other.
+        """Return the route of these rows, whose elements are those of `directions_per_row` directions, concatenated.
 
-        No step could be cut from a walk that is nothing but rounding (from a blank image to its blur, say): it counts
-        as infinitely long, so that no rule shortens its steps and the straight line is one of them.
+        A walk whose whole distance is rounding (from a blank image to its blur, say) cannot be split into steps: its
+        length is infinite, so that no rule shortens a step and the straight line is a single one.
         """
         each = (len(start), directions_per_row, -1)
-        groups, way = groups.select(sample), (end - start).abs_()
-        length = way.view(each).sum(2)
-        rounding = (way <= end.abs().mul_(64 * torch.finfo(end.dtype).eps)).view(each).all(2)
+        groups, distance = groups.select(sample), (end - start).abs_()
+        length = distance.view(each).sum(2)
+        rounding = (distance <= end.abs().mul_(64 * torch.finfo(end.dtype).eps)).view(each).all(2)
         to_move = groups.any(start != end).sum(1, keepdim=True)
         return cls(start, end, sample, sign, groups, length.masked_fill(rounding, torch.inf), to_move)
 
     def keep(self, rows: Tensor) -> Route:
-        """The route of these rows alone."""
+        """Return the route of these rows only."""
         tensors = {f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name not in ("groups", "start")}
         start = tensors["end"] if self.start is self.end else self.start[rows]
         return Route(start=start, groups=self.groups.select(rows), **tensors)
 
     def trim(self, path: Path, rule: StepRule) -> Route:
-        """Return the route without its start, where neither path nor rule needs it: the end takes its place.
+        """Return the route with its end in place of its start, if neither path nor rule needs the start.
 
-        A tensor of all rows is then free as soon as the walk has left its first point.
+        The memory of the start is then free as soon as the walk has left its first point.
         """
         return self if path.needs_start or rule.needs_start else replace(self, start=self.end)
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One point of the walk with all that is known there; each row's last Step stands on its end point."""
+    """One point of the walk with its score and gradient; each row's last Step is at its end point."""
 
     number: int
-    rows: Tensor  # r, which rows of the route at the outset
-    previous_places: Tensor | None  # r, their places in the Step before; None if none left
+    rows: Tensor  # r, indices into the rows of the initial route
+    previous_places: Tensor | None  # r, their indices in the previous Step; None if no row left
     x: Tensor  # r n
     value: Tensor  # r, or r d where a row walks several directions at once
     gradient: Tensor  # r n, ∇f(x)
     guide: Tensor  # r n, after momentum (Eq. 10)
     moving: Tensor  # r g, which groups are short of their end
-    finite: Tensor  # r, whether score and gradient are numbers, here and before
+    finite: Tensor  # r, whether score and gradient are finite, here and before
 
     def keep(self, rows: Tensor) -> Step:
-        """This step for these rows alone."""
+        """Return this step for these rows only."""
         guide = self.guide[rows]
         gradient = guide if self.gradient is self.guide else self.gradient[rows]
         others = (self.moving[rows], self.finite[rows])
         return Step(self.number, self.rows[rows], None, self.x[rows], self.value[rows], gradient, guide, *others)
 
     def drop_gradient(self) -> Step:
-        """Return the step with its guide in the place of the gradient, whose memory can then be used again."""
+        """Return the step with its guide in place of the gradient, whose memory is then free."""
         return replace(self, gradient=self.guide)
 
 
 class Scorer(Protocol):
-    """What is walked on: the score (r, or r d) at points x (r n) of these samples (r), and its gradient (r n)."""
+    """Computes the score (r, or r d) and its gradient (r n) at points x (r n) of these samples (r)."""
 
     def value_and_gradient(self, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]: ...
 
 
 class Path(Protocol):
-    """Proposes the next point from wherever a row stands; never trusts that its last proposal was taken.
+    """Proposes the next point from a row's current position, and does not assume that its last proposal was taken.
 
     - `needs_start`: whether it reads the route's start after the first step.
-    - `is_fixed`: whether its points are known beforehand, as in `samp.engine.paths.FixedPath`.
-    - `may_pause`: whether it may propose the point a row stands on and move on later. Any other path that does so has
-      stalled; of one that may pause only `most_steps` bounds the walk.
+    - `is_fixed`: whether its points are known in advance, as in `samp.engine.paths.FixedPath`.
+    - `may_pause`: whether it may propose a row's current point and move on later. Any other path that does so has
+      stalled; the walk of a path that may pause is bounded by `most_steps` only.
     """
 
     @property
@@ -119,10 +119,10 @@ class Path(Protocol):
 
 
 class StepRule(Protocol):
-    """Limits how far towards a proposal a row may go.
+    """Limits how far a row may move towards a proposal.
 
     - `needs_start`: whether it reads the route's start after the first step.
-    - `shortens`: whether it ever returns another point than the proposal.
+    - `shortens`: whether it may return another point than the proposal.
     """
 
     @property
@@ -137,8 +137,8 @@ class StepRule(Protocol):
 def walk(scorer: Scorer, route: Route, path: Path, rule: StepRule, momentum: float = 0.0) -> Iterator[Step]:
     """Yield every Step from start to end (Algorithm 1): score, guide (Eq. 10), propose (Eq. 8), limit (Eq. 9), move.
 
-    A row leaves after the Step that stands on its end point. Raises ValueError where rows stand still or the path takes
-    more steps than it may.
+    A row leaves after the Step at its end point. Raises ValueError if rows stand still or the path takes more steps
+    than its bound.
     """
     least_steps, most_steps = step_bounds(route, path, rule)
     x, rows = route.start, torch.arange(len(route.start), device=route.start.device)
@@ -147,7 +147,7 @@ def walk(scorer: Scorer, route: Route, path: Path, rule: StepRule, momentum: flo
     for number in range(most_steps + 1):
         value, gradient = scorer.value_and_gradient(x, route.sample)
         step = Step(number, rows, places, x, value, gradient, *step_state(x, value, gradient, last, route, momentum))
-        del gradient  # or it would lie beside the next one
+        del gradient  # otherwise it would be kept beside the next one
         yield step
         places = moving_rows(step, last, path) if is_check_due(number, least_steps) else None
         if places is not None:
@@ -164,7 +164,7 @@ def step_bounds(route: Route, path: Path, rule: StepRule) -> tuple[int, int]:
     """Return the fewest steps after which a row can have arrived, and the most that the walk may take."""
     ordinary = (route.to_move > 0) & route.length.isfinite()
     least = max(path.least_steps(route), rule.least_steps()) if ordinary.all() else 0
-    return least, path.most_steps(route) + rule.most_steps(route) + 8  # 8: rounding may cost a step here and there
+    return least, path.most_steps(route) + rule.most_steps(route) + 8  # 8: rounding may cost a few steps
 
 
 def step_state(
@@ -174,26 +174,27 @@ def step_state(
     guide = gradient if last is None or momentum == 0 else torch.lerp(gradient, last.guide, momentum)
     numbers = torch.isfinite(value) if value.ndim == 1 else torch.isfinite(value).all(1)
     finite = numbers & gradient.abs().amax(1).isfinite()  # a sum could overflow
-    finite = finite if last is None else finite & last.finite  # once failed, for good: a momentum remembers
+    finite = finite if last is None else finite & last.finite  # a failed row stays failed: momentum keeps the NaN
     return guide, route.groups.any(x != route.end), finite
 
 
 def move(step: Step, route: Route, path: Path, rule: StepRule) -> Tensor:
-    """Return where the rows stand next (r n): as far towards the path's proposal as the rule allows."""
+    """Return the next points of the rows (r n): as far towards the path's proposal as the rule allows."""
     return rule.limit(step.x, path.propose(step, route), route)
 
 
 def is_check_due(number: int, least_steps: int) -> bool:
-    """Return whether to look for rows that have arrived, failed or stand still: the host waits for the device then, so
-    it does once a row can have arrived, and now and then before.
+    """Return whether to check for rows that have arrived, failed or stand still.
+
+    The check makes the host wait for the device, so it is rare until a row can have arrived.
     """
     return number >= least_steps or number % CHECK_EVERY == CHECK_EVERY - 1
 
 
 def moving_rows(step: Step, last: Step | None, path: Path) -> Tensor | None:
-    """Return the places of the rows that go on, or None if all do; asks the device once.
+    """Return the indices of the rows that move on, or None if all do; synchronizes with the device once.
 
-    Raises ValueError if a row stands where it stood at `last`, unless its path may pause.
+    Raises ValueError if a row has not moved since `last`, unless its path may pause.
     """
     going = step.moving.any(1) & step.finite
     stuck = torch.zeros_like(going) if last is None or path.may_pause else going & (step.x == last.x).all(1)
@@ -204,7 +205,7 @@ def moving_rows(step: Step, last: Step | None, path: Path) -> Tensor | None:
 
 
 def stall_error(number: int, dtype: torch.dtype) -> ValueError:
-    """Return the error for a walk that gets no further."""
+    """Return the error for a walk that makes no progress."""
     return ValueError(
         f"the walk stands still at step {number}: its steps are too short for {dtype} to resolve; "
         "use a larger eta, or float64 inputs."

@@ -1,4 +1,4 @@
-"""Running the user's code as if it were alone: random states and buffers are as before when it ends."""
+"""Runs the user's code in isolation: random states and buffers are restored when it ends."""
 
 from samp.isolation.isolate import Isolation, is_free, isolate, observe
 

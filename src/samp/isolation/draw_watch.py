@@ -1,4 +1,4 @@
-"""Whether one thread draws from random generators that a whole process shares."""
+"""Detects draws of one thread from the random generators that the process shares."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 
 class DrawWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch leaves it untyped
-    """Notices whether this thread, and no other, draws from these generators or those that torch takes by default.
+    """Records in `has_drawn` whether this thread draws from these generators or torch's default ones; ignores others.
 
-    Torch runs compiled code operation by operation under such a mode, so its draws are seen as well.
+    Torch runs compiled code operation by operation under a dispatch mode, so its draws are detected as well.
 
     >>> with DrawWatch([torch.default_generator]) as watch:
     ...     _ = torch.rand(1, generator=torch.Generator())
@@ -25,7 +25,7 @@ class DrawWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch le
     """
 
     def __init__(self, generators: Sequence[torch.Generator]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]  # likewise
+        super().__init__()  # type: ignore[no-untyped-call]  # untyped too
         self.generators, self.has_drawn = generators, False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -35,7 +35,7 @@ class DrawWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch le
         return func(*args, **given)
 
     def _is_shared(self, generator: torch.Generator | None) -> bool:
-        """By its state: torch hands over another object for the same generator."""
+        """Return whether the generator is a shared one, by its state: torch passes another object for the same one."""
         if generator is None:
             return True
         same = [one for one in self.generators if one.device == generator.device]

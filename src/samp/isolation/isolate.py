@@ -1,14 +1,14 @@
-"""The user's code runs as if it were alone, and leaves no trace: not in the model's buffers, not in random states.
+"""Isolation of the user's code: it has no lasting effect on the model's buffers or on the shared random states.
 
-Torch's, NumPy's and Python's own generators are shared by a whole process, and a model by all threads that explain it.
-What is ours never touches these generators: it draws from its own. Code of the user's (a model, a target function, a
-baseline) may. So its first call, with and without gradients, is watched under one lock of the process. Where it leaves
-no trace, as nearly all does, later calls are free, and threads run side by side. Where it leaves one, that is taken
-back, and all is done again with every generator seeded; the lock is then kept until the explanation ends, and what
-changed is put back before another may begin. So each explanation gives what it gives alone.
+Torch's, NumPy's and Python's default generators are shared by the whole process, and a model by all threads that
+explain it. samp itself draws from its own generators only. The user's code (a model, a target function, a baseline) may
+draw from the shared ones. So its first call, with and without gradients, is observed under a process-wide lock. Nearly
+all code has no side effects; its later calls are then unobserved, and threads run in parallel. Where a side effect is
+found, it is undone, and the work starts again with every generator seeded; the lock is then held until the explanation
+ends, and the state is restored before another may begin. So each explanation has the result that it would have alone.
 
-Limits: code that draws, or writes to a buffer, for the first time in a later call is not seen to draw (buffers are put
-back all the same). And what other threads of the program draw from the shared generators while a model that draws is
+Limits: code that first draws, or first writes to a buffer, in a later call is not detected (buffers are restored
+nevertheless). And what other threads of the program draw from the shared generators while a model that draws is
 explained, they will draw again.
 """
 
@@ -34,14 +34,14 @@ from samp.isolation.model_state import ModelState, find_modules, modules_being_t
 
 Result = TypeVar("Result")
 
-_LOCK = threading.RLock()  # held by whoever watches a first call, or must be alone
+_LOCK = threading.RLock()  # held to observe a first call, or for exclusive use of the generators
 
 
 @contextmanager
 def isolate(model: Any, device: torch.device, seed: int, *, exclusive: bool = False) -> Iterator[Isolation]:
-    """Within it, what `observe` calls is seeded and leaves no trace; of a model in training mode it warns.
+    """Return a context in which calls through `observe` are seeded and have no lasting side effects.
 
-    `exclusive` says beforehand that what is done here draws from the shared generators.
+    Warns if the model is in training mode. `exclusive` declares that the code draws from the shared generators.
 
     >>> before = torch.get_rng_state()
     >>> with isolate(torch.nn.Identity(), torch.device("cpu"), seed=1):
@@ -64,26 +64,26 @@ def isolate(model: Any, device: torch.device, seed: int, *, exclusive: bool = Fa
 
 
 def observe(code: object, call: Callable[[], Result]) -> Result:
-    """What `call` returns, which runs this code of the user's. It may be called again, so it must make its own inputs.
+    """Return the result of `call`, which runs `code` of the user's.
 
-    Outside `isolate` it is called, and no more.
+    `call` may be called more than once, so it must make its own inputs. Outside `isolate` it is simply called.
     """
     isolation = _CURRENT.get()
     return call() if isolation is None else isolation.observe(code, call)
 
 
 def is_free(code: object) -> bool:
-    """Whether `observe` calls this code once, and does nothing else."""
+    """Return whether `observe` calls this code exactly once, without checks."""
     isolation = _CURRENT.get()
     return isolation is None or isolation.is_free(code)
 
 
 class _Restart(BaseException):
-    """Whatever was begun is to be begun anew. No Exception, so that nothing on the way takes it for a failure."""
+    """Starts the current work again. Not an Exception, so that no handler in between takes it for a failure."""
 
 
 class Isolation:
-    """One explanation, or one metric, and what it must leave as it was."""
+    """The isolation of one explanation or metric, and the state to restore after it."""
 
     def __init__(self, model: Any, device: torch.device, seed: int) -> None:
         self.modules, self.device, self.seed = find_modules(model), device, seed
@@ -95,9 +95,9 @@ class Isolation:
         self.until_end = ExitStack()
 
     def run(self, work: Callable[[], Result]) -> Result:
-        """What `work` returns, begun anew where code in it turns out to leave traces.
+        """Return the result of `work`, which is started again if code in it turns out to have side effects.
 
-        To call that code once more would not do: hooks and modes that listen to a model would hear two calls.
+        Repeating only the call of that code would not do: hooks and modes on the model would count two calls.
         """
         self.restarts = True
         while True:
@@ -112,26 +112,26 @@ class Isolation:
     def observe(self, code: object, call: Callable[[], Result]) -> Result:
         while not self.is_free(code):
             with _LOCK:
-                found = self._call_watched(call)
-                if found:
+                result = self._call_watched(call)
+                if result:
                     self.free.add((id(code), torch.is_grad_enabled()))
-                    return found[0]
+                    return result[0]
             if self.restarts:
                 raise _Restart
         return call()
 
     def _call_watched(self, call: Callable[[], Result]) -> tuple[Result] | None:
-        """What a call returns, or None where it left a trace, which is taken back, or may have left one.
+        """Return the result of a call in a tuple, or None if it had side effects (which are undone) or may have had.
 
-        Torch's generators may have been moved by another thread. So they are compared first, which costs nothing, and
-        only where that looks bad the operations of this thread are looked at, in a second call.
+        Another thread may have drawn from torch's generators. So their states are compared first, which is cheap, and
+        only if they differ are the operations of this thread inspected, in a second call.
         """
         state, before = self._model_state(), self.suspected or RandomState.now(self.device)
         watch = DrawWatch(before.generators) if self.suspected else None
         self.suspected = None
         try:
             with watch or nullcontext():
-                found = call()
+                result = call()
         except BaseException:
             if before.has_changed():
                 before.restore()
@@ -145,10 +145,10 @@ class Isolation:
         if watch is None and before.torch_has_changed():
             self.suspected = before
             return None
-        return (found,)
+        return (result,)
 
     def become_exclusive(self) -> None:
-        """Keep the lock until the end, and let the shared generators draw what the seed says."""
+        """Hold the lock until the end, and seed the shared generators."""
         self.until_end.enter_context(_LOCK)
         self._model_state()
         self.until_end.callback(RandomState.now(self.device).restore)
@@ -156,13 +156,13 @@ class Isolation:
         self.exclusive = True
 
     def _model_state(self) -> ModelState:
-        """The model as it was found. Asked for under the lock: nobody is alone meanwhile, and might have changed it."""
+        """Return the model's initial state. Read under the lock, while no exclusive explanation can be changing it."""
         if self.model_state is None:
             self.model_state = ModelState(self.modules)
         return self.model_state
 
     def end(self) -> None:
-        """Put back what is not as it was found, then let others go on."""
+        """Restore what has changed, then release the lock."""
         with self.until_end:
             state = self.model_state
             if state is None:
@@ -192,7 +192,7 @@ class Isolation:
 
 @dataclass(frozen=True, eq=False)
 class RandomState:
-    """The shared states at one moment.
+    """A snapshot of the shared random states.
 
     >>> before = RandomState.now(torch.device("cpu"))
     >>> _ = torch.rand(1)
@@ -210,27 +210,27 @@ class RandomState:
 
     @classmethod
     def now(cls, device: torch.device) -> RandomState:
-        """The states as they are, of torch those of the CPU and of this device."""
+        """Return the current states; of torch's, those of the CPU and of this device."""
         generators = shared_generators(device)
         states = [generator.get_state() for generator in generators]
         return cls(generators, states, np.random.get_state(legacy=False), random.getstate())
 
     def has_changed(self) -> bool:
-        """Whether somebody drew from any of them since."""
+        """Return whether any of the generators was drawn from since."""
         return self.torch_has_changed() or self.others_have_changed()
 
     def torch_has_changed(self) -> bool:
-        """Whether somebody drew from torch's generators since."""
+        """Return whether torch's generators were drawn from since."""
         pairs = zip(self.generators, self.torch_states, strict=True)
         return any(not torch.equal(generator.get_state(), state) for generator, state in pairs)
 
     def others_have_changed(self) -> bool:
-        """Whether somebody drew from NumPy's or Python's generator since."""
+        """Return whether NumPy's or Python's generator was drawn from since."""
         drawn = pickle.dumps(np.random.get_state(legacy=False)) != pickle.dumps(self.numpy_state)
         return drawn or random.getstate() != self.python_state
 
     def restore(self) -> None:
-        """Make the shared states what they were."""
+        """Set the shared generators back to these states."""
         for generator, state in zip(self.generators, self.torch_states, strict=True):
             generator.set_state(state)
         np.random.set_state(self.numpy_state)
@@ -238,7 +238,7 @@ class RandomState:
 
 
 def seed_everything(device: torch.device, seed: int) -> None:
-    """Seed all the shared generators: what is drawn from now on depends on the seed alone.
+    """Seed all shared generators, so that later draws depend on the seed alone.
 
     >>> before = RandomState.now(torch.device("cpu"))
     >>> seed_everything(torch.device("cpu"), 3)
@@ -255,7 +255,7 @@ def seed_everything(device: torch.device, seed: int) -> None:
 
 
 def shared_generators(device: torch.device) -> list[torch.Generator]:
-    """The generators that torch's functions draw from by default: the CPU's and, where it is another, this device's.
+    """Return the generators that torch's functions draw from by default: the CPU's and, on CUDA, this device's.
 
     >>> shared_generators(torch.device("cpu")) == [torch.default_generator]
     True
@@ -271,7 +271,7 @@ _CURRENT: ContextVar[Isolation | None] = ContextVar("isolation", default=None)
 
 
 def _callers_line() -> int:
-    """The stack level, counted from the caller of this, of the first frame outside samp and its context managers."""
+    """Return the stack level, from this function's caller, of the first frame outside samp and contextlib."""
     frame, level = sys._getframe(1), 1
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("samp", "contextlib"):
         frame, level = frame.f_back, level + 1

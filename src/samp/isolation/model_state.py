@@ -1,7 +1,7 @@
-"""What a model is made of and may write to: its modules, their buffers, kept to be put back, and their parameters.
+"""The state of a model that a forward may change: its modules, their buffers and their parameters.
 
-`find_modules` finds the modules, also where the model is a function; `modules_being_trained` those that behave
-otherwise in training mode; `ModelState` keeps what a forward may change.
+`find_modules` finds the modules, even if the model is a function; `modules_being_trained` selects those that behave
+differently in training mode; `ModelState` is a snapshot of buffers that can be restored.
 """
 
 from __future__ import annotations
@@ -20,38 +20,38 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
-COMMON = frozenset(vars(nn.Module()))  # what every module holds, and no part of its own
-MOST_ENTRIES = 100  # of a list, tuple, set or dict that is looked into: more are data
-MOST_PARTS = 20_000  # looked at in all
+COMMON = frozenset(vars(nn.Module()))  # attributes of every module
+MOST_ENTRIES = 100  # of a list, tuple, set or dict that is searched: longer ones are data
+MOST_PARTS = 20_000  # searched in all
 _ATOMS = frozenset((int, float, str, bool, type(None)))
 _HOLDERS = (nn.Module, dict, set, partial, MethodType, FunctionType)
-_LIBRARIES = ("torch", "numpy", "builtins")  # their functions hold no net of the user's
+_LIBRARIES = ("torch", "numpy", "builtins")  # their functions hold no model of the user's
 
 
 def find_modules(model: Any) -> list[nn.Module]:
-    """All modules that a call of the model may reach: a module with its descendants, or those that a function uses.
+    """Return all modules that a call of the model may reach: a module with its descendants, or those a function uses.
 
-    A module is looked for in the children and attributes of modules, in short lists, tuples, sets and dicts, in what
-    `functools.partial` and bound methods hold, in the attributes of callable objects, and in the closure, the defaults
-    and the global names of functions, and of the functions these name. One that is reached in another way (by
+    Searches the children and attributes of modules, short lists, tuples, sets and dicts, the contents of
+    `functools.partial` and bound methods, the attributes of callable objects, and the closure, the defaults and the
+    global names of functions, and of the functions these name. A module reached by other means (as
     `other_module.net`, through a registry, from C++) is not found.
 
     >>> inner = nn.Linear(2, 1)
     >>> find_modules(lambda x: inner(x)) == find_modules(partial(inner.forward)) == [inner]
     True
     """
-    found, parts, seen = [], [model], dict[int, Any]()  # what was seen is kept alive: ids are used again
+    modules, parts, seen = [], [model], dict[int, Any]()  # `seen` keeps its parts alive: ids are reused
     while parts and len(seen) < MOST_PARTS:
         part = parts.pop()
         if id(part) not in seen:
             seen[id(part)] = part
-            found += [part] if isinstance(part, nn.Module) else []
+            modules += [part] if isinstance(part, nn.Module) else []
             parts.extend(_parts(part))
-    return found
+    return modules
 
 
 def _parts(part: Any) -> Iterable[Any]:
-    """What this part of a model holds and may call."""
+    """Return the objects that this part of a model holds and may call."""
     if isinstance(part, torch.jit.ScriptModule):
         return list(part.children())
     if isinstance(part, nn.Module):
@@ -73,7 +73,7 @@ def _parts(part: Any) -> Iterable[Any]:
 
 
 def _may_hold(value: Any) -> bool:
-    """Whether an attribute of a module is worth a look: most are numbers, or some of them in a tuple."""
+    """Return whether an attribute of a module may hold a module: most are numbers, or tuples of numbers."""
     if isinstance(value, tuple | list):
         return len(value) <= MOST_ENTRIES and not all(type(entry) in _ATOMS for entry in value)
     return isinstance(value, _HOLDERS)
@@ -95,18 +95,18 @@ def _parts_of_function(function: FunctionType) -> Iterator[Any]:
 
 @lru_cache(maxsize=1024)
 def _global_names(code: CodeType) -> frozenset[str]:
-    """The global names that this code reads, and functions defined in it."""
+    """Return the global names that this code reads, including those read by functions defined in it."""
     names = {one.argval for one in dis.get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
     return frozenset(names.union(*(_global_names(inner) for inner in code.co_consts if isinstance(inner, CodeType))))
 
 
 def modules_being_trained(modules: Sequence[nn.Module]) -> list[nn.Module]:
-    """Those in training mode that answer otherwise in it than in evaluation mode.
+    """Return the modules in training mode whose output differs from that in evaluation mode.
 
     - BatchNorm and InstanceNorm with running statistics; dropout of p > 0, also in nn.RNN, LSTM, GRU and
       MultiheadAttention; RReLU.
-    - Any other module whose class, or a hook of it, reads `.training` in its own code (that of functions it calls is
-      not read), or, of a script, in its graph. Containers and wrappers do not, and their children speak for themselves.
+    - Any other module whose class, or a hook of it, reads `.training` in its own code (not in that of functions it
+      calls) or, for a script, in its graph. Containers and wrappers do not; their children are checked themselves.
 
     >>> modules_being_trained([nn.Sequential(nn.Dropout(0.0)), nn.DataParallel(nn.Linear(1, 1))])
     []
@@ -133,15 +133,15 @@ _KNOWN: dict[type[nn.Module], Callable[[Any], bool]] = {
     nn.RNNBase: lambda rnn: rnn.dropout > 0 and rnn.num_layers > 1,
     nn.MultiheadAttention: lambda attention: attention.dropout > 0,
     nn.RReLU: lambda relu: relu.lower < relu.upper,
-    nn.TransformerEncoder: lambda _: False,  # these ask for their mode to choose among ways to the same numbers
+    nn.TransformerEncoder: lambda _: False,  # these read their mode only to choose between equivalent implementations
     nn.TransformerEncoderLayer: lambda _: False,
-    torch.fx.GraphModule: lambda _: False,  # its mode was settled when it was traced; its modules are asked themselves
+    torch.fx.GraphModule: lambda _: False,  # its mode was fixed by tracing; its modules are checked themselves
 }
 _READS: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
 
 
 def _reads_mode(kind: type) -> bool:
-    """Whether a class of modules, or one it inherits from, reads `.training`."""
+    """Return whether a class of modules, or one of its bases, reads `.training`."""
     if kind not in _READS:
         classes = [one for one in kind.__mro__ if issubclass(one, nn.Module) and one is not nn.Module]
         held = [getattr(one, "fget", one) for part in classes for one in vars(part).values()]
@@ -150,7 +150,7 @@ def _reads_mode(kind: type) -> bool:
 
 
 def _code(held: Any) -> CodeType | None:
-    """What runs when this function, method or callable object is called, as far as it is Python's."""
+    """Return the Python code that a call of this function, method or object runs, or None if there is none."""
     function = getattr(held, "__func__", held)
     if callable(function) and not isinstance(function, FunctionType):
         function = type(function).__call__
@@ -167,7 +167,7 @@ def _code_reads_mode(code: CodeType | None) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _BufferSlot:
-    """A buffer at its place in a module."""
+    """A buffer, with its module and its name there."""
 
     module: nn.Module
     name: str
@@ -179,11 +179,11 @@ class _BufferSlot:
 
 
 class ModelState:
-    """The buffers of some modules at one moment, and whether their parameters were written to since.
+    """A snapshot of the buffers of some modules, and of how often their parameters were written to.
 
-    Numbers are compared, since a write through `.data` leaves no mark on a tensor. Of a module whose buffer changed its
-    plain attributes (numbers, words) are put back as well, since they may say what the buffer holds. Buffers that are
-    new, tensors that are no buffers, and what else a module keeps for itself stay as the forward left them.
+    Buffers are compared by value, since a write through `.data` is not counted by torch. If a buffer changed, the plain
+    attributes (numbers, strings) of its module are restored as well, since they may describe the buffer. New buffers,
+    tensors that are not buffers, and other attributes stay as the forward left them.
 
     >>> norm = nn.BatchNorm1d(2)
     >>> before = ModelState([norm])
@@ -196,13 +196,13 @@ class ModelState:
     """
 
     def __init__(self, modules: Sequence[nn.Module]) -> None:
-        self._held = [
+        self._slots = [
             _BufferSlot(module, name, buffer)
             for module in modules
             for name, buffer in module._buffers.items()
             if buffer is not None and _is_plain(buffer)
         ]
-        self._notes = {id(held.module): _plain_attributes(held.module) for held in self._held}
+        self._attributes = {id(slot.module): _plain_attributes(slot.module) for slot in self._slots}
         self._bytes = self._read_bytes()
         self._parameters = [
             (module, name, parameter, _write_count(parameter))
@@ -212,40 +212,40 @@ class ModelState:
         ]
 
     def has_changed(self) -> bool:
-        """Whether a buffer holds other numbers, or is another tensor."""
-        if any(held.is_replaced for held in self._held):
+        """Return whether a buffer has other values, or was replaced by another tensor."""
+        if any(slot.is_replaced for slot in self._slots):
             return True
         now = self._read_bytes()
         return any(not torch.equal(before, now[device]) for device, before in self._bytes.items())
 
     def restore(self) -> None:
-        """Give every buffer that changed its numbers back, and its place where another tensor has taken it."""
+        """Restore the values of every buffer that changed, and the buffer itself where another tensor replaced it."""
         places: dict[torch.device, int] = defaultdict(int)
-        for held in self._held:
-            now = _bytes(held.buffer)
+        for slot in self._slots:
+            now = _bytes(slot.buffer)
             place, device = places[now.device], now.device
             places[device] += len(now)
             before = self._bytes[device][place : place + len(now)]
             written = not torch.equal(before, now)
             if written:
                 with torch.no_grad():
-                    held.buffer.copy_(before.view(held.buffer.dtype).view(held.buffer.shape))
-            if held.is_replaced:
-                setattr(held.module, held.name, held.buffer)
+                    slot.buffer.copy_(before.view(slot.buffer.dtype).view(slot.buffer.shape))
+            if slot.is_replaced:
+                setattr(slot.module, slot.name, slot.buffer)
             elif not written:
                 continue
-            vars(held.module).update(self._notes[id(held.module)])
+            vars(slot.module).update(self._attributes[id(slot.module)])
 
     def written_parameters(self) -> list[str]:
-        """The parameters that were written to, by class and name; a write through `.data` is not seen."""
+        """Return the parameters that were written to, as "class.name"; writes through `.data` are not detected."""
         written = [entry[:2] for entry in self._parameters if _write_count(entry[2]) != entry[3]]
         return [f"{type(module).__name__}.{name}" for module, name in written]
 
     def _read_bytes(self) -> dict[torch.device, Tensor]:
-        """The bytes of all buffers, one tensor per device: to compare these waits for a device once."""
+        """Return the bytes of all buffers, one tensor per device, so that a comparison waits for each device once."""
         by_device: dict[torch.device, list[Tensor]] = defaultdict(list)
-        for held in self._held:
-            by_device[held.buffer.device].append(_bytes(held.buffer))
+        for slot in self._slots:
+            by_device[slot.buffer.device].append(_bytes(slot.buffer))
         return {device: torch.cat(parts) for device, parts in by_device.items()}
 
 
@@ -254,7 +254,7 @@ def _bytes(buffer: Tensor) -> Tensor:
 
 
 def _is_plain(buffer: Tensor) -> bool:
-    """Whether its numbers lie in memory one after the other, where they can be read and put back."""
+    """Return whether the buffer is dense in memory, so that it can be copied and restored."""
     odd = is_lazy(buffer) or buffer.is_quantized or buffer.is_meta or is_traceable_wrapper_subclass(buffer)
     return not odd and buffer.layout is torch.strided
 
@@ -266,5 +266,5 @@ def _plain_attributes(module: nn.Module) -> dict[str, Any]:
 
 
 def _write_count(parameter: Tensor) -> int:
-    """How often it was written to, as far as torch counts."""
+    """Return how often the parameter was written to, as far as torch counts."""
     return 0 if parameter.is_inference() else parameter._version

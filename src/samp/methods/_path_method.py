@@ -1,4 +1,4 @@
-"""What all path methods have in common: their settings checked, their baselines made, their walks followed."""
+"""Shared by all path methods: they check their settings, make their baselines and run their walks here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from samp.engine.walk import Path, StepRule
 
 
 class WalkingMethod(Protocol):
-    """Settings of every method that walks between baselines and the image."""
+    """The settings of every method that walks between baselines and the image."""
 
     @property
     def direction(self) -> str: ...
@@ -35,26 +35,26 @@ class PathMethod(WalkingMethod, Protocol):
 
 
 def walk_along(path: Path, method: PathMethod, momentum: float, problem: Problem, run: RunOptions) -> Attribution:
-    """Follow this path in every direction the method asks for; the result names the method with its baselines."""
-    baselines, shown = make_baselines(method.baseline, method.direction, problem, run.seed)
+    """Walk this path in every direction of the method; the result is labelled with the method and its baselines."""
+    baselines, labels = make_baselines(method.baseline, method.direction, problem, run.seed)
     plan = WalkPlan(
         path=path,
         rule=step_rule(method.eta),
         momentum=momentum,
         credit=credits.resolve_credit(method.credit),
         baselines=baselines,
-        label=repr_with(method, baseline=shown),
+        label=repr_with(method, baseline=labels),
     )
     return run_walks(problem, plan, run)
 
 
 def step_rule(eta: float | None) -> StepRule:
-    """The infinitesimal constraint of this ratio, or none."""
+    """Return the infinitesimal constraint (Eq. 9) of this ratio, or no constraint for None."""
     return Unlimited() if eta is None else MaxL1(eta)
 
 
 def check_path_settings(eta: float | None, credit: str | Credit, direction: str) -> None:
-    """What every path method asks of its settings."""
+    """Raise ValueError or TypeError unless these settings are valid."""
     check_numbers(eta=1 if eta is None else eta)
     if eta is not None and not 0 < eta < math.inf:
         raise ValueError(f"eta is a ratio above 0, or None for no constraint, not {eta}.")

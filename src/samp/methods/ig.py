@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from samp.attribution import Attribution, Direction
-from samp.baselines import Blurred, black, wrap_tensors
+from samp.baselines import BaselineSetting, Blurred, black, wrap_tensors
 from samp.checks import check_counts
 from samp.engine.credit import Credit
 from samp.engine.driver import RunOptions
@@ -41,7 +41,7 @@ class IG:
     eta: float | None = None
     credit: str | Credit = "trapezoid"
     direction: Literal["both"] | Direction = "to_image"
-    baseline: Any = black
+    baseline: BaselineSetting = black
 
     def __post_init__(self) -> None:
         check_counts(steps=self.steps)

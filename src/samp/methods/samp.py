@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from samp.attribution import Attribution, Direction
-from samp.baselines import wrap_tensors
+from samp.baselines import BaselineSetting, wrap_tensors
 from samp.checks import check_numbers, check_optional_counts
 from samp.engine.credit import Credit
 from samp.engine.driver import RunOptions
@@ -26,7 +26,7 @@ class SAMP:
     - `eta`: IC (Eq. 9), the longest step as a ratio of the walk's ‖x^E − x^S‖₁; `None` for none.
     - `momentum`: λ of MS (Eq. 10), from 0 to below 1.
     - `credit`: a name of `samp.credit`, or a function of two Steps. "momentum" is the paper's; it does not sum to the
-      score change in practice, and the result says by how much (`residual`).
+      score change in practice, and the result reports by how much (`residual`).
     - `direction`: "to_baseline" (deletion), "to_image" (insertion), or "both", whose credits are summed.
     - `baseline`: one for both directions or a tuple (deletion, insertion): a name, number, tensor or callable each, or
       a list with one per input. `None` is black and blurred for images in pixels, and zero for all else.
@@ -49,7 +49,7 @@ class SAMP:
     momentum: float = 0.0
     credit: str | Credit = "momentum"
     direction: Literal["both"] | Direction = "both"
-    baseline: Any = None
+    baseline: BaselineSetting = None
     steps: int | None = None
 
     def __post_init__(self) -> None:
@@ -69,7 +69,7 @@ class SAMP:
         return walk_along(path, settled, self.momentum, problem, run)
 
     def _path(self, problem: Problem) -> SalientPath:
-        """The path with s as asked for, else the paper's; one s for all samples where their groups are the same."""
+        """Return the path with the given s, else the paper's; one s for all samples if their groups are the same."""
         if self.pixels_per_step:
             return SalientPath(int(self.pixels_per_step))
         if self.steps is None and problem.paper_settings and max(problem.inputs[0].shape[2:]) <= 32:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from samp.baselines import Blurred, Uniform, black, white
+from samp.baselines import Baseline, Blurred, Uniform, black, white
 from samp.methods import SAMP
 from samp_lab.effects import Effect
 from samp_lab.tables.metric_table import MetricTable
 
-PAIRS = {"B+B": (black, black), "B+W": (black, white), "B+U": (black, Uniform()), "B+G": (black, Blurred(31, 5.0))}
+PAIRS: dict[str, tuple[Baseline, Baseline]] = {
+    "B+B": (black, black),
+    "B+W": (black, white),
+    "B+U": (black, Uniform()),
+    "B+G": (black, Blurred(31, 5.0)),
+}
 TABLE6 = MetricTable(
     name="table6",
     title="Table 6: the choice of baselines",
