@@ -1,6 +1,6 @@
-"""Markers for all tests: `slow` for those that `tests/slow.txt` lists, `browser` for those that open a page in one.
+"""Markers for all tests: `slow` for those listed in `tests/slow.txt`, `browser` for those that need a browser.
 
-`pytest -m "not slow"` answers in about two minutes. `tools/list_slow.py` writes the list anew.
+`pytest -m "not slow"` takes about two minutes. `tools/list_slow.py` rewrites the list.
 """
 
 from __future__ import annotations

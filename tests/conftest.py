@@ -1,4 +1,4 @@
-"""What every test starts from: how threads wait, how laws are tried; and the real nets."""
+"""Settings of all tests: how threads wait and how Hypothesis runs; and the folder of real nets."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # Threads that spin while they wait take the core from those they wait for: two processes of two threads on two cores
-# are then many times slower than one after the other. GNU's runtime reads the first, LLVM's and Intel's the second, and
-# only while they are loaded: what loads them, as torch does, must not be imported before.
-TOLD_IN_TIME = "torch" not in sys.modules
+# are then many times slower than one after the other. GNU's runtime reads the first variable, LLVM's and Intel's the
+# second, each only when it is loaded: torch, which loads one, must not be imported before.
+SET_BEFORE_TORCH = "torch" not in sys.modules
 os.environ.update({"OMP_WAIT_POLICY": "PASSIVE", "KMP_BLOCKTIME": "0"})
 
-# The same examples each time, and no limit of time on any of them or on drawing them.
+# The same examples every time, and no time limit on running or drawing them.
 settings.register_profile(
     "laws", max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -24,7 +24,7 @@ settings.load_profile("laws")
 
 @pytest.fixture(scope="session")
 def data() -> Path:
-    """The folder of real weights and photos, or a skip with its reason."""
+    """Return the folder of real weights and photos; skip the test if SAMP_DATA is not set."""
     folder = os.environ.get("SAMP_DATA")
     if not folder:
         pytest.skip("needs the real nets and photos: set SAMP_DATA to their folder")
@@ -33,5 +33,5 @@ def data() -> Path:
 
 @pytest.fixture(scope="session")
 def openmp_was_told_in_time() -> bool:
-    """Whether threads of this process wait as they should."""
-    return TOLD_IN_TIME
+    """Return whether the variables above were set before torch loaded its OpenMP runtime."""
+    return SET_BEFORE_TORCH

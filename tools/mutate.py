@@ -1,14 +1,14 @@
 """Mutation tests: would the suite notice if a line of the source were wrong?
 
-Each mutation in `tools/mutations/*.toml` puts other text in the place of some text that occurs once in one file. It is
-made in a *copy* of `src` and `tests`, never in the working tree, and the test files it names are run there: it is
-killed if one of them fails, and survives if all pass.
+Each mutation in `tools/mutations/*.toml` replaces a text that occurs once in one file. It is applied in a *copy* of
+`src` and `tests`, never in the working tree, and the tests it names are run there: it is killed if one of them fails,
+and survives if all pass.
 
-    python tools/mutate.py                 # all of them, a few minutes each dozen
-    python tools/mutate.py shards credit   # those whose name, file or area holds one of these words
+    python tools/mutate.py                 # all of them, a few minutes per dozen
+    python tools/mutate.py shards credit   # those whose name, file or area contains one of these words
     python tools/mutate.py --list
 
-The exit status is 1 if any mutation survived that is not marked as one that changes no result.
+The exit status is 1 if a mutation survived that is not marked as equivalent.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from queue import Queue
 
 ROOT = Path(__file__).resolve().parents[1]
 COPIED = ("src", "lab", "tests", "tools", "pyproject.toml")
-FAILED = (1, 2)  # pytest's: a test failed, or could not even be collected
+FAILED = (1, 2)  # exit status of pytest: a test failed, or could not be collected
 
 
 @dataclass(frozen=True)
 class Mutation:
-    """One wrong line: where `old` stands, `new` is put.
+    """One wrong line: `new` in place of `old`.
 
     >>> Mutation("engine", "signs", "walk.py", "+1", "-1", ("tests/engine/test_walk.py",)).apply("sign = +1")
     'sign = -1'
@@ -45,43 +45,43 @@ class Mutation:
     area: str
     name: str
     file: str
-    """Below src/samp."""
+    """Relative to src/samp."""
     old: str
     new: str
     tests: tuple[str, ...]
-    """What to run, as pytest takes it."""
+    """Tests to run, as arguments of pytest."""
     equivalent: str = ""
-    """Why it changes no result, if it does not: then it may survive."""
+    """Why it changes no result and may survive; "" if it must be killed."""
 
     def apply(self, source: str) -> str:
-        """The source with the mutation in it; ValueError unless the old text occurs exactly once."""
-        if (found := source.count(self.old)) != 1:
+        """Return the mutated source; raise ValueError unless the old text occurs exactly once."""
+        if (count := source.count(self.old)) != 1:
             raise ValueError(
-                f"{self.name}: the old text occurs {found} times in {self.file}, and must once: {self.old!r}"
+                f"{self.name}: the old text occurs {count} times in {self.file}, and must once: {self.old!r}"
             )
         return source.replace(self.old, self.new)
 
 
 def read_mutations(folder: Path = ROOT / "tools" / "mutations") -> list[Mutation]:
-    """All mutations, area by area, each a file of that name; ValueError if two have one name."""
-    found = [
+    """Return all mutations; a file holds those of one area. Raise ValueError if two have the same name."""
+    mutations = [
         Mutation(area=path.stem, **{**entry, "tests": tuple(entry["tests"])})
         for path in sorted(folder.glob("*.toml"))
         for entry in tomllib.loads(path.read_text(encoding="utf-8"))["mutation"]
     ]
-    twice = [name for name, count in Counter(mutation.name for mutation in found).items() if count > 1]
+    twice = [name for name, count in Counter(mutation.name for mutation in mutations).items() if count > 1]
     if twice:
         raise ValueError(f"mutations need names of their own, and these have not: {', '.join(twice)}.")
-    return found
+    return mutations
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a mutation, or of the source as it is: pytest's exit status, None if it ran out of time."""
+    """Result of the tests on a mutation, or on the original source; `status` is pytest's, None after a timeout."""
 
     status: int | None
     seconds: float
-    said: str
+    output: str
 
     @property
     def is_killed(self) -> bool:
@@ -89,20 +89,20 @@ class Verdict:
 
     @property
     def first_failure(self) -> str:
-        """The test that killed it, or how pytest ended."""
-        failed = [line.split()[1] for line in self.said.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+        """The test that killed it, or how pytest ended if none failed."""
+        failed = [line.split()[1] for line in self.output.splitlines() if line.startswith(("FAILED ", "ERROR "))]
         return failed[0] if failed else "ran out of time" if self.status is None else f"pytest ended with {self.status}"
 
 
 @dataclass(frozen=True)
 class Tree:
-    """A copy of the repository in which mutations are made, one at a time."""
+    """A copy of the repository in which mutations are applied, one at a time."""
 
     root: Path
 
     @classmethod
     def copy_from(cls, root: Path, source: Path = ROOT) -> Tree:
-        """A copy of what tests need of the repository at `source`."""
+        """Copy the parts of the repository at `source` that tests need to `root`."""
         for name in COPIED:
             if (source / name).is_dir():
                 shutil.copytree(source / name, root / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
@@ -112,7 +112,7 @@ class Tree:
 
     @contextmanager
     def apply_mutation(self, mutation: Mutation) -> Iterator[None]:
-        """While inside, the mutation is in the copy."""
+        """Context in which the mutation is applied to the copy."""
         source = self._path(mutation).read_text(encoding="utf-8")
         self._write(mutation, mutation.apply(source))
         try:
@@ -121,7 +121,7 @@ class Tree:
             self._write(mutation, source)
 
     def test(self, tests: Sequence[str], patience: float) -> Verdict:
-        """Run these tests on the copy, up to the first that fails."""
+        """Run these tests on the copy, up to the first failure or for `patience` seconds."""
         env = {**os.environ, "PYTHONPATH": str(self.root / "src")}
         command = [sys.executable, "-m", "pytest", "-x", "-rfE", "--tb=no", "-p", "no:cacheprovider", *tests]
         started = time.monotonic()
@@ -137,7 +137,7 @@ class Tree:
         return self.root / "src" / "samp" / mutation.file
 
     def _write(self, mutation: Mutation, source: str) -> None:
-        """The source, and no byte code of another: Python tells two files of one second and one size not apart."""
+        """Write the source and delete its byte code, which Python would reuse for a file of the same time and size."""
         path = self._path(mutation)
         path.write_text(source, encoding="utf-8")
         for stale in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
@@ -145,7 +145,7 @@ class Tree:
 
 
 def try_all(mutations: Sequence[Mutation], jobs: int, patience: float) -> Iterator[tuple[Mutation, Verdict]]:
-    """Each mutation with what became of it, as they are done, `jobs` at a time, each in a copy of its own."""
+    """Yield each mutation with its verdict, in order; `jobs` of them run at a time, each in its own copy."""
     with tempfile.TemporaryDirectory(prefix="samp-mutations-") as folder:
         trees: Queue[Tree] = Queue()
         for job in range(jobs):
@@ -164,35 +164,37 @@ def try_all(mutations: Sequence[Mutation], jobs: int, patience: float) -> Iterat
 
 
 def check_that_tests_pass(mutations: Sequence[Mutation], patience: float) -> None:
-    """Raise RuntimeError if the tests fail without any mutation: then they would kill anything."""
+    """Raise RuntimeError if the tests fail without a mutation, since they would then kill any."""
     tests = sorted({test for mutation in mutations for test in mutation.tests})
     with tempfile.TemporaryDirectory(prefix="samp-mutations-") as folder:
         verdict = Tree.copy_from(Path(folder) / "clean").test(tests, patience)
     if verdict.status != 0:
         raise RuntimeError(
-            f"the tests do not pass without a mutation ({verdict.first_failure}):\n{verdict.said[-2000:]}"
+            f"the tests do not pass without a mutation ({verdict.first_failure}):\n{verdict.output[-2000:]}"
         )
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Try the mutations that are asked for and print what became of each; the exit status."""
+    """Try the selected mutations, print the verdict on each, and return the exit status."""
     parser = argparse.ArgumentParser(description="Would the tests notice a wrong line? See tools/mutations/*.toml.")
     parser.add_argument("words", nargs="*", help="only mutations whose area, name or file holds one of these")
     parser.add_argument("--jobs", type=int, default=1, help="how many at a time (default: 1)")
     parser.add_argument("--patience", type=float, default=1800, help="seconds for one mutation's tests (default: 1800)")
     parser.add_argument("--list", action="store_true", help="list them and run nothing")
     parser.add_argument("--unchecked", action="store_true", help="do not run the tests without a mutation first")
-    asked = parser.parse_args(words)
+    options = parser.parse_args(words)
     chosen = [
-        m for m in read_mutations() if not asked.words or any(w in f"{m.area} {m.name} {m.file}" for w in asked.words)
+        m
+        for m in read_mutations()
+        if not options.words or any(w in f"{m.area} {m.name} {m.file}" for w in options.words)
     ]
-    if asked.list:
+    if options.list:
         print("\n".join(f"{m.area:8} {m.file:32} {m.name}" for m in chosen))
         return 0
-    if not asked.unchecked:
-        check_that_tests_pass(chosen, asked.patience)
+    if not options.unchecked:
+        check_that_tests_pass(chosen, options.patience)
     alive = 0
-    for mutation, verdict in try_all(chosen, asked.jobs, asked.patience):
+    for mutation, verdict in try_all(chosen, options.jobs, options.patience):
         word = "killed" if verdict.is_killed else "equivalent" if mutation.equivalent else "SURVIVED"
         alive += word == "SURVIVED"
         how = mutation.equivalent if word == "equivalent" else verdict.first_failure

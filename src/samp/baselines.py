@@ -1,9 +1,8 @@
-"""Where a walk starts or ends: the image without information.
+"""Baselines: the input without information, where a walk starts or ends.
 
 A baseline is anything callable as `baseline(x, seed) -> tensor like x`, a tensor, a number, or a name. "Black" and
-"white" are 0 and 1 *in the space the model is fed*, which is only the colour black if the model is fed plain
-pixels. Noise is drawn once per input shape and shared by the batch, so a sample's result does not depend on
-its neighbours.
+"white" are 0 and 1 *in the space of the model's input*, which are these colours only if it takes plain pixels. Noise is
+drawn once per input shape and shared by the batch, so a sample's result does not depend on its neighbours.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from samp.lookup import look_up
 
 @dataclass(frozen=True)
 class Constant:
-    """One number everywhere: 0 is "black", 1 is "white", in the space the model is fed.
+    """One number everywhere: 0 is "black", 1 is "white", in the space of the model's input.
 
     >>> Constant(0.5)(torch.rand(1, 2)).tolist()
     [[0.5, 0.5]]
@@ -41,12 +40,12 @@ class Constant:
             raise ValueError(f"baseline {self.value} is not a finite number.")
 
     def __call__(self, x: Tensor, seed: int = 0) -> Tensor:
-        return x.new_full((1,) * x.ndim, self.value).expand_as(x)  # nothing is written out
+        return x.new_full((1,) * x.ndim, self.value).expand_as(x)  # a view of one number
 
 
 @dataclass(frozen=True)
 class Uniform:
-    """Noise, uniform from `low` to `high`; the same for every sample of a batch.
+    """Uniform noise from `low` to `high`, the same for every sample of a batch.
 
     >>> bool((Uniform()(torch.zeros(2, 3), seed=1) == Uniform()(torch.ones(2, 3), seed=1)).all())
     True
@@ -62,7 +61,7 @@ class Uniform:
 
 @dataclass(frozen=True)
 class GaussianNoise:
-    """Noise, normal with `mean` and `std`; the same for every sample of a batch.
+    """Gaussian noise with `mean` and `std`, the same for every sample of a batch.
 
     >>> GaussianNoise(std=0.0)(torch.ones(1, 2)).tolist()
     [[0.0, 0.0]]
@@ -80,7 +79,7 @@ class GaussianNoise:
 class Blurred:
     """The image under a Gaussian blur whose kernel sums to 1, reflected at the border.
 
-    `None` takes the paper's settings: σ 5 with kernel 11 up to 32 pixels and 31 at 224, between them in proportion;
+    `None` takes the paper's settings: σ 5, with kernel 11 up to 32 pixels, 31 at 224 and interpolated in between;
     above 224 pixels kernel and σ both grow with the image.
 
     >>> Blurred.for_image(28, 28), Blurred.for_image(224, 224), Blurred.for_image(448, 448)
@@ -101,7 +100,7 @@ class Blurred:
 
     @classmethod
     def for_image(cls, height: int, width: int) -> Blurred:
-        """The paper's blur for an image of this size."""
+        """Return the paper's blur for an image of this size."""
         return cls(*_paper_blur(max(height, width)))
 
     def __call__(self, x: Tensor, seed: int = 0) -> Tensor:
@@ -119,7 +118,7 @@ class Blurred:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TensorBaseline:
-    """A tensor of the caller's: of the input's shape, or anything that broadcasts to it and has its number of axes."""
+    """A tensor as the baseline: of the input's shape, or with the same number of axes and broadcastable to it."""
 
     tensor: Tensor
 
@@ -136,7 +135,7 @@ class TensorBaseline:
         return hash(self.digest())
 
     def digest(self) -> str:
-        """SHA-256 of its shape and numbers.
+        """Return the SHA-256 of its shape and values.
 
         >>> zeros, others, ones = (TensorBaseline(torch.full((1,), value)) for value in (0.0, 0.0, 1.0))
         >>> zeros.digest() == others.digest() != ones.digest()
@@ -156,7 +155,7 @@ class TensorBaseline:
 
 black = Constant(0.0)
 white = Constant(1.0)
-# The command line has these names again in `samp.cli.options`, which must not import torch; a test compares them.
+# `samp.cli.options`, which must not import torch, repeats these names; a test compares them.
 BASELINES: dict[str, Callable[..., Tensor]] = {
     "black": black,
     "white": white,
@@ -165,18 +164,18 @@ BASELINES: dict[str, Callable[..., Tensor]] = {
     "blurred": Blurred(),
 }
 
-# Ours, finite for a finite input: they are called without watching them, and to check them would wait for the device.
+# Finite for a finite input, so their result is not checked: that would wait for the device.
 ALWAYS_FINITE = (Constant, Uniform, GaussianNoise, Blurred)
 
 Baseline = Callable[..., Tensor] | Tensor | float | str
 InputBaselines = Baseline | list[Baseline]
 """One baseline for all inputs of the model, or a list with one for each."""
 BaselineSetting = InputBaselines | tuple[InputBaselines, InputBaselines] | None
-"""What a path method takes: a baseline for both directions, a pair (deletion, insertion), or None for its default."""
+"""The `baseline` of a path method: one for both directions, a pair (deletion, insertion), or None for its default."""
 
 
 def resolve_baseline(baseline: object) -> Callable[..., Tensor]:
-    """A callable baseline out of whatever the user gave: name, number, tensor or callable.
+    """Return the callable baseline for a name, a number, a tensor or a callable; raise TypeError for anything else.
 
     >>> resolve_baseline("black"), resolve_baseline(0.5), resolve_baseline(torch.zeros(1, 3))
     (Constant(value=0.0), Constant(value=0.5), tensor of shape (1, 3))
@@ -190,7 +189,7 @@ def resolve_baseline(baseline: object) -> Callable[..., Tensor]:
     if isinstance(baseline, type):
         raise TypeError(f"the baseline is the class {baseline.__name__}: pass an object of it, or a function.")
     if callable(baseline):
-        return cast(Callable[..., Tensor], baseline)  # of the user's: `evaluate_baseline` checks its result
+        return cast(Callable[..., Tensor], baseline)  # `evaluate_baseline` checks its result
     raise TypeError(
         f"a baseline is a name, a number, a tensor or a callable, not {type(baseline).__name__}: "
         "turn an array into a tensor with torch.as_tensor."
@@ -198,19 +197,21 @@ def resolve_baseline(baseline: object) -> Callable[..., Tensor]:
 
 
 def wrap_tensors(baseline: object) -> object:
-    """Tensors in a baseline as `TensorBaseline`, which a dataclass can compare and show."""
+    """Return the baseline with its tensors as `TensorBaseline`, which has the `==` and repr that a dataclass needs."""
     if isinstance(baseline, tuple | list):
         return type(baseline)(wrap_tensors(one) for one in baseline)
     return TensorBaseline(baseline) if isinstance(baseline, Tensor) else baseline
 
 
 def label_baseline(baseline: object) -> Callable[..., Tensor] | list[Baseline]:
-    """The baseline as results name it: a tensor by its shape."""
+    """Return the baseline as it is named in results: a tensor by its shape."""
     return [resolve_baseline(one) for one in baseline] if isinstance(baseline, list) else resolve_baseline(baseline)
 
 
 def evaluate_baseline(baseline: InputBaselines, inputs: Sequence[Tensor], seed: int = 0) -> list[Tensor]:
-    """The baseline of each input, checked; a *list* gives one baseline per input, anything else serves all.
+    """Return the baseline of each input; a *list* holds one baseline per input, anything else is used for all.
+
+    Raises ValueError for a list of another length, and for a baseline of another shape or with NaN or Inf.
 
     >>> [tuple(t.shape) for t in evaluate_baseline([0, "white"], [torch.rand(2, 3), torch.rand(2, 4)])]
     [(2, 3), (2, 4)]
@@ -222,10 +223,10 @@ def evaluate_baseline(baseline: InputBaselines, inputs: Sequence[Tensor], seed: 
 
 
 def _evaluate_one(baseline: Callable[..., Tensor], x: Tensor, seed: int) -> Tensor:
-    ours = isinstance(baseline, (*ALWAYS_FINITE, TensorBaseline))
-    further = (seed,) if _takes_seed(baseline) else ()
-    # a function of the user's may write into what it is given, and draw from the generators of the process
-    made = baseline(x, *further) if ours else observe(baseline, lambda: baseline(x.clone(), *further))
+    builtin = isinstance(baseline, (*ALWAYS_FINITE, TensorBaseline))
+    args = (seed,) if _takes_seed(baseline) else ()
+    # a function of the user may write into its argument and draw from the global random generators
+    made = baseline(x, *args) if builtin else observe(baseline, lambda: baseline(x.clone(), *args))
     if not isinstance(made, Tensor) or made.shape != x.shape:
         came = tuple(made.shape) if isinstance(made, Tensor) else type(made).__name__
         raise ValueError(
@@ -237,7 +238,7 @@ def _evaluate_one(baseline: Callable[..., Tensor], x: Tensor, seed: int) -> Tens
 
 
 def _takes_seed(baseline: Callable[..., Tensor]) -> bool:
-    """Whether a second argument is called `seed` or must be given; any other, as in `f(x, sigma=3)`, is not ours."""
+    """Return whether the second argument is named `seed` or required; `sigma` of `f(x, sigma=3)` is no seed."""
     try:
         _, *others = inspect.signature(baseline).parameters.values()
     except ValueError:  # some built-in callables have no signature
@@ -246,12 +247,12 @@ def _takes_seed(baseline: Callable[..., Tensor]) -> bool:
 
 
 def _blur_along(x: Tensor, axis: int, kernel: int, sigma: float) -> Tensor:
-    precise = torch.get_float32_matmul_precision() == "highest"  # or products would keep three digits
+    precise = torch.get_float32_matmul_precision() == "highest"  # otherwise TF32 products would keep three digits
     return (blur_by_matrix if x.is_cuda and precise else blur_by_shifts)(x, axis, kernel, sigma)
 
 
 def blur_by_shifts(x: Tensor, axis: int, kernel: int, sigma: float) -> Tensor:
-    """A weighted sum of shifted images, added in a fixed order: the same bits for a sample alone and in a batch."""
+    """Blur by a weighted sum of shifted images, in a fixed order: bitwise equal for a sample alone and in a batch."""
     padded = x.index_select(axis, torch.tensor(_reflected_indices(x.shape[axis], kernel), device=x.device))
     blurred = torch.zeros_like(x)
     for shift, weight in enumerate(_gaussian_weights(kernel, sigma)):
@@ -260,11 +261,9 @@ def blur_by_shifts(x: Tensor, axis: int, kernel: int, sigma: float) -> Tensor:
 
 
 def blur_by_matrix(x: Tensor, axis: int, kernel: int, sigma: float) -> Tensor:
-    """A product with a matrix that holds what each pixel is worth to each blurred one: for GPUs, where it is nine times
-    as fast at 224 pixels, and where nets promise no same bits either.
-    """
+    """Blur by a matrix product, on GPUs nine times as fast at 224 pixels; nets are not bitwise stable there either."""
     matrix = _blur_matrix(x.shape[axis], kernel, sigma, x.dtype, x.device)
-    with torch.autocast(x.device.type, enabled=False):  # a caller's own
+    with torch.autocast(x.device.type, enabled=False):  # the caller may have enabled it
         return torch.matmul(x, matrix.T) if axis == 3 else torch.matmul(matrix, x)
 
 
@@ -273,13 +272,13 @@ def _blur_matrix(size: int, kernel: int, sigma: float, dtype: torch.dtype, devic
     matrix = np.zeros((size, size))
     places = np.lib.stride_tricks.sliding_window_view(np.array(_reflected_indices(size, kernel)), kernel)  # size k
     np.add.at(matrix, (np.arange(size)[:, None], places), np.array(_gaussian_weights(kernel, sigma)))
-    with torch.inference_mode(False):  # it outlives the caller's
+    with torch.inference_mode(False):  # the cached tensor outlives the caller's inference mode
         return torch.from_numpy(matrix).to(device, dtype)
 
 
 @lru_cache(maxsize=8)
 def _gaussian_weights(kernel: int, sigma: float) -> tuple[float, ...]:
-    """A Gaussian of this width that sums to 1."""
+    """Return Gaussian weights of this width that sum to 1."""
     reach = kernel // 2
     bell = [math.exp(-0.5 * (place / sigma) * (place / sigma)) for place in range(-reach, reach + 1)]
     whole = sum(bell)
@@ -288,8 +287,9 @@ def _gaussian_weights(kernel: int, sigma: float) -> tuple[float, ...]:
 
 @lru_cache(maxsize=8)
 def _reflected_indices(size: int, kernel: int) -> tuple[int, ...]:
-    """Which pixel stands at each place from half a kernel before an image to half a kernel behind it: places outside
-    are mirrored at its first and last pixel, as often as it takes.
+    """Return the pixel index at each position from half a kernel before an image to half a kernel after it.
+
+    Positions outside are reflected at the first and last pixel, repeatedly if needed.
 
     >>> _reflected_indices(3, 5)
     (2, 1, 0, 1, 2, 1, 0)
@@ -300,7 +300,7 @@ def _reflected_indices(size: int, kernel: int) -> tuple[int, ...]:
 
 
 def _paper_blur(size: int) -> tuple[int, float]:
-    """Kernel and σ for an image of this many pixels along its longer side."""
+    """Return the paper's kernel and σ for an image with this many pixels along its longer side."""
     if size <= 32:
         return 11, 5.0
     if size <= 224:

@@ -1,4 +1,4 @@
-"""Checks of what users pass: each raises an error that names the argument, what was expected, what came, what to do."""
+"""Argument checks; their errors name the argument, what was expected, what was passed, and what to do."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-LARGEST_COUNT = 2**31  # of anything that is counted
+LARGEST_COUNT = 2**31  # exclusive limit of every count
 
 
 def check_seed(seed: object, name: str = "seed") -> int:
-    """This whole number, NumPy's too, as an int; raises ValueError for anything else.
+    """Return a seed as an int; raise ValueError unless it is an integer (Python's or NumPy's) of 64 bits with a sign.
 
-    Torch's generators take no more than 64 bits, of which JSON readers and NumPy keep 63 with a sign.
+    Torch's generators accept no more than 64 bits, and JSON readers and NumPy keep 63 of them with a sign.
 
     >>> check_seed(np.int64(3)), check_seed(-1)
     (3, -1)
@@ -31,7 +31,7 @@ def check_seed(seed: object, name: str = "seed") -> int:
 
 
 def check_whole(name: str, value: object, least: int) -> int:
-    """This whole number, NumPy's too, as an int; raises ValueError below `least`, and from `LARGEST_COUNT` on.
+    """Return an integer (Python's or NumPy's) as an int; raise ValueError unless `least` ≤ value < `LARGEST_COUNT`.
 
     >>> check_whole("subsets", 1, 2)
     Traceback (most recent call last):
@@ -72,7 +72,7 @@ def check_list(name: str, given: object) -> list[Any]:
 
 
 def check_flag(name: str, value: object) -> bool:
-    """True or False, NumPy's too; raises ValueError for anything else: "no" would be taken for yes.
+    """Return a bool (Python's or NumPy's) as a bool; raise ValueError for anything else, since "no" would be true.
 
     >>> check_flag("progress", "no")
     Traceback (most recent call last):
@@ -84,7 +84,7 @@ def check_flag(name: str, value: object) -> bool:
 
 
 def is_one_of(value: object, words: Collection[str]) -> bool:
-    """Whether this is one of the words; an array is none, whatever its comparison would give.
+    """Return whether the value is one of these strings; False for an array, whose `==` is elementwise.
 
     >>> is_one_of("mean", ("mean", "sum")), is_one_of(np.array(["mean", "sum"]), ("mean", "sum"))
     (True, False)
@@ -93,7 +93,7 @@ def is_one_of(value: object, words: Collection[str]) -> bool:
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Whether this is a whole number; True is none.
+    """Return whether the value is an integer; a bool is not.
 
     >>> is_whole(np.int32(2)), is_whole(2.0), is_whole(True)
     (True, False, False)
@@ -102,7 +102,7 @@ def is_whole(value: object) -> TypeGuard[int]:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether this is one finite real number; neither True nor "15" is.
+    """Return whether the value is a finite real number; a bool or a string is not.
 
     >>> is_number(2), is_number(True), is_number("2"), is_number(float("nan"))
     (True, False, False, False)
@@ -130,7 +130,7 @@ def check_dense(tensor: Tensor, name: str) -> None:
 
 
 def check_real(tensor: Tensor, name: str) -> None:
-    """Raise TypeError unless these are dense numbers without an imaginary part.
+    """Raise TypeError unless this is a dense tensor of real numbers.
 
     >>> check_real(torch.ones(1, dtype=torch.complex64), "the baseline")
     Traceback (most recent call last):
@@ -142,7 +142,7 @@ def check_real(tensor: Tensor, name: str) -> None:
 
 
 def check_counts(**counts: object) -> None:
-    """Raise ValueError for the first of these that is no whole number of at least 1.
+    """Raise ValueError for the first of these that is not an integer of at least 1.
 
     >>> check_counts(masks=0)
     Traceback (most recent call last):
@@ -153,7 +153,7 @@ def check_counts(**counts: object) -> None:
 
 
 def check_optional_counts(**counts: object) -> None:
-    """The same, but None, a setting left open, passes.
+    """Do the same as `check_counts`, but accept None.
 
     >>> check_optional_counts(patch=None)
     """
@@ -161,13 +161,13 @@ def check_optional_counts(**counts: object) -> None:
 
 
 def check_numbers(**numbers: object) -> None:
-    """A sentence for the first of these that is no number: to compare it would raise something that names nothing.
+    """Raise TypeError for the first of these that is not a number, before a comparison raises without naming it.
 
     >>> check_numbers(noise="loud")
     Traceback (most recent call last):
     TypeError: noise is a number, not 'loud'.
     """
     for name, value in numbers.items():
-        one = isinstance(value, Tensor) and not value.is_nested and value.numel() == 1
-        if isinstance(value, bool | np.bool_) or not (one or isinstance(value, Real)):
+        scalar = isinstance(value, Tensor) and not value.is_nested and value.numel() == 1
+        if isinstance(value, bool | np.bool_) or not (scalar or isinstance(value, Real)):
             raise TypeError(f"{name} is a number, not {value!r}.")

@@ -26,7 +26,7 @@ from samp.metrics.protocols import Protocol
 from samp.progress import JointBar
 from samp.targets import Model, Target
 
-EXPLAINING = 0.5  # of a method's part of the bar; the rest are its curves
+EXPLAINING = 0.5  # share of a method's part of the bar; the rest is for its curves
 Methods = Sequence[str | Method] | Mapping[str, str | Method]
 
 
@@ -46,12 +46,12 @@ def compare(
     """Return a row for each method: maps, Deletion and Insertion, completeness error, concentration, time, model calls.
 
     - `methods`: names or objects such as `samp.SAMP(eta=0.1)`, or {label: one of these}.
-    - `protocol`: of Deletion and Insertion, as in `samp.metrics.deletion_insertion`; the paper's for this size if left
-      out.
+    - `protocol`: of Deletion and Insertion, as in `samp.metrics.deletion_insertion`; by default the paper's for this
+      input size.
     - The other arguments are those of `samp.explain`. Without a target, the class is predicted once, for all methods.
 
     An error of a method is raised with a note that names the method. For differences over many samples, with intervals
-    and p-values, give two rows' `curves.insertion` to `samp.metrics.compare_pairs`.
+    and p-values, pass two rows' `curves.insertion` to `samp.metrics.compare_pairs`.
 
     >>> import torch
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)).eval()
@@ -71,7 +71,7 @@ def compare(
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One method's maps, and what was measured of them.
+    """One method's maps and their measurements.
 
     >>> import torch
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)).eval()
@@ -84,7 +84,7 @@ class Row:
     attribution: Attribution
     curves: Curves
     completeness_error: Tensor | None
-    """b: |residual| over |change of the score|; None for a method whose credit is not meant to sum to it."""
+    """b: |residual| over |change of the score|; None for a method whose credit need not sum to it."""
     concentration: Concentration
     seconds: float
     """Wall time of explaining all samples, without the metrics."""
@@ -103,11 +103,11 @@ class Row:
 
     @property
     def uses_model(self) -> bool:
-        """Whether the maps took any model call; those of "random" took none and are a floor for the others."""
+        """Whether the maps took any model call; those of "random" took none, and serve as a floor for the others."""
         return bool(self.forwards or (self.gradients > 0).any())
 
     def numbers(self, sample: int | None = None) -> dict[str, float | None]:
-        """By the keys of `COLUMNS`: one sample's number, or the mean of the finite ones; None where there is none.
+        """Return a number for each key of `COLUMNS`: one sample's, or the mean of the finite ones; None without any.
 
         Seconds are those of all samples together.
         """
@@ -116,7 +116,7 @@ class Row:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Compared:
-    """What `compare` returns: a row for each method, in the given order.
+    """The result of `compare`: a row for each method, in the given order.
 
     >>> import torch
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)).eval()
@@ -143,7 +143,7 @@ class Compared:
         return f"Compared({', '.join(self.names)} on {len(self.rows[0].gradients)} samples; {self.protocol})"
 
     def best(self, column: Column, sample: int | None = None) -> set[str]:
-        """The names of the methods with the best value of a column; empty where all are equal.
+        """Return the names of the methods with the best value of a column; empty if all are equal.
 
         A map made without the model (`random`) is never among them.
         """
@@ -156,7 +156,7 @@ class Compared:
         return set() if len(best) == len(known) > 1 else best
 
     def table(self, sample: int | None = None) -> str:
-        """Markdown: the means over all samples, or one sample's numbers; arrows point to what is better."""
+        """Return a Markdown table of the means over all samples, or of one sample; arrows show what is better."""
         rows = [["method", *(column.heading_with_arrow for column in COLUMNS)], ["---"] * (len(COLUMNS) + 1)]
         for row in self.rows:
             numbers = row.numbers(sample)
@@ -166,7 +166,7 @@ class Compared:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What all methods have in common: the model, the samples, the class to explain and the protocol."""
+    """The part of a comparison that all methods share: model, samples, class to explain and protocol."""
 
     model: Model
     inputs: Inputs
@@ -196,7 +196,7 @@ class Task:
         return replace(row, measurements={column.key: column.measure(self, row) for column in COLUMNS})
 
     def _now(self) -> float:
-        """The clock's time, once the device has finished its work."""
+        """Return the time after the device has finished its work."""
         first = self.inputs if isinstance(self.inputs, Tensor) else self.inputs[0]
         synchronize(first.device)
         return time.perf_counter()
@@ -211,13 +211,13 @@ def make_task(
     groups: Groups | None = None,
     settings: ScoringOptions,
 ) -> Task:
-    """Return the task, with the protocol and the class resolved before any method starts."""
+    """Return the task, with the protocol and the target class resolved."""
     model, inputs = as_tensors(model, inputs)
     tensors = inputs if isinstance(inputs, tuple | list) else [inputs]
     shapes = [getattr(tensor, "shape", ()) for tensor in tensors]
     chosen = protocols.get_protocol(protocol, shapes)
     if isinstance(groups, Pixels) and any(map(looks_channels_last, shapes)):
-        chosen = replace(chosen, unit=chosen.unit or groups)  # groups= says that it is b c h w
+        chosen = replace(chosen, unit=chosen.unit or groups)  # with groups=Pixels() the input is b c h w
     if target is None:
         with open_scorer(model, inputs, None, groups, "logit", settings) as scorer:
             target = scorer.problem.objective.index.squeeze(1)  # type: ignore[union-attr]  # predicted, so an index

@@ -1,7 +1,7 @@
-"""The columns of a comparison: how each number is measured, which way is better, how it is written, what it means.
+"""The columns of a comparison: how each number is measured and formatted, which direction is better, what it means.
 
-A `Column` that is added to `COLUMNS` is measured by `samp.compare` and shown wherever a comparison is: in its table, in
-the JSON, page and figure of `samp compare`. How to add a metric, to `samp report` as well: `samp.metrics`.
+A `Column` added to `COLUMNS` is measured by `samp.compare` and shown wherever a comparison is: in its table, and in the
+JSON, page and figure of `samp compare`. `samp.metrics` explains how to add a metric, to `samp report` as well.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class Column:
     better: Literal["lower", "higher"] | None
     write: Callable[[float], str]
     measure: Callable[[Task, Row], Measurement]
-    """Called once per row, when it has its map, curves and concentration; the task has the model and the samples."""
+    """Called once per row, after its map, curves and concentration; the task holds the model and the samples."""
     meaning: str
     """A sentence or two for readers of the page."""
 
     @property
     def heading_with_arrow(self) -> str:
-        """The heading, followed by ↓ where lower is better and by ↑ where higher is."""
+        """The heading, followed by ↓ if lower is better and by ↑ if higher is."""
         arrows = {"lower": f"{self.heading} ↓", "higher": f"{self.heading} ↑"}
         return arrows[self.better] if self.better else self.heading
 
@@ -52,12 +52,12 @@ class Column:
         return [" ".join(before), last + arrow] if before else [last + arrow]
 
     def format_value(self, value: float | None) -> str:
-        """The number as text, with a true minus sign; a dash for None."""
+        """Return the number as text, with a typographic minus sign; a dash for None."""
         return "–" if value is None else self.write(value).replace("-", "−")
 
 
 def format_percent(share: float) -> str:
-    """Whole percents, or two digits of a small share.
+    """Return a share in whole percents, or with two digits if it is small.
 
     >>> format_percent(0.1234), format_percent(0.00456), format_percent(12.0)
     ('12 %', '0.46 %', '1,200 %')

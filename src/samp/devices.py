@@ -1,4 +1,4 @@
-"""What differs from device to device: how much work fits at once, what its errors say, which dtypes it has.
+"""Differences between devices: how much work to do at once, out-of-memory errors, supported dtypes.
 
 Support for another accelerator begins here. Elsewhere: shared random generators in `samp.isolation`, compiled and
 captured calls in `samp.fast`, the blur that is fastest on a GPU in `samp.baselines`, what `samp doctor` lists.
@@ -9,9 +9,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-# Elements a model call is given at once where the user leaves it open. On two CPU cores EfficientNet-Lite0 at 224
+# Input elements per model call, unless the user sets a batch size. On two CPU cores EfficientNet-Lite0 at 224
 # pixels is fastest at 2 to 4 images a call (41, 43, 46 and 65 ms an image at 2, 4, 8 and 16); small nets gain up to
-# hundreds. A GPU wants all it can get.
+# hundreds. A GPU is fastest with as many as fit.
 ELEMENTS_AT_ONCE = {"cpu": 400_000}
 ELEMENTS_ON_ACCELERATOR = 2**25
 WITHOUT_FLOAT64 = ("mps",)  # Apple's GPUs
@@ -25,7 +25,7 @@ OUT_OF_MEMORY = (
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether this is a device, or the host, running out of memory; torch words it in several ways.
+    """Return whether the error means that a device or the host ran out of memory; torch has several such errors.
 
     >>> is_out_of_memory(MemoryError()), is_out_of_memory(RuntimeError("shapes do not match"))
     (True, False)
@@ -36,13 +36,13 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def release_memory() -> None:
-    """Give memory that torch keeps for later back to the device."""
+    """Return the memory that torch has cached to the device."""
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
 
 
 def synchronize(device: torch.device) -> None:
-    """Wait until the device has done what it was given: before a clock is read."""
+    """Wait until the device has finished its work, as is needed before reading a clock."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     elif device.type == "mps":
@@ -59,7 +59,7 @@ def widen(values: Tensor) -> Tensor:
 
 
 def is_half_faster(device: torch.device) -> bool:
-    """Return whether bfloat16 is faster there: on GPUs that have it in hardware, and on CPUs with instructions for it.
+    """Return whether bfloat16 is faster than float32: on GPUs and CPUs that have it in hardware.
 
     >>> is_half_faster(torch.device("meta"))
     False

@@ -1,4 +1,4 @@
-"""One rule for all methods: a score, gradient or credit that is NaN or Inf raises `NonFiniteError`, never a map."""
+"""`NonFiniteError`, which every method raises for a score, gradient or credit that is NaN or Inf."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from samp.attribution import Attribution
 
 
 class NonFiniteError(ValueError):
-    """A score or gradient turned NaN or Inf on the way. `result` holds all samples, with NaN for those that failed.
+    """A score, gradient or credit is NaN or Inf; `result` holds all samples, with NaN for those that failed.
 
     >>> import samp
     >>> try:
@@ -26,7 +26,7 @@ class NonFiniteError(ValueError):
         self.result = result
 
     def __reduce__(self) -> tuple[type[NonFiniteError], tuple[str, Attribution]]:
-        return type(self), (str(self), self.result)  # so that it travels whole from a worker
+        return type(self), (str(self), self.result)  # pickled with its result, to pass from a worker
 
 
 def non_finite_error(result: Attribution, failed: Tensor) -> NonFiniteError:
@@ -40,15 +40,15 @@ def non_finite_error(result: Attribution, failed: Tensor) -> NonFiniteError:
 
 
 def _mask_failed(result: Attribution, failed: Tensor) -> Attribution:
-    """The result with NaN for all credit of the samples that failed."""
+    """Return the result with NaN for all credit of the samples that failed."""
 
-    def cut(values: Tensor) -> Tensor:
+    def mask(values: Tensor) -> Tensor:
         rows = failed.to(values.device).view(-1, *[1] * (values.ndim - 1))
         return values.masked_fill(rows, torch.nan)
 
     values = result.values
     return replace(
         result,
-        values=cut(values) if isinstance(values, Tensor) else tuple(map(cut, values)),
-        group_values=cut(result.group_values),
+        values=mask(values) if isinstance(values, Tensor) else tuple(map(mask, values)),
+        group_values=mask(result.group_values),
     )

@@ -14,8 +14,8 @@ from urllib.request import url2pathname
 def install_command(extra: str, *packages: str) -> str:
     """Return the pip command that installs this extra, and further packages if any are named.
 
-    A clone, a folder, an archive or a repository that samp was installed from is named in it: an index may have no
-    samp, or another version.
+    If samp was installed from a clone, a folder, an archive or a repository, the command names that source: an index
+    may have no samp, or another version.
 
     >>> install_command("compare").startswith("pip install ")
     True

@@ -1,10 +1,9 @@
-"""What a feature is: groups of input elements that move together.
+"""Features: groups of input elements that move together.
 
-A group is a pixel (all its channels), a single element, a k×k patch, or whatever an integer mask says
-(superpixels, tokens, table columns). Paths and metrics speak of groups through a `Grouping`, which sums
-elements into groups (`pool`: r n → r g), hands group values back to the elements (`spread`: r g → r n)
-and says which groups still differ (`any`: r n → r g). Elements are the inputs flattened and, for a tuple
-of inputs, joined: n of them.
+A group is a pixel (all its channels), a single element, a k×k patch, or whatever an integer mask defines (superpixels,
+tokens, table columns). Paths and metrics work on groups through a `Grouping`, which sums elements over groups (`pool`:
+r n → r g), copies group values to their elements (`spread`: r g → r n) and finds the groups with a true element (`any`:
+r n → r g). The n elements are the inputs flattened and, if there are several, concatenated.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ Groups = GroupKind | Tensor | Sequence[GroupKind | Tensor]
 class Channels:
     """Elements laid out as `channels` planes of `count` groups each: pixels, or single elements with one plane.
 
-    Pooling is a sum over planes and not a scatter, so it is deterministic on a GPU too (ties decide paths).
+    Pooling is a sum over planes, not a scatter, so it is deterministic on a GPU too (ties decide paths).
     """
 
     channels: int
@@ -86,11 +85,11 @@ class Channels:
 
     @property
     def own_counts(self) -> list[int]:
-        """How many groups every sample has."""
+        """The number of groups, as a list of one because all samples share them."""
         return [self.count]
 
     def share(self, parts: int) -> int:
-        """The groups in this many parts, rounded up."""
+        """Return the number of groups divided by `parts`, rounded up."""
         return math.ceil(self.count / parts)
 
     def pool(self, x: Tensor) -> Tensor:
@@ -100,7 +99,7 @@ class Channels:
         return x if self.channels == 1 else x.repeat(1, self.channels)  # r n
 
     def where(self, chosen: Tensor, x: Tensor, y: Tensor, out: Tensor | None = None) -> Tensor:
-        """r n: elements of x in the chosen groups (r g), of y elsewhere; saves writing out the spread mask."""
+        """Return elements (r n) of x in the chosen groups (r g) and of y elsewhere, without spreading the mask."""
         planes = (-1, self.channels, self.count)
         into = None if out is None else out.view(planes)
         return torch.where(chosen[:, None], x.view(planes), y.view(planes), out=into).view_as(x)
@@ -112,15 +111,15 @@ class Channels:
         return self
 
     def repeat(self, times: int) -> Channels:
-        """These groups over elements laid out so many times in a row: what belongs together does so in all of them."""
+        """Return these groups for the elements repeated `times` times; a group holds its elements of every copy."""
         return Channels(times * self.channels, self.count, self.label)
 
 
 @dataclass(frozen=True)
 class Segments:
-    """Groups named by an integer per element (`ids`: 1 n if all samples share them, else r n).
+    """Groups given by an integer per element (`ids`: 1 n if all samples share them, else r n).
 
-    Elements are sorted by group once; a group's sum is then taken by one worker in a fixed order, on every device.
+    Elements are sorted by group once, so that each group is summed by one worker in a fixed order, on every device.
     """
 
     ids: Tensor  # 1 n or r n
@@ -140,12 +139,12 @@ class Segments:
 
     @property
     def own_counts(self) -> list[int]:
-        """How many groups the samples have, one number if all share them; numbers that no element has do not count."""
+        """The number of nonempty groups of each sample, or one number if all samples share them."""
         counts: list[int] = (self.sizes > 0).sum(1).tolist()
         return counts
 
     def share(self, parts: int) -> Tensor:
-        """1 1 or r 1: a row's own groups in this many parts, rounded up; numbers that no element has do not count."""
+        """Return each row's number of nonempty groups divided by `parts`, rounded up (1 1 or r 1)."""
         groups = (self.sizes > 0).sum(1, keepdim=True)
         return (groups + parts - 1) // parts
 
@@ -159,7 +158,7 @@ class Segments:
         return x.gather(1, self.ids.expand(len(x), -1))  # r n
 
     def where(self, chosen: Tensor, x: Tensor, y: Tensor, out: Tensor | None = None) -> Tensor:
-        """r n: elements of x in the chosen groups (r g), of y elsewhere."""
+        """Return elements (r n) of x in the chosen groups (r g) and of y elsewhere."""
         return torch.where(self.spread(chosen), x, y, out=out)
 
     def any(self, x: Tensor) -> Tensor:
@@ -171,7 +170,7 @@ class Segments:
         return Segments(self.ids[samples], self.by_group[samples], self.sizes[samples], self.label)
 
     def repeat(self, times: int) -> Segments:
-        """These groups over elements laid out so many times in a row: what belongs together does so in all of them."""
+        """Return these groups for the elements repeated `times` times; a group holds its elements of every copy."""
         return self if times == 1 else Segments.of(self.ids.repeat(1, times), self.label)
 
 
@@ -179,13 +178,13 @@ Grouping = Channels | Segments
 
 
 def bind(groups: Groups | None, inputs: Sequence[Tensor]) -> Grouping:
-    """The `Grouping` of these inputs: as asked, else pixels for `b c h w` images and elements for all else.
+    """Return the `Grouping` of these inputs; by default pixels for `b c h w` images and elements for anything else.
 
-    Raises ValueError where an input looks like `b h w c` and nobody said what a feature of it is.
+    A mask has the shape of one input without its batch axis (or broadcasts to it, as `h w` does to `c h w`), or with
+    it if each sample has groups of its own. The same number in the masks of two inputs is one feature.
 
-    A mask has the shape of one input without its batch (or anything that broadcasts to it, as `h w` does to
-    `c h w`), or with its batch where each sample has groups of its own. Masks of several inputs name joint
-    groups: the same number in two of them is one feature.
+    Raises TypeError or ValueError for groups that do not fit the inputs, and ValueError if `groups` is None and an
+    input looks like `b h w c`.
 
     >>> images = torch.rand(2, 3, 4, 4)
     >>> bind(None, [images]).count, bind(Patches(2), [images]).count
@@ -227,7 +226,7 @@ def _one_per_input(groups: Groups | None, inputs: Sequence[Tensor]) -> list[Grou
 
 
 def _join_ids(kinds: Sequence[GroupKind | Tensor], inputs: Sequence[Tensor]) -> tuple[Tensor, str]:
-    """Group numbers over all inputs (1 n or b n): masks share theirs, and the other kinds count on behind them."""
+    """Return group numbers over all inputs (1 n or b n) and their label; masks come first in the numbering."""
     masks = {i: _flat_mask(kind, inputs[i]) for i, kind in enumerate(kinds) if isinstance(kind, Tensor)}
     first_free = max((int(ids.max()) + 1 for ids in masks.values()), default=0)
     parts, labels = [], []
@@ -251,7 +250,7 @@ def _join_ids(kinds: Sequence[GroupKind | Tensor], inputs: Sequence[Tensor]) -> 
 
 
 def _flat_mask(mask: Tensor, x: Tensor) -> Tensor:
-    """The mask as 1 n or b n, or a sentence on why it cannot be one."""
+    """Return the mask as 1 n or b n; raise TypeError or ValueError if it is not a mask for this input."""
     check_dense(mask, "the group mask")
     if mask.is_floating_point() or mask.is_complex() or mask.dtype == torch.bool:
         raise TypeError(f"a group mask holds integers, one number per group, not {mask.dtype}: cast it with .long().")
@@ -280,11 +279,11 @@ def _image_shape(shape: Sequence[int], kind: GroupKind) -> tuple[int, int, int]:
 
 
 def looks_channels_last(shape: Sequence[int]) -> bool:
-    """Return whether four axes read like b h w c, and not like the b c h w that images are taken for.
+    """Return whether a shape of four axes looks like b h w c, and not like the b c h w that images are expected in.
 
-    Nothing in a tensor says so. A last axis of 1 or 3 behind two axes of at least `LEAST_PIXELS` is how photos look
-    with their channels last; a `b c h w` input with such axes is possible (64 electrodes × 100 moments × 1) but rare.
-    Small feature maps, 512 × 3 × 3, and images of few channels, 3 × 224 × 1, are not in doubt.
+    This is a guess: photos with channels last have a last axis of 1 or 3 after two axes of at least `LEAST_PIXELS`. A
+    `b c h w` input with such axes is possible (64 electrodes × 100 time steps × 1) but rare. Small feature maps,
+    512 × 3 × 3, and narrow images, 3 × 224 × 1, are not affected.
 
     >>> [looks_channels_last((2, *one)) for one in ((224, 224, 3), (28, 28, 1), (3, 224, 224), (512, 3, 3), (3, 9, 1))]
     [True, True, False, False, False]
@@ -293,7 +292,7 @@ def looks_channels_last(shape: Sequence[int]) -> bool:
 
 
 def check_input_layout(shape: Sequence[int], declared: bool = False) -> None:
-    """Raise ValueError for an input that looks like b h w c, unless it is said to be b c h w.
+    """Raise ValueError for an input that looks like b h w c, unless it is `declared` to be b c h w.
 
     >>> check_input_layout((2, 3, 224, 224))
     """
@@ -306,7 +305,7 @@ def check_input_layout(shape: Sequence[int], declared: bool = False) -> None:
 
 
 def check_map_layout(shape: Sequence[int]) -> None:
-    """Raise ValueError for maps of four axes that look like b h w c: their channels would be summed as b c h w.
+    """Raise ValueError for maps that look like b h w c, since their axis 1 would be summed as the channels.
 
     >>> check_map_layout((2, 3, 224, 224))
     """

@@ -1,4 +1,4 @@
-"""SHA-256 of tensors by name. Files hold such hashes, so their formats do not change."""
+"""SHA-256 of named tensors. The hashes are stored in files, so the format must not change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures that Pillow cannot read by itself: their kinds, and what a user can do about each."""
+"""Picture formats that Pillow cannot read by itself, and what a user can do about each."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def foreign_kind(path: str | os.PathLike[str]) -> str | None:
     try:
         with open(path, "rb") as file:
             head = file.read(12)
-    except OSError:  # reading the picture raises what is wrong
+    except OSError:  # reading the picture later raises it again
         head = b""
     if head[4:8] == b"ftyp" and head[8:12] in BRANDS:
         return HEIC
@@ -65,7 +65,7 @@ def is_unsupported(path: str | os.PathLike[str]) -> bool:
 
 
 def describe_unsupported(paths: Iterable[str | os.PathLike[str]]) -> str:
-    """Return words for how many of these files are left out and what to do about each kind; "" if none.
+    """Return a text on how many of these files are left out and what to do about each kind; "" if none.
 
     >>> describe_unsupported(["a.svg", "b.svg", "c.jpg"])
     '2 SVG files are left out (a drawing has no pixels: export it as PNG first)'

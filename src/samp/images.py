@@ -1,4 +1,4 @@
-"""Photos: find them, read one of any format, and crop it to what a model sees."""
+"""Photos: find them, read them in any format, and crop them to the input size of a model."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def example_photo(name: str = "coffee") -> Path:
 def find(places: Iterable[str | os.PathLike[str]]) -> list[Path]:
     """Return the photos in these places, each once: files, the photos directly in a folder, the matches of a glob.
 
-    A place without photos stays in the list itself, so that reading it raises what is wrong with it.
+    A place without photos stays in the list itself, so that reading it raises the error.
 
     >>> [path.name for path in find([example_photo().parent])]
     ['chelsea.jpg', 'coffee.jpg']
@@ -60,7 +60,7 @@ def is_photo(path: str | os.PathLike[str]) -> bool:
 
 
 def describe_skipped(places: Iterable[str | os.PathLike[str]]) -> str:
-    """Return words for how many pictures directly in these folders `find` leaves out and why; "" if none.
+    """Return a text on how many pictures directly in these folders `find` leaves out and why; "" if none.
 
     >>> describe_skipped([example_photo().parent])
     ''

@@ -1,4 +1,4 @@
-"""Looking a thing up by its name, with a helpful answer when there is none."""
+"""Lookup by name, with an error that suggests the closest known name."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import difflib
 from collections.abc import Hashable, Iterable, Mapping
 from typing import TypeVar
 
-Thing = TypeVar("Thing")
+Entry = TypeVar("Entry")
 
 
-def look_up(name: str, table: Mapping[str, Thing], kind: str) -> Thing:
-    """The thing of this name, or an error that lists the known names with the closest first.
+def look_up(name: str, table: Mapping[str, Entry], kind: str) -> Entry:
+    """Return the entry of this name; raise ValueError, with the known names and the closest first, if there is none.
 
     >>> look_up("rihgt", {"left": 1, "right": 2}, "side")
     Traceback (most recent call last):
@@ -23,7 +23,7 @@ def look_up(name: str, table: Mapping[str, Thing], kind: str) -> Thing:
 
 
 def unknown_name(name: object, known: Iterable[str], kind: str, meant: str | None = None) -> ValueError:
-    """Return the error for a name that is not among the known ones; the one that may be `meant` comes first.
+    """Return the error for a name that is not among the known ones; the one probably `meant` comes first.
 
     >>> unknown_name("port", ["left", "right"], "side", meant="left")
     ValueError("unknown side 'port': did you mean 'left'? The known ones are left, right.")

@@ -12,8 +12,8 @@ from weakref import WeakSet
 
 from tqdm import tqdm
 
-QUIET = 2.0  # seconds that a command takes before its bar appears
-REDRAWN = 0.2  # seconds between two drawings of a command's bar
+QUIET = 2.0  # seconds before the bar of a command appears
+REDRAWN = 0.2  # seconds between two updates of a command's bar on screen
 MOST_LETTERS = 40  # of a piece's name: a method's repr may be longer than a line
 
 
@@ -47,13 +47,13 @@ def open_command_bar(total: float | None, **style: Any) -> Any:
     """Return the bar of a command: only on a terminal, after `QUIET` seconds, and removed when it is closed."""
     bar = tqdm(
         total=total,
-        disable=None,  # tqdm's word for "unless stderr is a terminal"
+        disable=None,  # for tqdm: disabled unless stderr is a terminal
         delay=QUIET,
         leave=False,
         dynamic_ncols=True,
         mininterval=REDRAWN,
-        miniters=0,  # every update may draw, so that the clock goes on where nothing is done yet
-        smoothing=0,  # the time left by the average pace: pieces differ, and the last one says little of the next
+        miniters=0,  # every update may draw, so that the elapsed time advances before anything is done
+        smoothing=0,  # estimate the time left from the average rate: pieces differ
         **style,
     )
     _COMMAND_BARS.add(bar)
@@ -62,7 +62,7 @@ def open_command_bar(total: float | None, **style: Any) -> Any:
 
 @contextmanager
 def hide_command_bars() -> Iterator[None]:
-    """Take the bars of commands off the terminal while a line is printed; each is drawn again when it next moves."""
+    """Clear the bars of commands while a line is printed; each is drawn again at its next update."""
     with tqdm.get_lock():  # other threads draw bars too
         for bar in _COMMAND_BARS:
             if not bar.disable and bar.last_print_t >= bar.start_t + bar.delay:  # it has been drawn
@@ -71,7 +71,7 @@ def hide_command_bars() -> Iterator[None]:
 
 
 class JointBar:
-    """One bar for several pieces of work that would each show a bar of its own; it names the piece and only goes up.
+    """One bar for several pieces of work, in place of a bar for each; it names the current piece and never goes back.
 
     >>> with JointBar(total=2, unit="method", show=False) as bar:
     ...     with bar.piece("ig", size=1):
@@ -99,11 +99,11 @@ class JointBar:
 
     @contextmanager
     def piece(self, name: str, size: float) -> Iterator[None]:
-        """Name the piece of work done inside, `size` of the total; bars that are opened there move this one."""
+        """Context for a named piece of work, `size` of the total; bars opened inside move this one."""
         self.size = size
         shortened = name if len(name) <= MOST_LETTERS else f"{name[: MOST_LETTERS - 1]}…"
         self.bar.set_description_str(shortened, refresh=False)
-        self.bar.update(0)  # unlike a refresh, it waits until the bar may be seen
+        self.bar.update(0)  # unlike refresh, it respects the bar's delay
         token = _JOINT.set(self if self.show else None)
         try:
             yield
@@ -113,7 +113,7 @@ class JointBar:
         self._move_to(self.done)
 
     def set_progress(self, share: float) -> None:
-        """Show this share of the piece as done; a smaller one than before changes nothing."""
+        """Show this share of the piece as done; a smaller share than before has no effect."""
         self._move_to(self.done + self.size * min(share, 1.0))
 
     def _move_to(self, done: float) -> None:
@@ -121,7 +121,7 @@ class JointBar:
 
 
 class BarPart:
-    """The bar of something within a piece of a `JointBar`: moves that one, and draws nothing itself."""
+    """A bar opened within a piece of a `JointBar`: it moves that bar and draws nothing itself."""
 
     def __init__(self, joint: JointBar, total: float) -> None:
         self.joint, self.n = joint, 0.0

@@ -1,14 +1,13 @@
-"""`speed="fast"`: gradients through a copy of the net in bfloat16, compiled and captured; a compiled walk beside the
-engine's.
+"""`speed="fast"`: gradients through a bfloat16 copy of the net, compiled and captured, and a compiled walk.
 
-    gradients   `Fast`, which picks the fastest way to call that works
-    walk        the walk of `samp.engine`, compiled
-    compiled    functions compiled when first called
-    model_copy  the net in bfloat16 and channels last
-    model_state what a net is made of, and why it may not be copied
-    cache       what is kept of a net from one explanation to the next
-    cuda_graphs captured calls
-    inputs      from points of a walk to inputs of the net, and back
+gradients   `Fast`, which calls the net in the fastest way that works
+walk        the walk of `samp.engine`, compiled
+compiled    functions that are compiled on their first call
+model_copy  the net in bfloat16 and channels last
+model_state tensors and settings of a net, and the reasons not to copy it
+cache       prepared nets, reused from one explanation to the next
+cuda_graphs calls captured as CUDA graphs
+inputs      conversion between points of a walk and inputs of the net
 """
 
 from typing import Literal

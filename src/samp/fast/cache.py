@@ -1,4 +1,4 @@
-"""What is kept of a model from one fast explanation to the next: its copy, compiled, and its captured calls."""
+"""Cache of models prepared for fast calls: each with its copy, compiled, and its captured calls."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from samp.targets import Model
 
 Compile = Callable[[nn.Module], Model]
 COMPILED = "compiled"
-COMPILING_CALLS = 32  # calls, in which a net is compiled for what it is asked; to allow for it takes time
+COMPILING_CALLS = 32  # first calls of a net, in which it may compile; raising the limit takes time on every call
 
 
 class FastModel:
-    """A model's copy with the ways to call it; `failed` holds the ways that it does not bear, with the reasons."""
+    """A model's copy and the ways to call it; `failed` maps each way that does not work to the reason."""
 
     def __init__(self, model: nn.Module, half: bool, device: torch.device) -> None:
         survey = ModelSnapshot(model)
@@ -35,7 +35,7 @@ class FastModel:
         self.refresh = Refresh(self.copy, survey.tensors)
         self.plain = ModelCopy(self.copy, device.type, half)
         self.compiled: ModelCopy | None = None
-        self.calls_seen = 0  # calls of the copy, when it was last looked at
+        self.calls_seen = 0  # calls of the copy up to the last refresh
         self.capture: Capture | None = None
         self.graphs: dict[tuple[Feed, int], CapturedCall] = {}
         self.sizes: dict[Feed, Sizes] = {}
@@ -46,7 +46,7 @@ class FastModel:
             self.equip(torch.compile, CudaCapture(device))
 
     def equip(self, compile: Compile | None, capture: Capture | None) -> None:
-        """Have calls compiled, and small ones captured."""
+        """Set how the copy is compiled and how calls are captured; None leaves that out."""
         self.compiled = (
             ModelCopy(_with_dynamic_rows(compile(self.copy)), self.device.type, self.half) if compile else None
         )
@@ -54,25 +54,29 @@ class FastModel:
 
     @property
     def fastest(self) -> ModelCopy:
-        """The net compiled, unless it cannot be."""
+        """The compiled copy, or the plain one if it cannot be compiled."""
         return self.plain if self.compiled is None or COMPILED in self.failed else self.compiled
 
     def size_for(self, feed: Feed, rows: int) -> int | None:
-        """The size of the graph that a call of so many rows takes; None where it takes none."""
+        """Return the size of the graph for a call with this many rows, or None if it is not captured."""
         if self.capture is None:
             return None
         return self.sizes.setdefault(feed, Sizes()).size_for(rows, getattr(self.capture, "has_room", lambda: True))
 
     def forget_graphs(self) -> None:
-        """Give back the memory of all captured calls; they are captured anew when they are next asked for."""
+        """Release the memory of all captured calls; they are captured again when next needed."""
         self.graphs.clear()
         self.sizes.clear()
         release_memory()
 
     def try_refresh(self, model: nn.Module, half: bool, device: torch.device) -> bool:
-        """Copy the model's numbers; done unless more than these changed, or the copy has made a tensor of its own."""
+        """Copy the model's values into the copy and return True.
+
+        Return False if more than values changed, or if the copy has created a tensor of its own.
+        """
         survey = ModelSnapshot(model)
-        if (half, device.type, survey.form) != (self.half, self.device.type, self.form):  # where tensors lie is in it
+        # the form includes the device of each tensor
+        if (half, device.type, survey.form) != (self.half, self.device.type, self.form):
             return False
         calls = self.plain.calls + (self.compiled.calls if self.compiled else 0)
         called, self.calls_seen = calls != self.calls_seen, calls
@@ -80,16 +84,17 @@ class FastModel:
 
 
 def _with_dynamic_rows(net: Model) -> Model:
-    """A compiled net that is made for any number of rows at once: they leave the batch as they arrive.
+    """Return a compiled net with a dynamic number of rows, since rows leave the batch when their walk arrives.
 
-    Torch counts kinds of nets by their code, so that a ninth `nn.Sequential` would not be compiled without a word.
+    Torch counts recompilations per code object, so without a higher limit it would silently not compile a ninth
+    `nn.Sequential`.
     """
     calls = count()
 
     def call(*inputs: Any) -> Any:
-        for given in inputs:
-            if isinstance(given, Tensor) and given.ndim:
-                torch._dynamo.maybe_mark_dynamic(given, 0)
+        for argument in inputs:
+            if isinstance(argument, Tensor) and argument.ndim:
+                torch._dynamo.maybe_mark_dynamic(argument, 0)
         with raise_recompile_limit() if next(calls) < COMPILING_CALLS else nullcontext():
             return net(*inputs)
 
@@ -97,26 +102,26 @@ def _with_dynamic_rows(net: Model) -> Model:
 
 
 _CACHE: dict[int, FastModel] = {}
-_MAKING = threading.RLock()  # or two threads would make, and compile, two copies of one model
+_MAKING = threading.RLock()  # otherwise two threads could copy and compile one model twice
 
 
 def get_cached(model: nn.Module, half: bool, device: torch.device) -> FastModel | None:
-    """The model made ready, from last time, with its numbers of now; None where more than these changed."""
+    """Return the cached model with its values refreshed, or None if there is none or more than values changed."""
     with _MAKING:
         known = _CACHE.get(id(model))
         return known if known is not None and known.try_refresh(model, half, device) else None
 
 
 def forget_graphs(model: nn.Module) -> None:
-    """Give back what captured calls of this model keep, if there are any."""
+    """Release the memory of this model's captured calls, if there are any."""
     if id(model) in _CACHE:
         _CACHE[id(model)].forget_graphs()
 
 
 def get_or_prepare(model: nn.Module, half: bool, device: torch.device) -> FastModel:
-    """The model made ready, from last time where nothing but its numbers changed.
+    """Return the model prepared for fast calls, from the cache if nothing but its values changed.
 
-    Nothing here keeps the model itself alive, and what is kept goes with it.
+    The cache does not keep the model alive, and drops its entry together with the model.
 
     >>> model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1)).eval()
     >>> first = get_or_prepare(model, True, torch.device("cpu"))
@@ -128,5 +133,5 @@ def get_or_prepare(model: nn.Module, half: bool, device: torch.device) -> FastMo
             return known
         if id(model) not in _CACHE:
             weakref.finalize(model, _CACHE.pop, id(model), None)
-        _CACHE[id(model)] = made = FastModel(model, half, device)
-        return made
+        _CACHE[id(model)] = prepared = FastModel(model, half, device)
+        return prepared

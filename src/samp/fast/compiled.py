@@ -1,4 +1,4 @@
-"""The walk's own work between two gradients, compiled: one pass over memory where torch by itself makes ten."""
+"""Compiled functions for the walk's own work between two gradients: one pass over memory instead of ten."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ import torch
 from samp.devices import is_out_of_memory
 from samp.engine.problem import Function
 
-MOST_KINDS = 64  # of paths, rules and sizes that a function is compiled for; torch itself would stop at 8
+MOST_VARIANTS = 64  # paths, rules and sizes that a function is compiled for; torch's own limit is 8
 _LIMIT = "recompile_limit" if hasattr(torch._dynamo.config, "recompile_limit") else "cache_size_limit"
 _COMPILED: dict[Callable[..., Any], CompiledFunction] = {}
 
 
 def raise_recompile_limit() -> AbstractContextManager[None]:
-    """Return the context for calls of compiled functions: torch would else give up compiling after a few kinds of walk.
+    """Return a context for calls of compiled functions, without which torch stops compiling after a few kinds of walk.
 
-    Around a whole walk, since to enter it takes as long as to call a compiled function.
+    Enter it once around a whole walk: entering takes as long as calling a compiled function.
     """
-    patch: AbstractContextManager[None] = torch._dynamo.config.patch({_LIMIT: MOST_KINDS})
+    patch: AbstractContextManager[None] = torch._dynamo.config.patch({_LIMIT: MOST_VARIANTS})
     return patch
 
 
 def compile_function(function: Function) -> Function:
-    """This function compiled: for the sizes it first meets, then for any number of rows. As it was, for good, where it
-    cannot be.
+    """Return the compiled function: specialised to the sizes of its first call, later dynamic in the number of rows.
+
+    If compiling fails, it calls the original function from then on.
 
     >>> compile_function(round) is compile_function(round)
     True
@@ -38,7 +39,7 @@ def compile_function(function: Function) -> Function:
 
 
 class CompiledFunction:
-    """A function that is compiled when first called.
+    """A function that is compiled on its first call, or called as it is if compiling fails.
 
     >>> def refuse(function):
     ...     raise RuntimeError("no compiler here")
@@ -57,6 +58,6 @@ class CompiledFunction:
         except Exception as error:  # what a compiler may raise cannot be listed
             if self.call is self.function or is_out_of_memory(error):
                 raise
-            found = self.function(*args)  # where this fails as well, it is not the compiler's fault
+            result = self.function(*args)  # if this fails as well, the compiler is not the cause
             self.call = self.function
-            return found
+            return result

@@ -1,8 +1,8 @@
 """Value and gradient as one CUDA graph: captured once, then replayed without launching kernel by kernel.
 
-A graph has one shape. So a call of few rows is padded to one of a few sizes: rows beyond the asked-for ones hold
-whatever they held before, and are not read. Padding many rows would cost more than it saves: those have a graph of
-their own, once their number keeps coming back.
+A graph has a fixed shape. A call with few rows is therefore padded to one of `SIZES`; the padding rows keep their old
+contents and are not read. Padding many rows would cost more than it saves: a larger number of rows gets a graph of its
+own once it has occurred often enough.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from torch import Tensor
 from samp.fast.inputs import Feed
 
 SIZES = (2, 4, 6, 8, 12, 16, 24, 32, 48, 64)
-MOST_ROWS = 256  # launching is no part to be seen beyond
-OFTEN = 6  # calls of so many rows, before they have a graph of their own
-MOST_LARGE = 3  # graphs of many rows at once: each has buffers of its own
-WARM_UPS = 3  # calls before a capture, in which libraries choose their kernels and take their memory
+MOST_ROWS = 256  # beyond this, launch overhead is negligible
+OFTEN = 6  # calls with one number of rows before it gets a graph of its own
+MOST_LARGE = 3  # graphs of more than SIZES[-1] rows: each has buffers of its own
+WARM_UPS = 3  # calls before a capture, in which libraries choose kernels and allocate memory
 Work = Callable[[Sequence[Tensor], Tensor], tuple[Tensor, tuple[Tensor, ...]]]
 
 
 class Replay(Protocol):
-    """Does the captured work again, on whatever its buffers hold now."""
+    """Repeats the captured work on the current contents of its buffers."""
 
     def __call__(self) -> object: ...
 
@@ -37,7 +37,7 @@ Capture = Callable[[Callable[[], None]], Replay]
 
 
 class Sizes:
-    """Which size a call takes: counts the calls of many rows, and remembers which of these have a size of their own.
+    """Chooses the graph size of a call; counts calls with many rows to decide which get a size of their own.
 
     >>> sizes = Sizes()
     >>> sizes.size_for(1), sizes.size_for(5), sizes.size_for(65)
@@ -52,9 +52,9 @@ class Sizes:
         self.refused: set[int] = set()
 
     def size_for(self, rows: int, room: Callable[[], bool] = lambda: True) -> int | None:
-        """The smallest size that holds so many rows; None where a call goes without a graph.
+        """Return the smallest size that holds this many rows, or None if the call is not captured.
 
-        A large graph is only begun where there is `room` for it.
+        A large graph is only started if `room()` is true.
         """
         if rows <= SIZES[-1]:
             return next(size for size in SIZES if size >= rows)
@@ -66,10 +66,10 @@ class Sizes:
 
 
 class CapturedCall:
-    """One call of fixed size: points x (rows n) and the places of the scores (rows k) in, scores and gradients out.
+    """A captured call of fixed size: takes points x (rows n) and score indices (rows k), returns scores and gradients.
 
-    Points are laid out as the net has its inputs on their way in, and gradients as points on their way out: each is
-    copied once. In between, all stays where the capture found it.
+    Points are copied once into the layout of the net's inputs, and gradients once back into the layout of points. All
+    buffers in between keep their addresses.
 
     >>> def work(inputs, index):
     ...     return inputs[0].gather(1, index).squeeze(1), (torch.ones_like(inputs[0]),)
@@ -91,7 +91,7 @@ class CapturedCall:
 
     def __call__(self, x: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
         rows = len(x)
-        with self.turn():  # one set of buffers: another thread's rows would overwrite these
+        with self.turn():  # there is one set of buffers, which another thread would overwrite
             self.feed.fill(self.inputs, x)
             self.index[:rows].copy_(index)
             self.replay()
@@ -100,27 +100,27 @@ class CapturedCall:
 
 
 def _exclusive_turns() -> Callable[[], AbstractContextManager[Any]]:
-    """One caller at a time."""
+    """Return a function that gives the same lock every time, so that callers take turns."""
     lock = threading.Lock()
     return lambda: lock
 
 
 def no_capture(fill: Callable[[], None]) -> Replay:
-    """No capture at all: the work is done anew each time."""
+    """Return the work itself, so that it is done eagerly on every call."""
     return fill
 
 
-_CAPTURING = threading.Lock()  # all captures of a device take one stream: what came between would be captured, too
+_CAPTURING = threading.Lock()  # captures on a device share one stream: work of another thread would be captured too
 
 
 @cache
 def _stream(device: torch.device) -> torch.cuda.Stream:
-    """The one stream for captures on this device: libraries keep memory of their own for every stream they meet."""
+    """Return the one stream for captures on this device: libraries keep a workspace per stream."""
     return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]  # torch leaves it untyped
 
 
 class CudaCapture:
-    """Captures into CUDA graphs that share their memory, since they are replayed in turn."""
+    """Captures work into CUDA graphs, which share one memory pool because they are replayed in turn."""
 
     def __init__(self, device: torch.device) -> None:
         self.device, self.pool = device, torch.cuda.graph_pool_handle()
@@ -133,19 +133,19 @@ class CudaCapture:
             needed = self._warm_up(fill, stream)
             graph = torch.cuda.CUDAGraph()
             try:
-                # thread_local: what other threads do meanwhile (loading the next batch, say) is no concern of ours
+                # thread_local: other threads may use the device meanwhile, to load the next batch for example
                 with torch.cuda.graph(graph, pool=self.pool, stream=stream, capture_error_mode="thread_local"):
-                    # one block for all of it, given back at once: made piece by piece, a graph keeps half as much again
+                    # reserve one block for everything: allocated piece by piece, a graph keeps half as much again
                     torch.empty(needed, dtype=torch.uint8, device=self.device)
                     fill()
             finally:
-                torch.cuda.set_stream(here)  # a capture that fails may leave us on its own
+                torch.cuda.set_stream(here)  # a failed capture may leave its own stream current
         replay: Replay = graph.replay
         return replay
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """One caller at a time, and its work on the device behind that of the one before, whatever their streams."""
+        """Admit one caller at a time, and order its work on the device after the previous caller's, on any stream."""
         with self.alone, torch.cuda.device(self.device):
             stream = torch.cuda.current_stream()
             stream.wait_event(self.last)
@@ -153,15 +153,15 @@ class CudaCapture:
             self.last.record(stream)
 
     def has_room(self) -> bool:
-        """Whether as much memory as was in use since the last capture is free: a graph keeps its own."""
+        """Return whether as much memory is free as the peak since the last capture: a graph keeps its own memory."""
         free, _ = torch.cuda.mem_get_info(self.device)
         cached = torch.cuda.memory_reserved(self.device) - torch.cuda.memory_allocated(self.device)
         return free + cached > torch.cuda.max_memory_allocated(self.device)
 
     def _warm_up(self, fill: Callable[[], None], stream: torch.cuda.Stream) -> int:
-        """On a stream of its own, as torch asks for before a capture; gives the bytes that the last call took.
+        """Run the work on a side stream, as torch requires before a capture; return the bytes that the last call took.
 
-        Torch's count of the peak of memory starts anew with it: there is no other way to know.
+        This resets torch's peak memory statistics, the only source for that number.
         """
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
@@ -172,5 +172,5 @@ class CudaCapture:
             fill()
             needed = max(torch.cuda.max_memory_allocated(self.device) - held, 0)
         torch.cuda.current_stream().wait_stream(stream)
-        torch.cuda.empty_cache()  # what the calls took is not used again on this stream
+        torch.cuda.empty_cache()  # memory of these calls is not used again on this stream
         return needed

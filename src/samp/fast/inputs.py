@@ -1,4 +1,4 @@
-"""Value and gradient of a net that is called through a copy: points (r n) in, scores (r) and gradients (r n) out."""
+"""Inputs of a net's copy from points (r n), and value and gradient through it: scores (r) and gradients (r n)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from samp.targets import Model, TargetIndex
 
 @dataclass(frozen=True)
 class Feed:
-    """How points become a net's inputs: one tensor per input in its shape and dtype, images in channels last.
+    """Conversion of points to a net's inputs: one tensor per input in its shape and dtype, images in channels last.
 
     >>> feed = Feed.of((torch.rand(5, 3, 2, 2),))
     >>> [t.is_contiguous(memory_format=torch.channels_last) for t in feed.inputs(torch.rand(4, 12))]
@@ -31,17 +31,17 @@ class Feed:
         return cls(tuple(t.shape[1:] for t in inputs), tuple(t.dtype for t in inputs))
 
     def inputs(self, x: Tensor) -> list[Tensor]:
-        """The inputs for points x (r n); never views of x, since a net may change them in place."""
+        """Return the inputs for points x (r n); never views of x, since a net may change them in place."""
         parts = zip(self._parts(x), self.dtypes, strict=True)
         return [part.to(dtype, copy=True, memory_format=_layout(part)) for part, dtype in parts]
 
     def fill(self, inputs: Sequence[Tensor], x: Tensor) -> None:
-        """Write points x (r n) into the first rows of inputs that are there already."""
+        """Write points x (r n) into the first rows of existing inputs."""
         for own, part in zip(inputs, self._parts(x), strict=True):
             own[: len(x)].copy_(part)
 
     def points(self, inputs: Sequence[Tensor], rows: int, dtype: torch.dtype) -> Tensor:
-        """The way back: the first rows of inputs, or of their gradients, copied as r n.
+        """Return the first rows of inputs, or of their gradients, copied as points (r n); the inverse of `inputs`.
 
         >>> feed = Feed.of((torch.rand(1, 3, 2, 2), torch.rand(1, 5)))
         >>> x = torch.rand(4, 17)
@@ -52,7 +52,7 @@ class Feed:
         return parts[0] if len(parts) == 1 else torch.cat(parts, 1)
 
     def _parts(self, x: Tensor) -> list[Tensor]:
-        """Views of points x (r n) in the shapes of the inputs."""
+        """Return views of points x (r n) in the shapes of the inputs."""
         parts = torch.split(x, [math.prod(shape) for shape in self.shapes], 1) if len(self.shapes) > 1 else [x]
         return [part.view(len(x), *shape) for part, shape in zip(parts, self.shapes, strict=True)]
 
@@ -62,7 +62,9 @@ def _layout(part: Tensor) -> torch.memory_format:
 
 
 def value_and_gradients(score: Callable[..., Tensor], *points: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Score (r) and its gradient by each of these; 0 for one of several that the score does not depend on.
+    """Return the score (r) and its gradient with respect to each of the points.
+
+    With several points, the gradient is 0 for one that the score does not depend on.
 
     >>> value_and_gradients(lambda x: (x**2).sum(1), torch.tensor([[3.0]]))
     (tensor([9.]), (tensor([[6.]]),))
@@ -75,8 +77,9 @@ def value_and_gradients(score: Callable[..., Tensor], *points: Tensor) -> tuple[
 
 
 def value_and_gradients_at(net: Model, inputs: Sequence[Tensor], index: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Scores at these places (r k) of the output, and their gradients by the inputs: what a graph can capture, since it
-    needs no problem. A net that changes its inputs in place fails here.
+    """Return the scores at these indices (r k) of the output and their gradients with respect to the inputs.
+
+    It needs no problem, so a graph can capture it. A net that changes its inputs in place raises here.
 
     >>> value_and_gradients_at(torch.nn.Identity(), [torch.tensor([[3.0, 4.0]])], torch.tensor([[1]]))
     (tensor([4.]), (tensor([[0., 1.]]),))
@@ -86,13 +89,13 @@ def value_and_gradients_at(net: Model, inputs: Sequence[Tensor], index: Tensor) 
         output: Tensor = to_float32(net(*leaves))
         output = output[:, None] if output.ndim == 1 else output
         place = _flat_index(index, output.shape[1:])
-        return output.flatten(1).gather(1, place).squeeze(1)  # backwards, an index would sort; this does not
+        return output.flatten(1).gather(1, place).squeeze(1)  # the backward of indexing would sort; gather's does not
 
     return value_and_gradients(score, *inputs)
 
 
 def _flat_index(index: Tensor, sizes: torch.Size) -> Tensor:
-    """r 1: places (r k) in an output of these sizes, as places in the output laid flat."""
+    """Return indices (r k) into an output of these sizes as indices (r 1) into the flattened output."""
     place = index[:, :1]
     for axis, size in enumerate(sizes[1:], start=1):
         place = place * size + index[:, axis : axis + 1]
@@ -100,13 +103,14 @@ def _flat_index(index: Tensor, sizes: torch.Size) -> Tensor:
 
 
 def to_float32(output: Any) -> Any:
-    """The output with its halves in float32: what is done with it is for the objective to say, and small."""
+    """Return the output with half-precision tensors in float32, which costs little and keeps objectives precise."""
     return tree_map_only(Tensor, lambda t: t.float() if t.dtype in (torch.bfloat16, torch.float16) else t, output)
 
 
 def is_in_range(objective: TargetIndex, sizes: torch.Size | None) -> bool:
-    """Whether a sample's output of these sizes has all the places that are asked for; where it has not, a graph must
-    not be replayed: it checks nothing.
+    """Return whether all indices of the objective lie within a sample's output of these sizes.
+
+    If not, a graph must not be replayed, because it checks nothing.
 
     >>> is_in_range(TargetIndex(torch.tensor([[3]]), (3,)), torch.Size([3]))
     False

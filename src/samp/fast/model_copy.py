@@ -1,8 +1,8 @@
 """A copy of the user's net for fast calls: channels last, bfloat16 where autocast would have it, and nothing to train.
 
-The user's own net is never changed. The copy holds numbers of its own, which are copied anew before every explanation,
-so that it is not out of date; its addresses stay, so that captured calls stay valid. Settings are compared, and where
-one changed another copy is made; what an object of the user's holds deep inside is not looked at.
+The user's net is never changed. The copy has tensors of its own, whose values are copied again before every
+explanation; their addresses do not change, so captured calls stay valid. If a setting of the net has changed, a new
+copy is made; attributes deep inside objects of the user are not compared.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PRODUCTS = (nn.Linear, nn.modules.conv._ConvNd)
 
 
 class Float32Layer(nn.Module):
-    """A layer that works in float32 under autocast too: scores would else have three digits."""
+    """A layer that computes in float32 even under autocast, without which scores would have only three digits."""
 
     def __init__(self, layer: nn.Module, device_type: str) -> None:
         super().__init__()
@@ -35,9 +35,7 @@ class Float32Layer(nn.Module):
 
 
 class ModelCopy:
-    """The copy, called under autocast where it is in half precision; `sizes` are those of its last output, `calls` the
-    number of calls so far.
-    """
+    """The copy, called under autocast if `half`; `sizes` is the shape of its last output per sample, `calls` counts."""
 
     def __init__(self, net: Model, device_type: str, half: bool) -> None:
         self.net, self.device_type, self.half = net, device_type, half
@@ -46,7 +44,7 @@ class ModelCopy:
 
     def __call__(self, *inputs: Any) -> Any:
         self.calls += 1
-        # the cache would hold copies of numbers that a captured call must read anew
+        # the cache would hold casts of weights that a captured call must read again
         with torch.autocast(self.device_type, HALF, enabled=self.half, cache_enabled=False):
             output = self.net(*inputs)
         self.sizes = output.shape[1:] if isinstance(output, Tensor) else None
@@ -54,7 +52,7 @@ class ModelCopy:
 
 
 def copy_model(model: nn.Module, half: bool) -> nn.Module:
-    """A copy in channels last, and with `half` in bfloat16 but for its last layer; it asks for no gradient of its own.
+    """Return a copy in channels last, with `half` in bfloat16 except for its last layer; no parameter requires grad.
 
     >>> net = copy_model(nn.Sequential(nn.Conv2d(3, 8, 3), nn.Flatten(), nn.Linear(8, 2)), half=True)
     >>> [str(p.dtype) for p in net.parameters()]
@@ -82,8 +80,9 @@ def _copy_tensor(tensor: Tensor, halved: set[int]) -> Tensor:
 
 
 class Refresh:
-    """Copies a model's numbers into those of its copy, in place; all of a kind at once, since one by one would take a
-    GPU milliseconds.
+    """Copies a model's values into its copy, in place.
+
+    Tensors of the same dtypes and strides are copied in one call: one by one would take milliseconds on a GPU.
 
     >>> model = nn.Linear(2, 1)
     >>> net = copy_model(model, half=False)
@@ -94,30 +93,33 @@ class Refresh:
     (True, [[3.0, 3.0]])
     """
 
-    def __init__(self, net: nn.Module, theirs: Sequence[Tensor]) -> None:
+    def __init__(self, net: nn.Module, model_tensors: Sequence[Tensor]) -> None:
         self.net, self.own = net, ModelSnapshot(net).tensors
-        kinds: dict[object, list[int]] = {}
-        for number, (own, given) in enumerate(zip(self.own, theirs, strict=False)):  # a copy may leave one out
-            kinds.setdefault((own.dtype, given.dtype, own.stride() == given.stride()), []).append(number)
-        self.kinds = list(kinds.values())
+        batches: dict[object, list[int]] = {}
+        for number, (own, source) in enumerate(zip(self.own, model_tensors, strict=False)):  # a copy may leave one out
+            batches.setdefault((own.dtype, source.dtype, own.stride() == source.stride()), []).append(number)
+        self.batches = list(batches.values())
 
     @torch.no_grad()
-    def __call__(self, theirs: Sequence[Tensor], called: bool) -> bool:
-        """Whether it was done: a net that has other tensors since, as some have when they are `called`, is to be copied
-        anew.
+    def __call__(self, model_tensors: Sequence[Tensor], called: bool) -> bool:
+        """Copy the values and return True; return False if the net must be copied again.
+
+        That is the case if its tensors have changed, as those of some nets do when they are `called`.
         """
         if called:
             self.own = ModelSnapshot(self.net).tensors
-        if [t.shape for t in self.own] != [t.shape for t in theirs] or (called and _share_memory(self.own)):
+        if [t.shape for t in self.own] != [t.shape for t in model_tensors] or (called and _share_memory(self.own)):
             return False
-        for kind in self.kinds:
-            # by .data, which autograd does not count as a change: another thread may be on its way back through the
-            # copy, and the numbers it needs are the same ones, unless the user changes the model meanwhile
-            torch._foreach_copy_([self.own[number].data for number in kind], [theirs[number] for number in kind])
+        for batch in self.batches:
+            # .data, so that autograd does not count this as a change: another thread may be in a backward pass through
+            # the copy, and the values it needs are the same, unless the user changes the model meanwhile
+            torch._foreach_copy_(
+                [self.own[number].data for number in batch], [model_tensors[number] for number in batch]
+            )
         return True
 
 
 def _share_memory(tensors: Sequence[Tensor]) -> bool:
-    """Whether two of them are one in memory, so that what is copied into one would overwrite the other."""
-    places = [t.data_ptr() for t in tensors if t.numel()]
-    return len(set(places)) < len(places)
+    """Return whether two of these tensors share memory, so that copying into one would overwrite the other."""
+    addresses = [t.data_ptr() for t in tensors if t.numel()]
+    return len(set(addresses)) < len(addresses)

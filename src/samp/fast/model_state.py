@@ -1,7 +1,7 @@
-"""One look at a whole model: its tensors, and all by which a copy of it is known to be out of date.
+"""Snapshot of a model: its tensors, and everything that shows whether a copy of it is out of date.
 
-It is taken before every explanation, while the device waits. So a model is gone through once, and lines here that are
-called for every module are written to be fast.
+It is taken before every explanation, while the device waits. A model is therefore traversed once, and code that runs
+for every module is written for speed.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ _ATOMS = frozenset((int, float, str, bool, type(None)))
 
 
 class ModelSnapshot:
-    """A model's tensors (parameters, buffers and plain ones, also in lists and the like), in an order that a copy
-    shares, and its form: all else that its answers may well depend on. Settings are in it, who shares a tensor with
-    whom, and whether there are hooks; what an object of the user's holds deep inside is not.
+    """A model's tensors and its form: everything else that its output may depend on.
+
+    `tensors` holds parameters, buffers and plain tensors, also those in lists and other containers, in an order that a
+    copy shares. `form` holds settings, which modules share a tensor, and whether there are hooks, but not what objects
+    of the user hold deep inside.
 
     >>> model = nn.Conv2d(1, 1, 3)
     >>> before = ModelSnapshot(model)
@@ -36,11 +38,11 @@ class ModelSnapshot:
     def __init__(self, model: nn.Module) -> None:
         self.tensors: list[Tensor] = []
         self.form: list[object] = []
-        self._places: dict[int, int] = {}  # of what was seen, by its id
+        self._numbers: dict[int, int] = {}  # id of each tensor and module to the order in which it was visited
         self._visit(model)
 
     def _visit(self, module: nn.Module) -> None:
-        """A module, its tensors and settings, then its children."""
+        """Record a module's tensors and settings, then its children."""
         self.form += (type(module), module.training, has_hooks(module))
         for held in (module._parameters, module._buffers):
             for name, tensor in held.items():
@@ -61,16 +63,18 @@ class ModelSnapshot:
             self.form += (tensor.shape, tensor.dtype, tensor.device, tensor.stride())
 
     def _new(self, part: object) -> bool:
-        """Whether this tensor or module was not seen before; its number is noted, to tell who shares it."""
-        count = len(self._places)
-        place = self._places.setdefault(id(part), count)
-        self.form.append(place)
-        return place == count
+        """Return whether this tensor or module is new; its number goes into the form, to record what is shared."""
+        count = len(self._numbers)
+        number = self._numbers.setdefault(id(part), count)
+        self.form.append(number)
+        return number == count
 
     def _look(self, value: Any) -> object:
-        """A setting to compare by: numbers, words and arrays as they are, also in lists and the like, the numbers and
-        words of an object such as a config, functions by which they are; all else may change freely, since nets keep
-        notes of their last call. Tensors and modules found in it are seen to.
+        """Return a setting in a form that can be compared, and record the tensors and modules in it.
+
+        Numbers, strings and arrays are compared by value, also in containers; objects such as a config by the numbers
+        and strings they hold; functions by identity. Anything else may change, since nets keep state of their last
+        call.
         """
         if isinstance(value, _PLAIN):
             return value
@@ -96,14 +100,14 @@ class ModelSnapshot:
 
 
 def has_hooks(module: nn.Module) -> bool:
-    """Whether a hook of the user's is called with this module."""
+    """Return whether the user has registered a hook on this module."""
     return bool(
         module._forward_hooks or module._forward_pre_hooks or module._backward_hooks or module._backward_pre_hooks
     )
 
 
 def reason_against(model: Any, inputs: tuple[Tensor, ...]) -> str:
-    """Why this model cannot be called through a copy, or nothing.
+    """Return why this model cannot be called through a copy, or "" if it can.
 
     >>> reason_against(lambda x: x, (torch.rand(1, 2),))
     'the model is no nn.Module'

@@ -1,6 +1,6 @@
-"""The walk compiled: the same Steps as `samp.engine.walk.walk`, which is its oracle.
+"""The compiled walk: it yields the same Steps as `samp.engine.walk.walk`, against which it is tested.
 
-The work between two gradients is one pass over memory, where torch by itself makes ten.
+The work between two gradients is one pass over memory instead of ten.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from samp.fast.compiled import compile_function
 def compiled_walk(scorer: Scorer, route: Route, path: Path, rule: StepRule, momentum: float) -> Iterator[Step]:
     """Yield every Step from start to end, as `samp.engine.walk.walk` does.
 
-    The first step's work is not compiled: without a last step it would be compiled apart.
+    The first step is not compiled: it has no last step, so it would need a compilation of its own.
     """
     state_of, move_on, advance = compile_function(step_state), compile_function(move), compile_function(_advance)
     least_steps, most_steps = step_bounds(route, path, rule)
@@ -43,7 +43,7 @@ def compiled_walk(scorer: Scorer, route: Route, path: Path, rule: StepRule, mome
         proposal: Tensor | None = None
         if check:
             state = (state_of if last else step_state)(x, value, gradient, last, route, momentum)
-        else:  # compiled as one, they read memory once
+        else:  # compiled as one function, which reads memory once
             state, proposal = advance(x, value, gradient, last, route, momentum, path, rule)
         step = Step(number, rows, places, x, value, gradient, *state)
         del gradient, state
@@ -69,7 +69,7 @@ def _advance(
     path: Path,
     rule: StepRule,
 ) -> tuple[StepState, Tensor]:
-    """What is known at points x, and where to go from there (r n)."""
+    """Return the state at points x and the next points (r n)."""
     state = step_state(x, value, gradient, last, route, momentum)
-    step = Step(-1, route.sample, None, x, value, gradient, *state)  # neither number nor rows are read in here
+    step = Step(-1, route.sample, None, x, value, gradient, *state)  # number and rows are not read here
     return state, move(step, route, path, rule)

@@ -1,4 +1,4 @@
-"""What every method has (`Method`, `MethodInfo`), and how one that does not walk makes its `Attribution`."""
+"""The interface of methods (`Method`, `MethodInfo`), and the `Attribution` of those that do not walk."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from samp.engine.record import sum_rows
 
 @dataclass(frozen=True)
 class MethodInfo:
-    """A method's row in the table of methods (`samp methods`): where it comes from and what it promises."""
+    """A method's row in the table of methods (`samp methods`): its source, cost and guarantees."""
 
     paper: str
     cost: str
@@ -26,7 +26,7 @@ class MethodInfo:
 
 
 class Method(Protocol):
-    """Explains a problem; its fields are its settings, its repr says how it was made."""
+    """Explains a problem; its fields are its settings, and its repr shows them."""
 
     about: ClassVar[MethodInfo]
 
@@ -43,7 +43,7 @@ def make_attribution(
     forwards: int = 0,
     change: Tensor | None = None,
 ) -> Attribution:
-    """An `Attribution` of these values (b n, or anything of the inputs' size).
+    """Return the `Attribution` of these values (b n, or any shape with as many elements).
 
     `gradients` and `forwards` are model evaluations spent on each sample. `change` is f(image) − f(baseline) (b) for
     methods whose credit should sum to it: it gives them a residual, under the direction "to_image".
@@ -73,13 +73,13 @@ def make_attribution(
 
 
 def spread_over_channels(problem: Problem, maps: Tensor) -> Tensor:
-    """b c h w out of b h w: each channel gets an equal part, so that `map` is the map again."""
+    """Return maps (b h w) divided equally among the channels (b c h w), so that `map` sums to them again."""
     (image,) = problem.inputs
     return (maps / image.shape[1])[:, None].expand(-1, image.shape[1], -1, -1)
 
 
 def require_image(problem: Problem, method: object) -> Tensor:
-    """The one b c h w input that image methods need, or a sentence."""
+    """Return the one b c h w input that image methods need; raise ValueError if there is none."""
     if len(problem.inputs) != 1 or problem.inputs[0].ndim != 4:
         shapes = ", ".join(str(tuple(x.shape)) for x in problem.inputs)
         raise ValueError(f"{type(method).__name__} explains one b c h w image input, not {shapes}: use a path method.")

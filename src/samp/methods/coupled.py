@@ -1,11 +1,11 @@
-"""Coupled: both directions in one walk, so one order of the features serves both; with concave credit.
+"""Coupled: both directions in one walk with one order of the features, and concave credit.
 
 The points of the d directions, laid one after the other, are one point of a larger space. There, the walk climbs
-F(u, v) = f(v) − w·f(u) from (image, blurred) to (black, image), and a group holds its elements of both. So any path
-chooses by the sum of both gains, the score of u falling and that of v rising, and the engine need not know of it.
+F(u, v) = f(v) − w·f(u) from (image, blurred) to (black, image), and a group holds its elements of both. Any path then
+chooses by the sum of both gains, the score of u falling and that of v rising, without a change to the engine.
 
-The weight w bears on the choice alone. Credit is that of the plain sum, f(v) − f(u): were it read off the weighted
-curve, its sum would not be the score changes.
+The weight w affects the choice only. Credit is that of the plain sum, f(v) − f(u): on the weighted curve it would not
+sum to the score changes.
 
 Letters: r rows (one per sample), d directions, n elements of one direction, g groups.
 """
@@ -46,7 +46,7 @@ Quality = Literal["draft", "standard", "fine"]
 
 @dataclass(frozen=True)
 class WalkSettings:
-    """How to walk; the fields of `Coupled` that a quality decides."""
+    """Settings of a walk: the fields of `Coupled` that `quality` determines."""
 
     steps: int
     eta: float
@@ -65,28 +65,28 @@ SMALL_QUALITIES: dict[str, WalkSettings] = {
     "standard": WalkSettings(steps=28, eta=0.05, momentum=0.7, growth=0.5, weight=1.1),
     "fine": WalkSettings(steps=28, eta=0.02, momentum=0.8, growth=0.0, weight=1.0),
 }
-"""Where the paper has other settings, too: images of up to 32 pixels a side."""
+"""For images of up to 32 pixels a side, for which the paper has other settings as well."""
 
 
 @dataclass(frozen=True)
 class Coupled:
-    """One walk both ways: the groups whose move lowers f(image → black) and raises f(blurred → image) most go first.
+    """One walk in both directions; groups that most lower f(image → black) and raise f(blurred → image) move first.
 
     Each step moves the same groups by the same fraction in both directions, chosen by the weighted sum of both gains,
-    each with a momentum gradient of its own. The gain is g·(x^E − x^S): a group that η stopped half way does not lose
-    by it. Each step earns what the least concave majorant of both score curves together rises over it, and the groups
-    that moved in it share that in proportion to abs(gradient · move) (`samp.engine.concave_credit`). So the credit
+    each with a momentum gradient of its own. The gain is g·(x^E − x^S), so a group that η stopped half way is not at a
+    disadvantage. The credit of a step is the rise of the least concave majorant of both score curves together, and the
+    groups that moved in it share it in proportion to abs(gradient · move) (`samp.engine.concave_credit`). So the credit
     sums to the score changes exactly, each step earns less for each group than the one before, and a feature without
-    gradient earns nothing. It is the credit of both directions together: `values` holds their sum, and the residual of
+    gradient earns nothing. Credit is that of both directions together: `values` holds their sum, and the residual of
     each is 0.
 
-    - `quality`: "draft", "standard" or "fine", points on the curve of quality against gradients. It decides the next
-      six unless they are given; images of up to 32 pixels are walked more finely.
+    - `quality`: "draft", "standard" or "fine", points on the curve of quality against gradients. It sets the next
+      six unless they are given; images of up to 32 pixels have finer steps.
     - `steps`: s = ⌈groups / steps⌉ groups move at a time; or `pixels_per_step`, s itself.
     - `eta`: IC (Eq. 9) on the longer of the two moves, each as a ratio of its walk; 1 for no constraint.
     - `momentum`: λ of MS (Eq. 10), from 0 to below 1.
-    - `growth`: from 0 to 1; s and η grow evenly along the walk, from 1 − growth to 1 + growth times themselves.
-    - `weight`: of the gain on the way to black, the one from blurred counting 1; it bears on the choice alone.
+    - `growth`: from 0 to 1; s and η grow linearly along the walk, from 1 − growth to 1 + growth times their value.
+    - `weight`: of the gain of the walk to black, where that from blurred has 1; it affects the choice only.
     - `direction`, `baseline`: as in `SAMP`.
 
     >>> import torch, samp
@@ -132,27 +132,27 @@ class Coupled:
         object.__setattr__(self, "baseline", wrap_tensors(self.baseline))
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
-        """Walk every sample in all directions at once."""
+        """Return the attribution of every sample, walked in all directions at once."""
         settings = self.settings_for(problem)
         path = self._path(problem, settings)
-        own = {**asdict(settings), "pixels_per_step": path.size, "steps": None if path.size else path.steps}
-        baselines, shown = make_baselines(self.baseline, self.direction, problem, run.seed)
-        label = repr_with(self, **own, baseline=shown)
+        resolved = {**asdict(settings), "pixels_per_step": path.size, "steps": None if path.size else path.steps}
+        baselines, baseline_label = make_baselines(self.baseline, self.direction, problem, run.seed)
+        label = repr_with(self, **resolved, baseline=baseline_label)
         rule = MaxL1(settings.eta, settings.growth) if settings.eta < 1 else Unlimited()
         return run_walks(problem, JointWalkPlan(path, rule, settings.momentum, baselines, label, settings.weight), run)
 
     def settings_for(self, problem: Problem) -> WalkSettings:
-        """The settings that this problem is explained with."""
+        """Return the settings for this problem."""
         return self.resolve_settings(small=problem.paper_settings and max(problem.inputs[0].shape[2:]) <= 32)
 
     def resolve_settings(self, *, small: bool) -> WalkSettings:
-        """The settings of the quality, for small images or others, with those that were given in their place."""
+        """Return the settings of the quality, for small images or others, overridden by the given ones."""
         own = {field.name: getattr(self, field.name) for field in fields(WalkSettings)}
         given = {name: value for name, value in own.items() if value is not None}
         return replace((SMALL_QUALITIES if small else QUALITIES)[self.quality], **given)
 
     def _path(self, problem: Problem, settings: WalkSettings) -> SalientPath:
-        """One s for all samples where their groups are the same, else a share of each one's own."""
+        """Return the path, with one s if all samples share their groups, else with a share of each sample's own."""
         share = int(self.pixels_per_step) if self.pixels_per_step else problem.features.share(settings.steps)
         if isinstance(share, int) or len(share) == 1:
             return SalientPath(int(share), full_distance=True, growth=settings.growth)
@@ -160,12 +160,12 @@ class Coupled:
 
 
 def _as_number(name: str, value: Any) -> float | None:
-    """A setting as a number of Python's, whatever kind it was given as."""
+    """Return a setting as a Python number, or None; raise TypeError for anything else."""
     plain = value.item() if isinstance(value, Tensor | np.ndarray) and _is_single(value) else value
     if not isinstance(plain, Real | None):
         raise TypeError(f"{name} is a number, or None for the quality's, not {value!r}.")
     if isinstance(plain, int) and abs(plain) >= 2**53:
-        return float(plain)  # torch takes no such int
+        return float(plain)  # torch accepts no int as large
     return plain if isinstance(plain, int | float | None) else float(plain)
 
 
@@ -175,7 +175,7 @@ def _is_single(value: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class JointScorer:
-    """The score of every direction at a point of the larger space, and the gradient of their weighted sum F.
+    """Scores every direction at a point of the larger space, with the gradient of their weighted sum F.
 
     >>> from samp.engine.problem import make_problem
     >>> problem = make_problem(lambda x: x**2, torch.ones(1, 1), target=0)
@@ -189,7 +189,7 @@ class JointScorer:
     compiler: Compiler = keep_function
 
     def value_and_gradient(self, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]:
-        """Scores (r d) and the gradient of F (r dn) at points x (r dn); a score without a finite gradient is NaN."""
+        """Return scores (r d) and the gradient of F (r dn) at points x (r dn); without a finite gradient, NaN."""
         directions = len(self.weight)
         each = samples.repeat_interleave(directions)
         value, gradient = self.problem.value_and_gradient(x.view(len(each), -1), each)
@@ -197,17 +197,17 @@ class JointScorer:
 
 
 def _weight_gradients(value: Tensor, gradient: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Values (r d) and the gradient (rd n) of their weighted sum, as r dn."""
+    """Return the values (r d) and the gradient of their weighted sum (r dn), from their own gradients (rd n)."""
     weighted = gradient.view(*value.shape, -1) * weight[:, None]  # r d n
-    failed = ~weighted.abs().amax(2).isfinite()  # r d; the walk knows of rows alone, so the score must tell
+    failed = ~weighted.abs().amax(2).isfinite()  # r d; the walk checks rows, so the score marks the direction
     return value.masked_fill(failed, math.nan), weighted.view(len(value), -1)
 
 
 @dataclass(frozen=True, eq=False)
 class JointWalkPlan:
-    """All directions of a sample in one walk: path and rule, and where each direction's baseline lies.
+    """Plan for one walk in all directions of a sample: path, rule, and the baseline of each direction.
 
-    `weight` is that of the way to the baseline, where the way to the image, at 1, is walked too.
+    `weight` is that of the direction to the baseline; that to the image has 1. It is used only if both are walked.
     """
 
     path: SalientPath
@@ -222,7 +222,7 @@ class JointWalkPlan:
         return len(self.baselines)
 
     def run(self, problem: Problem, rows: range, points: int, on_step: StepCallback | None) -> WalkRecord:
-        """What the walks of these samples leave behind, one row per direction."""
+        """Walk these samples and return the record, with one row per direction."""
         route, weight = self._route(problem, rows), self._weights().to(problem.x)
         compiler, places = problem.compiler(self.path), self.path.most_groups(route)
         account = ConcaveAccount(route, problem.features.select(route.sample), weight, places, compiler)
@@ -232,12 +232,12 @@ class JointWalkPlan:
         return split_directions(record_walk(steps, route, account, points, callback), self.directions_per_row)
 
     def _weights(self) -> Tensor:
-        """d: of each direction's score in what the walk climbs, below 0 where the score should fall."""
+        """Return the weight of each direction's score in F (d), below 0 where the score should fall."""
         down = -self.weight if self.directions_per_row > 1 else -1.0
         return torch.tensor([1.0 if direction == "to_image" else down for direction in self.baselines])
 
     def _route(self, problem: Problem, rows: range) -> Route:
-        """From (image, insertion's baseline) to (deletion's baseline, image), for the directions that are walked."""
+        """Return the route from (image, insertion's baseline) to (deletion's baseline, image), or the half in use."""
         samples = slice(rows.start, rows.stop)
         image = problem.x[samples]
         ends = [(b[samples], image) if d == "to_image" else (image, b[samples]) for d, b in self.baselines.items()]
@@ -250,7 +250,7 @@ class JointWalkPlan:
 
 
 def split_directions(joint: WalkRecord, directions: int) -> WalkRecord:
-    """The trace of coupled walks with one row per direction, those of a sample side by side."""
+    """Return the record of coupled walks with one row per direction, those of a sample next to each other."""
     samples = len(joint.values)
     at_failure = joint.scores[torch.arange(samples, device=joint.steps.device), joint.failed]  # R d
     return WalkRecord(
@@ -265,7 +265,7 @@ def split_directions(joint: WalkRecord, directions: int) -> WalkRecord:
 
 
 def _count_directions(on_step: StepCallback, directions: int) -> StepCallback:
-    """Every gradient of a coupled walk is one of each direction."""
+    """Return the callback for a coupled walk, in which every gradient is one of each direction."""
     return lambda gradients, arrived: on_step(gradients * directions, arrived)
 
 

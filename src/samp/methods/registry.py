@@ -1,7 +1,7 @@
-"""The list of all methods: in which module each lies, what the command line can set, and what else it is called.
+"""The registry of methods: the module of each, its settings on the command line, and its other names.
 
-To read it takes no torch, so the command line can check what was typed before anything heavy is loaded. A method's
-module is imported when the method is asked for, and has it under the same name in its own `METHODS`.
+It does not import torch, so the command line can check its arguments quickly. A method's module is imported when the
+method is first needed, and holds it under the same name in its own `METHODS`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Entry:
-    """Where a method lies: in `samp.methods.<module>`; and those of its settings that the command line can set."""
+    """A method's module, `samp.methods.<module>`, and the settings that the command line can set."""
 
     module: str
     settings: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ METHODS: Mapping[str, Entry] = {
     "ablation": Entry("captum_adapters", ("baseline",)),
     "random": Entry("random_map"),
 }
-# What else these methods are called, in small letters without "-", "_" and spaces: those make no difference.
+# Other names of methods, in lower case without "-", "_" and spaces, which are ignored.
 ALIASES: Mapping[str, str] = {
     "sampplusplus": "samp++",
     "integratedgradients": "ig",
@@ -99,7 +99,7 @@ ALIASES: Mapping[str, str] = {
     "featureablation": "ablation",
     "randommap": "random",
 }
-# Well-known methods that are not here. A relative's map would be another method's, so it is named and not taken.
+# Well-known methods that are not implemented: the error suggests a relative, which is never substituted.
 RELATIVES: Mapping[str, str] = {
     "shap": "SHAP is a family: 'shapley' samples Shapley values, 'deepshap' is its method for nets",
     "kernelshap": "KernelSHAP is not here; 'shapley' samples the same Shapley values",
@@ -115,7 +115,7 @@ RELATIVES: Mapping[str, str] = {
 
 
 def names() -> list[str]:
-    """The names that stand for methods with their published settings; the default comes first.
+    """Return the names of all methods with their published settings; the default comes first.
 
     >>> names()[:3]
     ['coupled', 'samp++', 'samp']
@@ -124,22 +124,24 @@ def names() -> list[str]:
 
 
 def resolve_method(method: str | Method) -> Method:
-    """The method of this name, or the method itself; "Grad-CAM" or "integrated_gradients" are understood too.
+    """Return the method of this name, also spelled "Grad-CAM" or "integrated_gradients", or the given method object.
+
+    Raises ValueError for an unknown name, and TypeError for anything that is not a method.
 
     >>> resolve_method("samp")
     SAMP(pixels_per_step=None, eta=None, momentum=0.0, credit='momentum', direction='both', baseline=None, steps=None)
     """
     if isinstance(method, str):
         name = method_name(method)
-        found: Method = importlib.import_module(f"samp.methods.{METHODS[name].module}").METHODS[name]
-        return found
+        resolved: Method = importlib.import_module(f"samp.methods.{METHODS[name].module}").METHODS[name]
+        return resolved
     if not callable(getattr(method, "attribute", None)) or isinstance(method, type):
         raise TypeError(f"a method is a name or an object such as samp.SAMP(), not {method!r}.")
     return method
 
 
 def table() -> str:
-    """All methods as a Markdown table.
+    """Return all methods as a Markdown table.
 
     >>> table().splitlines()[0]
     '| name | method and its settings | source | model calls per sample | sums to the score change | made by |'
@@ -155,7 +157,7 @@ def table() -> str:
 
 
 def method_name(name: str) -> str:
-    """Return the name by which samp knows this method; raise ValueError, with the closest first, if it does not.
+    """Return the method's name in `METHODS`; raise ValueError, with the closest name first, if it is unknown.
 
     >>> method_name("Integrated_Gradients"), method_name("Grad-CAM++"), method_name("ig")
     ('ig', 'gradcam++', 'ig')
@@ -183,7 +185,7 @@ def _likeness(known: str, typed: str) -> float:
 
 
 def simplify(name: str) -> str:
-    """Return the name as `ALIASES` has it: in small letters, without "-", "_" and spaces.
+    """Return the name as `ALIASES` has it: in lower case, without "-", "_" and spaces.
 
     >>> simplify("Guided Grad-CAM")
     'guidedgradcam'
@@ -192,7 +194,7 @@ def simplify(name: str) -> str:
 
 
 def format_aliases() -> str:
-    """Return the other names of methods, each with the one it stands for, as a line for people.
+    """Return the other names of methods, each with the one it stands for, as one line of text.
 
     >>> format_aliases().split(", ")[1]
     'integratedgradients (ig)'
