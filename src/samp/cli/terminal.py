@@ -8,8 +8,8 @@ data and stay; in lines for people they are written as escape sequences.
 from __future__ import annotations
 
 import codecs
+import os
 import re
-import shutil
 import sys
 import textwrap
 import traceback
@@ -85,7 +85,7 @@ def _print(text: str, err: bool) -> None:
 def clear_line() -> None:
     """Erase what a bar that was interrupted while it was drawn may have left on the terminal's line."""
     if "samp.progress" in sys.modules and sys.stderr.isatty():
-        blank = " " * (shutil.get_terminal_size().columns - 1)
+        blank = " " * (os.get_terminal_size(sys.stderr.fileno()).columns - 1)
         click.echo(f"\r{blank}\r", nl=False, err=True)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -17,26 +16,6 @@ from samp.targets import Model
 
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 DTYPE_WORDS = ("dtype", "scalar type", "should be the same", "not implemented for")
-
-
-def call_model(model: Model, inputs: Sequence[Tensor], args: Sequence[object], given: Sequence[Tensor]) -> Any:
-    """Return the model's output for these inputs and further arguments; `given` are the caller's inputs, all samples.
-
-    Raises the model's own error or, where the caller's arguments caused it, a TypeError or ValueError that says so,
-    with the model's error as its cause.
-
-    >>> call_model(nn.Linear(3, 2), [torch.ones(1, 3).double()], [], [torch.ones(1, 3).double()])
-    Traceback (most recent call last):
-    TypeError: the input has dtype torch.float64, which the model does not take: pass it as torch.float32, \
-x.to(torch.float32), or convert the model.
-    """
-    try:
-        return model(*inputs, *args)
-    except (TypeError, RuntimeError, ValueError, IndexError) as error:
-        clearer = translate_error(error, model, inputs, args, given)
-        if clearer is None:
-            raise
-        raise clearer from error
 
 
 def translate_error(
