@@ -34,3 +34,11 @@ def test_threads_that_wait_sleep_here_and_in_processes_started_here(openmp_was_t
     if "OMP_WAIT_POLICY" not in said.stderr:
         pytest.skip("needs an OpenMP runtime that says how it is set")
     assert "OMP_WAIT_POLICY = 'PASSIVE'" in said.stderr
+
+
+def test_every_test_on_the_list_of_slow_ones_is_there(request: pytest.FixtureRequest) -> None:
+    root = request.config.rootpath
+    for line in (root / "tests" / "slow.txt").read_text(encoding="utf-8").splitlines()[1:]:
+        file, _, name = line.partition("::")
+        source = (root / file).read_text(encoding="utf-8")
+        assert not name or name.rpartition(".")[2].rpartition("::")[2] in source, line
