@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib.metadata import EntryPoint, PackageNotFoundError, distribution
+from pathlib import Path
 
 import click
 import pytest
@@ -62,6 +63,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> list[EntryPoint]:
     """The entry points of installed packages, to be filled by a test."""
     entries: list[EntryPoint] = []
     monkeypatch.setattr("samp.cli.entry_points", lambda group: entries if group == samp.cli.PLUGINS else [])
+    monkeypatch.setattr("samp.cli.has_other_plugins", lambda: bool(entries))
     return entries
 
 
@@ -123,3 +125,14 @@ def test_a_package_that_is_broken_is_one_sentence(installed: list[EntryPoint]) -
 def test_help_does_not_import_other_packages(installed: list[EntryPoint]) -> None:
     installed.append(entry_point("greet", "nowhere_to_be_found:greet"))
     assert run("--help").exit_code == 0
+
+
+def test_packages_with_commands_are_found_by_their_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.path", [str(tmp_path / "nowhere"), str(tmp_path)])
+    for name, group in (("samp_lab-1.0", "samp.commands"), ("other-2.0", "console_scripts")):
+        (tmp_path / f"{name}.dist-info").mkdir()
+        (tmp_path / f"{name}.dist-info" / "entry_points.txt").write_text(f"[{group}]\nbench = lab:bench\n")
+    assert not samp.cli.has_other_plugins()
+    (tmp_path / "third-3.0.dist-info").mkdir()
+    (tmp_path / "third-3.0.dist-info" / "entry_points.txt").write_text("[samp.commands]\nhello = third:hello\n")
+    assert samp.cli.has_other_plugins()

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import warnings
 from collections.abc import Iterable
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from samp import __version__
 from samp.cli.flags import name_flags, note_command
 from samp.cli.terminal import accept_any_encoding, clear_line, printable, say, say_block, say_traceback
-from samp.extras import lab_install_command
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 # Each command, by its name: the function of that name in `samp.cli.NAME`, with its line in `samp --help`.
 COMMANDS = {
@@ -48,7 +50,7 @@ class Commands(click.Group):
         return super().main(*args, **how)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*COMMANDS, *(entry.name for entry in _plugins() if entry.name not in COMMANDS)]
+        return [*COMMANDS, *(entry.name for entry in entry_points(PLUGINS) if entry.name not in COMMANDS)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
@@ -99,7 +101,8 @@ class Commands(click.Group):
 
 def plugin_lines() -> dict[str, str]:
     """Return the commands of other packages, installed or known to exist, each with its line in `samp --help`."""
-    installed = {entry.name: f"A command of the package {entry.module.partition('.')[0]}." for entry in _plugins()}
+    entries = entry_points(PLUGINS) if has_other_plugins() else []
+    installed = {entry.name: f"A command of the package {entry.module.partition('.')[0]}." for entry in entries}
     return {**installed, **{name: line for name, (_, line) in OPTIONAL_COMMANDS.items()}}
 
 
@@ -108,11 +111,13 @@ def load_plugin(name: str) -> click.Command | None:
 
     Raises ModuleNotFoundError if the command is known to exist and its package is not installed.
     """
-    for entry in _plugins():
+    for entry in entry_points(PLUGINS):
         if entry.name == name:
             command: click.Command = entry.load()
             return command
     if name in OPTIONAL_COMMANDS:
+        from samp.extras import lab_install_command  # not needed otherwise
+
         package = OPTIONAL_COMMANDS[name][0]
         raise ModuleNotFoundError(
             f"`samp {name}` comes with the package {package}, which is not installed: {lab_install_command()}."
@@ -120,8 +125,23 @@ def load_plugin(name: str) -> click.Command | None:
     return None
 
 
-def _plugins() -> Iterable[EntryPoint]:
-    return entry_points(group=PLUGINS)
+def entry_points(group: str) -> Iterable[EntryPoint]:
+    """Return the entry points of this group."""
+    from importlib.metadata import entry_points as find  # as slow to import as all that `samp --help` needs
+
+    return find(group=group)
+
+
+def has_other_plugins() -> bool:
+    """Return whether a package other than the laboratory, which is known, may add commands."""
+    for folder in filter(os.path.isdir, sys.path):
+        for name in os.listdir(folder):
+            file = os.path.join(folder, name, "entry_points.txt")
+            if name.endswith(".dist-info") and not name.startswith("samp_lab-") and os.path.isfile(file):
+                with open(file, encoding="utf-8", errors="replace") as lines:
+                    if f"[{PLUGINS}]" in lines.read():
+                        return True
+    return False
 
 
 def show_warning(
