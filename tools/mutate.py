@@ -30,7 +30,7 @@ from pathlib import Path
 from queue import Queue
 
 ROOT = Path(__file__).resolve().parents[1]
-COPIED = ("src", "lab", "tests", "tools", "pyproject.toml")
+COPIED = ("src", "lab", "tests", "tools", "conftest.py", "pyproject.toml")
 FAILED = (1, 2)  # exit status of pytest: a test failed, or could not be collected
 
 

@@ -216,3 +216,14 @@ def test_python_source_is_led_to_the_name_of_its_module(model: str, instead: str
     with pytest.raises(ValueError, match=f"is Python source: .*, as {instead}") as raised:
         models.load(model)
     assert "trust" not in str(raised.value)
+
+
+def test_memory_that_a_parameter_gave_up_is_not_taken_for_its_numbers() -> None:
+    """As where a net is halved: its parameters get other memory, and a constant may lie where they were."""
+    with Initialisations() as seen:
+        layer = nn.Linear(2, 1, bias=False)
+        given_up = layer.weight.data
+        layer.weight.data = torch.zeros(1, 2)
+    other = nn.Linear(2, 1, bias=False)
+    other.weight = nn.Parameter(given_up.zero_())
+    assert seen.find_random(other) == []

@@ -28,7 +28,7 @@ def test_another_process_finds_the_same_tests_in_the_same_order(request: pytest.
 
 def test_threads_that_wait_sleep_here_and_in_processes_started_here(openmp_was_told_in_time: bool) -> None:
     """What the runtime says of itself when it is loaded; macOS and Windows have another one."""
-    assert openmp_was_told_in_time, "torch was imported before tests/conftest.py: which plugin does that?"
+    assert openmp_was_told_in_time, "torch was imported before conftest.py: which plugin does that?"
     env = {**os.environ, "OMP_DISPLAY_ENV": "TRUE"}
     said = subprocess.run([sys.executable, "-c", "import torch"], env=env, capture_output=True, text=True, check=True)
     if "OMP_WAIT_POLICY" not in said.stderr:

@@ -146,10 +146,7 @@ def report(out: Path) -> None:
     from samp_lab.report import write_report
     from samp_lab.store import Store
 
-    store = Store(out)
-    if not store.results_file.is_file():
-        raise FileNotFoundError(f"there is no {store.results_file}: run an experiment with --out {out} first.")
-    write_report(store)
+    write_report(Store(out))
     say(f"{out / 'report.md'} and {out / 'report.html'}")
 
 

@@ -67,7 +67,8 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list({**plugin_lines(), **COMMANDS}.items()))
+            others = {name: line for name, line in plugin_lines().items() if name not in COMMANDS}
+            formatter.write_dl(list({**COMMANDS, **others}.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -59,8 +59,10 @@ class Initialisations(TorchFunctionMode):
         return [name for name, value in net.named_parameters() if self._is_random(value)]
 
     def _is_random(self, value: object) -> bool:
-        tensor, version = self._random.get(_address(value), (None, 0))
-        return tensor is not None and tensor._version == version
+        address = _address(value)
+        tensor, version = self._random.get(address, (None, 0))
+        # `net.half()` gives a recorded parameter other memory, and another tensor may take what it had
+        return tensor is not None and _address(tensor) == address and tensor._version == version
 
     def _record(self, value: object) -> None:
         if isinstance(value, Tensor) and _address(value) and not value.is_inference():  # those have no versions
