@@ -18,7 +18,8 @@ import samp
 from samp.attribution import DIRECTIONS, PER_DIRECTION, Attribution
 from samp.engine.credit import CREDITS
 from samp.engine.driver import RunOptions, WalkPlan, run_walks
-from samp.engine.paths import MaxL1, SalientPath, StraightPath, Unlimited
+from samp.engine.fixed_paths import StraightPath
+from samp.engine.paths import MaxL1, SalientPath, Unlimited
 from samp.engine.problem import make_problem
 from samp.engine.walk import Path, Route, Step, StepRule
 

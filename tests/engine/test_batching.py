@@ -16,7 +16,8 @@ from laws import CLOSE, CountingModel, assert_same, images, net
 from samp.devices import is_out_of_memory
 from samp.engine.credit import CREDITS
 from samp.engine.driver import MOST_ROWS, Batches, RunOptions, WalkPlan, run_walks
-from samp.engine.paths import MaxL1, SalientPath, StraightPath
+from samp.engine.fixed_paths import StraightPath
+from samp.engine.paths import MaxL1, SalientPath
 from samp.engine.problem import make_problem
 
 CPU = torch.device("cpu")

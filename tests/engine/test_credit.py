@@ -32,7 +32,7 @@ from laws import (
     vectors,
 )
 from samp.engine.credit import CREDITS, Shared, left, resolve_credit
-from samp.engine.paths import StraightPath
+from samp.engine.fixed_paths import StraightPath
 
 everywhere: Any = {"path": paths, "rule": rules, "momentum": momenta, "directions": directions}
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import samp
 from laws import CLOSE, images, linear, net, seeds, tapes, travel
-from samp.engine.paths import MaxL1, SalientPath, StraightPath, select_largest, select_largest_unordered
+from samp.engine.fixed_paths import StraightPath
+from samp.engine.paths import MaxL1, SalientPath, select_largest, select_largest_unordered
 from samp.engine.walk import Route, Step
 from samp.groups import Channels
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from laws import CLOSE, images, net, tapes, travel
 from samp.engine.credit import CREDITS, Shared
-from samp.engine.paths import CurvePath
+from samp.engine.fixed_paths import CurvePath
 from samp.engine.walk import Route, Step
 
 PLACES = (0.0, 0.5, 0.5, 0.5, 1.0)  # in quarters: half way, two pauses, and the rest

@@ -30,7 +30,8 @@ from laws import (
     travel,
 )
 from samp.baselines import Blurred
-from samp.engine.paths import MaxL1, SalientPath, StraightPath, Unlimited
+from samp.engine.fixed_paths import StraightPath
+from samp.engine.paths import MaxL1, SalientPath, Unlimited
 
 RISING = {"to_image": True, "to_baseline": False}
 

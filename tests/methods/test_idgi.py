@@ -28,7 +28,7 @@ from laws import (
     vectors,
 )
 from samp.engine.credit import CREDITS, idgi, resolve_credit
-from samp.engine.paths import StraightPath
+from samp.engine.fixed_paths import StraightPath
 from samp.methods.blur_ig import BlurIG
 from samp.methods.guided_ig import GuidedIG
 from samp.methods.ig2 import IG2

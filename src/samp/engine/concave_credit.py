@@ -31,7 +31,7 @@ class Move:
     """One step: which groups moved, how far in total, and how much the score rose."""
 
     rows: Tensor  # r
-    group: Tensor  # r s, the groups with the largest effects, which include all that moved
+    group: Tensor | None  # r s, the groups with the largest effects, which include all that moved; None for all groups
     effect: Tensor  # r s
     length: Tensor  # r, how many groups with an effect moved, each as a fraction of its distance
     rise: Tensor  # r d, of the score; a fall counts as a rise where the score should fall
@@ -43,10 +43,14 @@ class ConcaveAccount:
     needs_gradients: ClassVar[bool] = True
 
     def __init__(
-        self, route: Route, own: Grouping, weight: Tensor, places: int, compiler: Compiler = keep_function
+        self, route: Route, own: Grouping, weight: Tensor, places: int | None, compiler: Compiler = keep_function
     ) -> None:
-        """`own` groups the elements of one direction; `weight` (d) weighs each score in the walk's objective."""
-        self.route, self.own, self.weight, self.places = route, own, weight, min(places, own.count)
+        """`own` groups the elements of one direction; `weight` (d) weighs each score in the walk's objective.
+
+        `places` is the most groups that move in one step, or None if any number may.
+        """
+        self.route, self.own, self.weight = route, own, weight
+        self.places = None if places is None else min(places, own.count)
         self.step_effects = compiler(_step_effects)
         self.distance = self._sum_directions((route.end - route.start).abs_())  # R n
         self.group_distance = own.pool(self.distance)  # R g
@@ -91,6 +95,9 @@ class ConcaveAccount:
         earned = self.distance.new_zeros(len(self.distance), directions, self.own.count)
         for number, move in enumerate(self.moves):
             part = rises[move.rows, number, :, None] * _shares(move.effect)[:, None]  # r d s
+            if move.group is None:
+                earned[move.rows] += part
+                continue
             rows = move.rows[:, None] * directions + torch.arange(directions, device=part.device)  # r d
             into = rows[:, :, None] * self.own.count + move.group[:, None]  # r d s
             earned.view(-1).scatter_add_(0, into.flatten(), part.flatten())
@@ -110,9 +117,11 @@ class ConcaveAccount:
 
 
 def _step_effects(
-    before: Step, after: Step, weight: Tensor, whole: Tensor, groups: Grouping, places: int, effects: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
+    before: Step, after: Step, weight: Tensor, whole: Tensor, groups: Grouping, places: int | None, effects: Tensor
+) -> tuple[Tensor | None, Tensor, Tensor]:
     """Return the groups of a step with the largest effects (r s), these effects (r s), and how many groups moved (r).
+
+    Without `places`, the effects are those of all groups (r g), and the groups need not be named.
 
     Adds the elements' own effects, summed over the directions, to `effects` (r n) in place. The gradient is that of the
     weighted scores; it is divided by the weight, which should affect only the choice of groups.
@@ -124,6 +133,8 @@ def _step_effects(
     effects += effect
     of_groups = groups.pool(effect)  # r g
     moved = torch.where(of_groups > 0, groups.pool(dx.view(r, -1, n).sum(1)) / whole, 0)
+    if places is None:
+        return None, of_groups, moved.sum(1)
     largest, group = of_groups.topk(places)  # r s
     return group.int(), largest, moved.sum(1)
 

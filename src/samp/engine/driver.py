@@ -30,15 +30,19 @@ MOST_ROWS = 1024
 
 
 class Plan(Protocol):
-    """A method prepared for one problem; each row walks `directions_per_row` directions of a sample."""
+    """A method prepared for one problem; a sample has `rows_per_sample` rows of `directions_per_row` directions."""
 
     @property
     def baselines(self) -> Mapping[Direction, Tensor]: ...  # b n each
     @property
     def directions_per_row(self) -> int: ...
     @property
+    def rows_per_sample(self) -> int: ...
+    @property
     def label(self) -> str: ...
     def run(self, problem: Problem, rows: range, points: int, on_step: StepCallback | None) -> WalkRecord: ...
+    def collect(self, problem: Problem, records: Iterator[WalkRecord]) -> list[WalkRecord]: ...
+    def forwards(self) -> int: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +58,10 @@ class WalkPlan:
     baselines: Mapping[Direction, Tensor]  # b n each
     label: str
 
+    @property
+    def rows_per_sample(self) -> int:
+        return len(self.baselines)
+
     def run(self, problem: Problem, rows: range, points: int, on_step: StepCallback | None) -> WalkRecord:
         """Return the record of the walks of these rows."""
         route = _route(problem, self, rows)
@@ -62,6 +70,14 @@ class WalkPlan:
         route = route.trim(path, self.rule)  # otherwise its start would be kept alive here
         account = SumAccount(self.credit, route, problem.compiler(path))
         return record_walk(steps, route, account, points, on_step)
+
+    def collect(self, problem: Problem, records: Iterator[WalkRecord]) -> list[WalkRecord]:
+        """Return all records."""
+        return list(records)
+
+    def forwards(self) -> int:
+        """Return how many forward passes each sample takes besides its gradients."""
+        return 0
 
 
 @dataclass(frozen=True)
@@ -86,11 +102,10 @@ def run_walks(problem: Problem, plan: Plan, run: RunOptions) -> Attribution:
     are adjacent. Raises NonFiniteError if a score or gradient on a walk was not finite.
     """
     directions = list(plan.baselines)
-    walks_per_sample = len(directions) // plan.directions_per_row
     batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device, plan.directions_per_row)
     problem = problem.with_target(batches)
     points = _points_per_row(run.tape_bytes, len(directions) * problem.batch, problem.x)
-    meter = Meter(problem.batch, walks_per_sample, show=True) if run.progress else None
+    meter = Meter(problem.batch, plan.rows_per_sample, show=True) if run.progress else None
 
     def work(first: int, last: int) -> WalkRecord:
         if meter:
@@ -99,11 +114,12 @@ def run_walks(problem: Problem, plan: Plan, run: RunOptions) -> Attribution:
 
     try:
         with problem.compiling():
-            records = list(batches.map_slices(walks_per_sample * problem.batch, work))
+            records = plan.collect(problem, batches.map_slices(plan.rows_per_sample * problem.batch, work))
     finally:
         if meter:
             meter.close()
-    details = {"seed": run.seed, "batch_size": batches.size * plan.directions_per_row}
+    details: dict[str, object] = {"seed": run.seed, "batch_size": batches.size * plan.directions_per_row}
+    details |= {"forwards": plan.forwards()} if plan.forwards() else {}
     return assemble(problem, directions, records, plan.label, details)
 
 

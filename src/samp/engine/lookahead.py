@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from samp.devices import is_out_of_memory
-from samp.engine.paths import FixedPath
+from samp.engine.fixed_paths import FixedPath
 from samp.engine.problem import Problem
 from samp.engine.walk import Path, Route, Scorer, Step, StepRule
 

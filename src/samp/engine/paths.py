@@ -6,14 +6,13 @@ A path proposes the next point from a row's current position, so any path works 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol, overload
+from typing import ClassVar, overload
 
 import torch
 from torch import Tensor
 
-from samp.engine.walk import Path, Route, Step
+from samp.engine.walk import Route, Step
 
 
 @dataclass(frozen=True)
@@ -142,76 +141,67 @@ def select_largest_unordered(gain: Tensor, size: int | Tensor, candidates: Tenso
     return torch.zeros_like(candidates).scatter(1, first, within_size.expand_as(first)) & candidates
 
 
-class FixedPath(Path, Protocol):
-    """A path whose points are known in advance: `at(route, number)` returns them (r n) after `number` whole steps."""
-
-    @property
-    def steps(self) -> int: ...
-    def at(self, route: Route, number: int) -> Tensor: ...
-
-
 @dataclass(frozen=True)
-class StraightPath:
-    """The straight line from start to end in `steps` equal parts: the path of Integrated Gradients.
+class GradedPath:
+    """Eq. 8 without a hard cut: groups near the threshold move part of their way.
 
-    A row's progress is measured by its distance to the end, so a step rule may shorten any step.
+    Groups are lined up by gain, as in `SalientPath` with `full_distance`, each with what is left of its way: 1 at its
+    start, 0 at its end. A step moves an amount A, worth that many whole groups. Those within (1 − softness)·A of the
+    line's head move to their end, those beyond (1 + softness)·A stay, and in between the fraction falls evenly. So two
+    groups of nearly the same gain move nearly alike, and rounding cannot turn one walk into another at a single tie.
+
+    `steps` and `growth` are those of `SalientPath`. With `softness` 0, whole groups move, but for one at the cut.
     """
 
-    needs_start: ClassVar[bool] = True
-    is_fixed: ClassVar[bool] = True
+    is_fixed: ClassVar[bool] = False
     may_pause: ClassVar[bool] = False
-    steps: int
-
-    def propose(self, step: Step, route: Route) -> Tensor:
-        to_go = (route.end - step.x).abs().sum(1, keepdim=True) / route.length
-        rounding = torch.finfo(step.x.dtype).eps * route.end.abs().sum(1, keepdim=True) / route.length * self.steps
-        slack = (0.01 + rounding).clamp(max=0.5)  # a point on the grid, up to rounding, counts as passed
-        passed = ((1 - to_go) * self.steps + slack).floor()
-        fraction = (passed + 1) / self.steps
-        point = torch.lerp(route.start, route.end, fraction.to(route.end))
-        return torch.where(passed + 1 < self.steps, point, route.end)
-
-    def at(self, route: Route, number: int) -> Tensor:
-        """Return the points (r n) after `number` whole steps; a walk that is only rounding takes a single step."""
-        if number >= self.steps:  # on a GPU 55 / 55 may be less than 1
-            return route.end
-        fraction = torch.full_like(route.sign, number) / self.steps  # divided as in `propose`, for the same points
-        return torch.where(route.length.isinf(), route.end, torch.lerp(route.start, route.end, fraction))
-
-    def least_steps(self, route: Route) -> int:
-        return self.steps
-
-    def most_steps(self, route: Route) -> int:
-        return self.steps
-
-
-@dataclass(frozen=True)
-class CurvePath:
-    """A curve known in advance, in `steps` parts: `point(route, t)` returns its points (r n) at t, from 0 to 1.
-
-    A row's position follows from the number of its step and not from x, so a curve is walked without a step rule. The
-    curve may pause for some steps and then move on. It may reach its end point early: the row has nothing more to earn
-    then, and leaves.
-    """
-
     needs_start: ClassVar[bool] = True
-    is_fixed: ClassVar[bool] = True
-    may_pause: ClassVar[bool] = True
     steps: int
-    point: Callable[[Route, float], Tensor]
+    softness: float = 0.8
+    growth: float = 0.0
 
     def propose(self, step: Step, route: Route) -> Tensor:
-        return self.at(route, step.number + 1)
-
-    def at(self, route: Route, number: int) -> Tensor:
-        """Return the points (r n) after `number` steps."""
-        return self.point(route, number / self.steps) if number < self.steps else route.end
+        way = route.end - route.start
+        whole = route.groups.pool(way.abs())  # r g
+        gain = route.groups.pool(way.mul_(step.guide)) * route.sign
+        left = torch.where(step.moving, (route.groups.pool((route.end - step.x).abs()) / whole).clamp(max=1), 0)
+        fraction = graded_fractions(gain, left, self._amount(left, route), self.softness)
+        return torch.lerp(step.x, route.end, route.groups.spread(fraction))  # at 1, exactly the end
 
     def least_steps(self, route: Route) -> int:
-        return 0
+        return int(self._own_steps(route).min())
 
     def most_steps(self, route: Route) -> int:
         return self.steps
+
+    def _amount(self, left: Tensor, route: Route) -> Tensor:
+        """Return how many groups' worth each row moves next (r 1); all that is left, within rounding, if it is less."""
+        to_move = route.to_move.clamp(min=1)
+        gone = (1 - left.sum(1, keepdim=True) / to_move).clamp(0, 1)
+        amount = next_step_share(1 / self._own_steps(route), gone, self.growth) * to_move
+        return torch.where(left.sum(1, keepdim=True) <= 1.01 * amount, math.inf, amount)
+
+    def _own_steps(self, route: Route) -> Tensor:
+        """Return the number of steps of each row (r 1): no more than it has groups to move."""
+        return route.to_move.clamp(1, self.steps)
+
+
+def graded_fractions(gain: Tensor, left: Tensor, amount: Tensor, softness: float) -> Tensor:
+    """Return the fraction of its remaining way that each group moves (r g), `amount` (r 1) groups' worth in all.
+
+    >>> gain, left = torch.tensor([[4.0, 3.0, 2.0, 1.0]]), torch.ones(1, 4)
+    >>> graded_fractions(gain, left, torch.tensor([[2.0]]), softness=0.0).tolist()
+    [[1.0, 1.0, 0.0, 0.0]]
+    >>> graded_fractions(gain, left, torch.tensor([[2.0]]), softness=1.0).tolist()
+    [[0.875, 0.625, 0.375, 0.125]]
+    """
+    order = torch.where(left > 0, gain, -math.inf).argsort(dim=1, descending=True, stable=True)
+    ahead = left.gather(1, order).cumsum(1)  # up to and including each group
+    middle = ahead - left.gather(1, order) / 2
+    width = (2 * softness * amount).clamp(min=1e-6)
+    lined_up = (0.5 + (amount - middle) / width).clamp(0, 1)
+    lined_up = torch.where(amount.isinf(), 1, lined_up)
+    return torch.zeros_like(gain).scatter_(1, order, lined_up)
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,8 @@ class WalkRecord:
     blind: Tensor  # R, segments shared without any gradient
     failed: Tensor  # R, the step whose score or gradient was not finite, −1 if none
     tapes: list[RowTape]
+    gradients: Tensor | None = None  # R, value-and-gradient evaluations; None for one at every point
+    resolution: Tensor | None = None  # b, pixels; see `Attribution.resolution`
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,6 +203,7 @@ def assemble(
         "credit": sum_rows(values),
         "rise": last - first,
         "blind": torch.cat([t.blind for t in records]),
+        "gradients": torch.cat([t.steps + 1 if t.gradients is None else t.gradients for t in records]),
     }
     by = {name: {d: t[i :: len(directions)] for i, d in enumerate(directions)} for name, t in per_row.items()}
     change = {d: rise if d == "to_image" else -rise for d, rise in by["rise"].items()}
@@ -215,13 +218,32 @@ def assemble(
         score_change=change,
         residual_by_direction={d: (change[d] - by["credit"][d]).to(values.dtype) for d in directions},
         blind=by["blind"],
-        gradients=torch.stack([by["steps"][d] + 1 for d in directions]).sum(0),
+        gradients=torch.stack([by["gradients"][d] for d in directions]).sum(0),
         method=label,
         details={**problem.describe(), **details},
         tapes=_tapes(problem, directions, [tape for t in records for tape in t.tapes]),
+        resolution=records[0].resolution,
     )
     _raise_if_failed(result, directions, torch.cat([t.failed for t in records]))
     return result
+
+
+def select_rows(record: WalkRecord, rows: Tensor) -> WalkRecord:
+    """Return the record of these rows (on the CPU) only."""
+    tensors = {name: getattr(record, name) for name in ("values", "scores", "order", "steps", "blind", "failed")}
+    chosen = rows.to(record.steps.device)
+    tapes = [record.tapes[row] for row in rows.tolist()] if record.tapes else []
+    return WalkRecord(**{name: tensor[chosen] for name, tensor in tensors.items()}, tapes=tapes)
+
+
+def join_records(records: Sequence[WalkRecord]) -> WalkRecord:
+    """Return one record with the rows of several, in their order."""
+    joined = {
+        name: _concatenate([getattr(t, name) for t in records])
+        for name in ("values", "order", "steps", "blind", "failed")
+    }
+    scores = _pad_scores([t.scores for t in records])
+    return WalkRecord(**joined, scores=scores, tapes=[tape for t in records for tape in t.tapes])
 
 
 def _concatenate(parts: list[Tensor]) -> Tensor:

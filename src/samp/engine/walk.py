@@ -102,7 +102,7 @@ class Path(Protocol):
     """Proposes the next point from a row's current position, and does not assume that its last proposal was taken.
 
     - `needs_start`: whether it reads the route's start after the first step.
-    - `is_fixed`: whether its points are known in advance, as in `samp.engine.paths.FixedPath`.
+    - `is_fixed`: whether its points are known in advance, as in `samp.engine.fixed_paths.FixedPath`.
     - `may_pause`: whether it may propose a row's current point and move on later. Any other path that does so has
       stalled; the walk of a path that may pause is bounded by `most_steps` only.
     """

@@ -1,43 +1,22 @@
-"""Coupled: both directions in one walk with one order of the features, and concave credit.
-
-The points of the d directions, laid one after the other, are one point of a larger space. There, the walk climbs
-F(u, v) = f(v) − w·f(u) from (image, blurred) to (black, image), and a group holds its elements of both. Any path then
-chooses by the sum of both gains, the score of u falling and that of v rising, without a change to the engine.
-
-The weight w affects the choice only. Credit is that of the plain sum, f(v) − f(u): on the weighted curve it would not
-sum to the score changes.
-
-Letters: r rows (one per sample), d directions, n elements of one direction, g groups.
-"""
+"""Coupled: both directions in one walk with one order of the features, and concave credit."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from samp.attribution import Attribution, Direction
 from samp.baselines import BaselineSetting, wrap_tensors
 from samp.checks import check_optional_counts
-from samp.engine.concave_credit import ConcaveAccount
-from samp.engine.driver import (
-    RunOptions,
-    StepCallback,
-    directions,
-    make_baselines,
-    repr_with,
-    run_walks,
-)
+from samp.engine.driver import RunOptions, directions, make_baselines, repr_with, run_walks
+from samp.engine.joint_walk import JointWalkPlan
 from samp.engine.paths import MaxL1, SalientPath, Unlimited
-from samp.engine.problem import Compiler, Problem, keep_function
-from samp.engine.record import RowTape, WalkRecord, record_walk
-from samp.engine.walk import Route, StepRule
+from samp.engine.problem import Problem
 from samp.lookup import look_up
 from samp.methods._common import MethodInfo
 
@@ -119,7 +98,7 @@ class Coupled:
         if self.pixels_per_step and self.steps:
             raise ValueError("give pixels_per_step or steps, not both: each follows from the other.")
         for name in ("eta", "momentum", "growth", "weight"):
-            object.__setattr__(self, name, _as_number(name, getattr(self, name)))
+            object.__setattr__(self, name, as_number(name, getattr(self, name)))
         if self.eta is not None and not 0 < self.eta < math.inf:
             raise ValueError(f"eta is a ratio above 0, 1 for no constraint, or None for the quality's, not {self.eta}.")
         if self.momentum is not None and not 0 <= self.momentum < 1:
@@ -159,7 +138,7 @@ class Coupled:
         return SalientPath(steps=int(settings.steps), full_distance=True, growth=settings.growth)
 
 
-def _as_number(name: str, value: Any) -> float | None:
+def as_number(name: str, value: Any) -> float | None:
     """Return a setting as a Python number, or None; raise TypeError for anything else."""
     plain = value.item() if isinstance(value, Tensor | np.ndarray) and _is_single(value) else value
     if not isinstance(plain, Real | None):
@@ -171,102 +150,6 @@ def _as_number(name: str, value: Any) -> float | None:
 
 def _is_single(value: Any) -> bool:
     return not getattr(value, "is_nested", False) and math.prod(value.shape) == 1
-
-
-@dataclass(frozen=True, eq=False)
-class JointScorer:
-    """Scores every direction at a point of the larger space, with the gradient of their weighted sum F.
-
-    >>> from samp.engine.problem import make_problem
-    >>> problem = make_problem(lambda x: x**2, torch.ones(1, 1), target=0)
-    >>> both = JointScorer(problem, torch.tensor([-0.5, 1.0]))
-    >>> both.value_and_gradient(torch.tensor([[3.0, 2.0]]), torch.tensor([0]))
-    (tensor([[9., 4.]]), tensor([[-3.,  4.]]))
-    """
-
-    problem: Problem
-    weight: Tensor  # d, below 0 where the score should fall
-    compiler: Compiler = keep_function
-
-    def value_and_gradient(self, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]:
-        """Return scores (r d) and the gradient of F (r dn) at points x (r dn); without a finite gradient, NaN."""
-        directions = len(self.weight)
-        each = samples.repeat_interleave(directions)
-        value, gradient = self.problem.value_and_gradient(x.view(len(each), -1), each)
-        return self.compiler(_weight_gradients)(value.view(len(x), directions), gradient, self.weight)
-
-
-def _weight_gradients(value: Tensor, gradient: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the values (r d) and the gradient of their weighted sum (r dn), from their own gradients (rd n)."""
-    weighted = gradient.view(*value.shape, -1) * weight[:, None]  # r d n
-    failed = ~weighted.abs().amax(2).isfinite()  # r d; the walk checks rows, so the score marks the direction
-    return value.masked_fill(failed, math.nan), weighted.view(len(value), -1)
-
-
-@dataclass(frozen=True, eq=False)
-class JointWalkPlan:
-    """Plan for one walk in all directions of a sample: path, rule, and the baseline of each direction.
-
-    `weight` is that of the direction to the baseline; that to the image has 1. It is used only if both are walked.
-    """
-
-    path: SalientPath
-    rule: StepRule
-    momentum: float
-    baselines: Mapping[Direction, Tensor]  # b n each
-    label: str
-    weight: float = 1.0
-
-    @property
-    def directions_per_row(self) -> int:
-        return len(self.baselines)
-
-    def run(self, problem: Problem, rows: range, points: int, on_step: StepCallback | None) -> WalkRecord:
-        """Walk these samples and return the record, with one row per direction."""
-        route, weight = self._route(problem, rows), self._weights().to(problem.x)
-        compiler, places = problem.compiler(self.path), self.path.most_groups(route)
-        account = ConcaveAccount(route, problem.features.select(route.sample), weight, places, compiler)
-        scorer = JointScorer(problem, weight, compiler)
-        steps = problem.walk(scorer, route, self.path, self.rule, self.momentum)
-        callback = on_step and _count_directions(on_step, self.directions_per_row)
-        return split_directions(record_walk(steps, route, account, points, callback), self.directions_per_row)
-
-    def _weights(self) -> Tensor:
-        """Return the weight of each direction's score in F (d), below 0 where the score should fall."""
-        down = -self.weight if self.directions_per_row > 1 else -1.0
-        return torch.tensor([1.0 if direction == "to_image" else down for direction in self.baselines])
-
-    def _route(self, problem: Problem, rows: range) -> Route:
-        """Return the route from (image, insertion's baseline) to (deletion's baseline, image), or the half in use."""
-        samples = slice(rows.start, rows.stop)
-        image = problem.x[samples]
-        ends = [(b[samples], image) if d == "to_image" else (image, b[samples]) for d, b in self.baselines.items()]
-        start, end = (torch.cat(points, 1) for points in zip(*ends, strict=True))
-        groups = problem.features.repeat(self.directions_per_row)
-        sample = torch.arange(rows.start, rows.stop, device=image.device)
-        return Route.between(
-            start, end, sample, torch.ones_like(image[:, :1]), groups, directions_per_row=self.directions_per_row
-        )
-
-
-def split_directions(joint: WalkRecord, directions: int) -> WalkRecord:
-    """Return the record of coupled walks with one row per direction, those of a sample next to each other."""
-    samples = len(joint.values)
-    at_failure = joint.scores[torch.arange(samples, device=joint.steps.device), joint.failed]  # R d
-    return WalkRecord(
-        values=joint.values.view(samples * directions, -1),
-        scores=joint.scores.transpose(1, 2).flatten(0, 1),
-        order=joint.order.repeat_interleave(directions, 0),
-        steps=joint.steps.repeat_interleave(directions),
-        blind=joint.blind.repeat_interleave(directions),
-        failed=torch.where(at_failure.isfinite(), -1, joint.failed[:, None]).flatten(),
-        tapes=[RowTape(t.steps, points) for t in joint.tapes for points in t.points.chunk(directions, 1)],
-    )
-
-
-def _count_directions(on_step: StepCallback, directions: int) -> StepCallback:
-    """Return the callback for a coupled walk, in which every gradient is one of each direction."""
-    return lambda gradients, arrived: on_step(gradients * directions, arrived)
 
 
 METHODS = {"coupled": Coupled()}

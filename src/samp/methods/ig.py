@@ -10,7 +10,7 @@ from samp.baselines import BaselineSetting, Blurred, black, wrap_tensors
 from samp.checks import check_counts
 from samp.engine.credit import Credit
 from samp.engine.driver import RunOptions
-from samp.engine.paths import StraightPath
+from samp.engine.fixed_paths import StraightPath
 from samp.engine.problem import Problem
 from samp.methods._common import MethodInfo
 from samp.methods._path_method import check_path_settings, walk_along

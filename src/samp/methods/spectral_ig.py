@@ -14,7 +14,8 @@ from samp.checks import check_counts, check_numbers
 from samp.engine import credit as credits
 from samp.engine.credit import Credit
 from samp.engine.driver import RunOptions, WalkPlan, run_walks
-from samp.engine.paths import CurvePath, Unlimited
+from samp.engine.fixed_paths import CurvePath
+from samp.engine.paths import Unlimited
 from samp.engine.problem import Problem
 from samp.engine.walk import Route
 from samp.methods._common import MethodInfo, require_image

@@ -1,0 +1,213 @@
+"""Noise on the points where a walk takes its gradients, and the mean of several such walks.
+
+A walk that takes the best groups first turns rounding into another order of groups, so one walk's pixels are half
+chance. Walks with noise of their own differ by chance alone, and their mean keeps what they agree on.
+
+Noise never touches a walk's ends: the score there is the model's own, so the credit of each walk sums to the score
+change exactly. In between, the score at x is that at x + ε less ε·∇f(x + ε), its value to first order. Noise is added
+to the model's input and nothing is moved, so a feature that the model does not use has no gradient in any walk, and
+earns nothing.
+
+Letters: r rows (one per walk), d directions, n elements, w walks of a sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from samp.attribution import Direction
+from samp.engine.problem import Problem
+from samp.engine.record import WalkRecord, join_records, select_rows
+from samp.engine.walk import Route
+
+AGREEMENT = 0.95  # correlation with the map of as many other walks, at the stated resolution
+SIDES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # pixels, the resolutions that are tried
+MOST_POINTS = 4096  # of a walk that have noise of their own; later ones take it again from the first
+
+
+@dataclass(eq=False)
+class Jitter:
+    """Noise for the gradients of a batch of walks; it depends on the seed, the walk and the step, on nothing else.
+
+    There is one field of normal noise for all; each walk reads it from another place at each of its steps.
+    """
+
+    problem: Problem
+    walks: int
+    first_row: int
+    scale: Tensor  # b n or b 1, the standard deviation of the noise on each element
+    noise: Tensor  # 2n, the field twice, so that it can be read from any place
+    places: Tensor  # w MOST_POINTS d, where to read it
+    end: Tensor  # R dn, of the rows
+    start_scores: Tensor  # R d
+    end_scores: Tensor  # R d
+    step: int = 0
+
+    @classmethod
+    def make(cls, problem: Problem, route: Route, rows: range, settings: JitterSettings) -> Jitter:
+        """Return the jitter for these rows of a route; computes the scores at their ends by forward passes."""
+        elements, baselines = problem.x.shape[1], settings.baselines
+        generator = torch.Generator().manual_seed(settings.seed)
+        white = torch.randn(elements, generator=generator, dtype=torch.float64)
+        seeds = torch.randint(2**62, (settings.first_walk + settings.walks,), generator=generator).tolist()
+        places = [_places(elements, len(baselines), seed) for seed in seeds[settings.first_walk :]]
+        samples = torch.arange(rows.start // settings.walks, -(-rows.stop // settings.walks), device=problem.x.device)
+        at_image = end_score(problem, problem.x, samples)
+        pairs = [
+            (end_score(problem, baseline, samples), at_image)[:: 1 if direction == "to_image" else -1]
+            for direction, baseline in baselines.items()
+        ]
+        start_scores, end_scores = (torch.stack(scores, 1) for scores in zip(*pairs, strict=True))
+        own = route.sample - rows.start // settings.walks
+        return cls(
+            problem=problem,
+            walks=settings.walks,
+            first_row=rows.start,
+            scale=noise_scale(problem, baselines) * settings.noise,
+            noise=white.to(problem.x).repeat(2),
+            places=torch.stack(places).to(problem.x.device),
+            end=route.end,
+            start_scores=start_scores[own],
+            end_scores=end_scores[own],
+        )
+
+    def value_and_gradient(self, points: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the scores (r d) at points (rd n) of these rows (r), and the gradients (rd n) at points with noise."""
+        directions = self.start_scores.shape[1]
+        samples = (rows // self.walks).repeat_interleave(directions)
+        place = self.places[rows % self.walks, self.step % MOST_POINTS].flatten()  # rd
+        noise = self.noise.unfold(0, points.shape[1], 1)[place].mul_(self.scale[samples])
+        value, gradient = self.problem.value_and_gradient(points + noise, samples)
+        value = (value - (gradient * noise).sum(1)).view(-1, directions)
+        own = rows - self.first_row
+        if self.step == 0:
+            value = torch.where(value.isfinite(), self.start_scores[own], value)  # a failure stays one
+        else:
+            arrived = (points.view(len(rows), -1) == self.end[own]).all(1, keepdim=True)
+            value = torch.where(arrived & value.isfinite(), self.end_scores[own], value)
+        self.step += 1
+        return value, gradient
+
+
+@dataclass(frozen=True, eq=False)
+class JitterSettings:
+    """How many walks each sample takes from which on, with how much noise, and between which ends."""
+
+    baselines: Mapping[Direction, Tensor]  # b n each
+    noise: float
+    walks: int
+    first_walk: int
+    seed: int
+
+
+def noise_scale(problem: Problem, baselines: Mapping[Direction, Tensor]) -> Tensor:
+    """Return the unit of noise on each element (b n, or b 1 if all have one).
+
+    That is the span of its sample's pixels for an image (b c h w). The elements of other inputs may have units of their
+    own: it is how far each of them is from its baseline, the furthest if there are several.
+    """
+    if len(problem.inputs) == 1 and problem.inputs[0].ndim == 4:
+        return problem.x.amax(1, keepdim=True) - problem.x.amin(1, keepdim=True)
+    ways = torch.stack([(problem.x - baseline).abs() for baseline in baselines.values()]).amax(0)
+    spans = [
+        (x.flatten(1).amax(1) - x.flatten(1).amin(1))[:, None].expand(-1, x[0].numel()) if x.ndim == 4 else None
+        for x in problem.inputs
+    ]
+    parts = zip(torch.split(ways, [x[0].numel() for x in problem.inputs], 1), spans, strict=True)
+    return torch.cat([way if span is None else span.to(way) for way, span in parts], 1)
+
+
+@torch.no_grad()
+def end_score(problem: Problem, points: Tensor, samples: Tensor) -> Tensor:
+    """Return the model's score (r) at the points (b n) of these samples (r)."""
+    return problem.score(problem.output(points[samples], samples), samples).to(points.dtype)
+
+
+def _places(elements: int, directions: int, seed: int) -> Tensor:
+    """Return where a walk reads the noise at each of its points (MOST_POINTS d)."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(elements, (MOST_POINTS, directions), generator=generator)
+
+
+class WalkMean:
+    """The mean of the walks of each sample, collected from records in the order of the rows; curves are the first's."""
+
+    def __init__(self, problem: Problem, walks: int, directions: int) -> None:
+        self.problem, self.walks, self.directions, self.row = problem, walks, directions, 0
+        self.values = torch.zeros(problem.batch * directions, problem.x.shape[1]).to(problem.x)
+        self.contrast = torch.zeros_like(problem.x)  # b n, the even walks less the odd ones
+        self.gradients, self.blind = (torch.zeros(len(self.values), dtype=torch.long) for _ in range(2))
+        self.failed = torch.full((len(self.values),), -1)
+        self.first: list[WalkRecord] = []
+
+    def add(self, record: WalkRecord) -> None:
+        """Add the walks of the next rows; every walk of a sample is added in the same order, whatever the batches."""
+        rows = torch.arange(self.row, self.row + len(record.values) // self.directions)
+        for walk in range(self.walks):
+            here = (rows % self.walks == walk).repeat_interleave(self.directions).nonzero().squeeze(1)
+            if not len(here):
+                continue
+            samples = rows[rows % self.walks == walk] // self.walks
+            into = (samples[:, None] * self.directions + torch.arange(self.directions)).flatten()
+            part = select_rows(record, here)
+            if walk == 0:
+                self.first.append(part)
+            on_device, own = into.to(self.values.device), samples.to(self.values.device)
+            self.values[on_device] += part.values / self.walks
+            both = part.values.view(len(samples), self.directions, -1).sum(1)
+            self.contrast[own] += both if walk % 2 == 0 else -both
+            self.gradients[into] += part.steps.cpu() + 1
+            self.blind[into] += part.blind.cpu()
+            self.failed[into] = torch.maximum(self.failed[into], part.failed.cpu())
+        self.row += len(rows)
+
+    def record(self) -> WalkRecord:
+        """Return one record with a row per sample and direction."""
+        first, device = join_records(self.first), self.values.device
+        return WalkRecord(
+            values=self.values,
+            scores=first.scores,
+            order=first.order,
+            steps=first.steps,
+            blind=self.blind.to(device),
+            failed=self.failed.to(device),
+            tapes=first.tapes,
+            gradients=self.gradients.to(device),
+            resolution=self._resolution(),
+        )
+
+    def _resolution(self) -> Tensor | None:
+        """Return the resolution of each sample's map in pixels (b), for images; None for other inputs."""
+        image = self.problem.inputs[0].shape
+        if len(self.problem.inputs) > 1 or len(image) != 4:
+            return None
+        mean = self.values.view(image[0], self.directions, *image[1:]).sum((1, 2))  # b h w
+        contrast = self.contrast.view(image).sum(1) / self.walks
+        return map_resolution(mean + contrast, mean - contrast)
+
+
+def map_resolution(even: Tensor, odd: Tensor) -> Tensor:
+    """Return the side in pixels of the squares over which maps are reproducible (b), from those of two halves of walks.
+
+    The correlation of the halves (b h w), both averaged over such squares, is that of maps of half as many walks;
+    Spearman and Brown's formula makes it that of all. The smallest of `SIDES` at which it is `AGREEMENT` or more is
+    returned, or the largest that has four squares in a row.
+
+    >>> rows = torch.arange(8.0).expand(1, 8, 8)
+    >>> checks = torch.tensor([[1.0, -1.0], [-1.0, 1.0]]).repeat(4, 4)
+    >>> map_resolution(rows, rows), map_resolution(rows + 4 * checks, rows - 4 * checks)
+    (tensor([1]), tensor([2]))
+    """
+    sides = [side for side in SIDES if side == 1 or 4 * side <= min(even.shape[1:])]
+    found = torch.full((len(even),), sides[-1], device=even.device)
+    for side in reversed(sides):
+        a, b = (F.avg_pool2d(half[:, None], side).flatten(1).double() for half in (even, odd))
+        a, b = (half - half.mean(1, keepdim=True) for half in (a, b))
+        halves = (a * b).sum(1) / (a.norm(dim=1) * b.norm(dim=1)).clamp(min=1e-300)
+        found = torch.where(2 * halves / (1 + halves.clamp(min=-0.99)) >= AGREEMENT, side, found)
+    return found
