@@ -29,6 +29,7 @@ class Entry:
 _WALKS = ("direction", "baseline", "eta")
 # The default comes first.
 METHODS: Mapping[str, Entry] = {
+    "consensus": Entry("consensus", ("quality", "walks", "steps", "noise", "direction", "baseline", "momentum")),
     "coupled": Entry("coupled", ("quality", *_WALKS, "momentum", "pixels_per_step")),
     "samp++": Entry("samp", (*_WALKS, "momentum", "pixels_per_step")),
     "samp": Entry("samp", (*_WALKS, "momentum", "pixels_per_step")),
