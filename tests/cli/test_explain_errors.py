@@ -39,6 +39,8 @@ def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         (["--target", "cat"], "tiny has no class 'cat': did you mean 'Siamese cat' (1)?"),
         (["--target", "crane"], "is the name of classes 3 and 4: give the number"),
         (["--target", "9"], "target 9 is out of range: the model's output goes from 0 to 4"),
+        (["--against", "cat"], "tiny has no class 'cat': did you mean 'Siamese cat' (1)?"),
+        (["--target", "cup", "--against", "0"], "'cup' (0) is the class to explain and cannot be told from itself"),
         (["--target", "cup", "--top", "2"], "give --target or --top, not both"),
         (["--method", "gradcam", "--eta", "0.1"], "gradcam takes no --eta: it has none of these settings"),
         (["--method", "ig", "--momentum", "0.1"], "ig takes no --momentum: it has --direction, --baseline, --eta."),

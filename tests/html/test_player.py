@@ -158,6 +158,14 @@ def test_a_score_of_the_users_own_needs_no_class() -> None:
     assert data_of(page)["asked"] == {"index": None, "kind": "score"}
 
 
+def test_a_margin_names_both_classes_and_has_no_chance() -> None:
+    result = samp.explain(Bumpy().eval(), image(), target=samp.Margin(1, 0), keep_points=True)
+    page, names = html.unescape(player.page(result, tiny())), [tiny().label(index) for index in (1, 0)]
+    assert f"<title>Why {names[0]} rather than {names[1]}?" in page
+    assert data_of(page)["asked"] == {"index": 1, "kind": "margin of logits"}
+    assert {walk["chance"] for walk in data_of(page)["walks"]} == {None}
+
+
 def test_labels_and_names_are_escaped() -> None:
     page = player.page(explain_tiny(), tiny(name=EVIL), name=EVIL)
     assert "<script>document" not in page

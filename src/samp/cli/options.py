@@ -193,6 +193,10 @@ def _method_names(ctx: click.Context, param: click.Parameter, incomplete: str) -
 
 target_option = click.option("--target", help="Class to explain, by name or number; the predicted one if left out.")
 
+against_option = click.option(
+    "--against", help="Class to tell it from, by name or number: why this rather than that, by the margin of scores."
+)
+
 speed_option = click.option(
     "--speed",
     type=click.Choice(["exact", "fast"]),

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from samp.cli.options import ABOUT, PATH, MethodOptions, ModelOptions, method_options, model_options, target_option
+from samp.cli.options import (
+    ABOUT,
+    PATH,
+    MethodOptions,
+    ModelOptions,
+    against_option,
+    method_options,
+    model_options,
+    target_option,
+)
 from samp.cli.terminal import format_lines, say_block
 
 if TYPE_CHECKING:
@@ -28,10 +37,17 @@ WALKING = 0.75  # of the bar: the page then takes forwards of the frames alone
     "--frames", type=click.IntRange(2), default=60, show_default=True, help="Most points of each walk that are kept."
 )
 @target_option
+@against_option
 @model_options
 @method_options
 def play(
-    photo: Path | None, out: Path, frames: int, target: str | None, model: ModelOptions, how: MethodOptions
+    photo: Path | None,
+    out: Path,
+    frames: int,
+    target: str | None,
+    against: str | None,
+    model: ModelOptions,
+    how: MethodOptions,
 ) -> None:
     """Walk the path from and to PHOTO (an embedded cup of coffee if left out) in a page that opens in any browser.
 
@@ -59,7 +75,7 @@ def play(
     from samp.models.prediction import classify_photo
 
     method = _path_method(how)
-    classified = classify_photo(path, model.load(), target)
+    classified = classify_photo(path, model.load(), target, against=against)
     make_folder([file])
     page, lines = _make_page(classified, method, how.seed, frames)
     player.save(page, file)
@@ -93,7 +109,7 @@ def _make_page(classified: ClassifiedPhoto, method: Method, seed: int, frames: i
     with EvaluationBar(total=1) as bar:
         with bar.watch(net, name, expected_rows(method, *shape), size=WALKING):
             result = samp.explain(
-                net, classified.x, target=classified.targets[0], method=method, keep_points=True, seed=seed
+                net, classified.x, target=classified.explained, method=method, keep_points=True, seed=seed
             )
         seconds = time.perf_counter() - started
         points = sum(min(frames, int(steps[0]) + 1) for steps in result.steps.values())

@@ -255,9 +255,7 @@ class Problem:
     def describe(self) -> dict[str, object]:
         """Return the details stored with every result: target, features, device, dtypes, versions."""
         return {
-            "target": self.objective.index.squeeze(1).tolist()
-            if isinstance(self.objective, TargetIndex)
-            else repr(self.objective),
+            "target": repr(None) if self.objective is None else self.objective.describe(),
             "groups": self.features.label,
             "features": self.features.own_counts,
             "device": str(self.x.device),

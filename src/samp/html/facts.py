@@ -11,6 +11,7 @@ from samp.attribution import Attribution, format_residual, score_source
 from samp.models import Classifier
 from samp.models.outputs import output_kind
 from samp.models.prediction import ClassifiedPhoto
+from samp.models.question import margin_kind, name_class
 from samp.models.zero_colour import zero_colour
 
 Record = dict[str, Any]
@@ -23,7 +24,10 @@ def facts(classified: ClassifiedPhoto, result: Attribution, sample: int, seconds
 
     `seconds` is the time of all classes of the photo together.
     """
-    index, classifier = classified.targets[sample], classified.classifier
+    index, classifier, other = classified.targets[sample], classified.classifier, classified.against
+    score, kind = float(classified.scores[index]), output_kind(classified.scores[None])
+    if other is not None:
+        score, kind = score - float(classified.scores[other]), margin_kind(kind)
     change = float(sum(c[sample] for c in result.score_change.values())) if result.score_change else math.nan
     residual = float(result.residual[sample])
     return {
@@ -31,8 +35,9 @@ def facts(classified: ClassifiedPhoto, result: Attribution, sample: int, seconds
         "model": classifier.name,
         "class": classifier.label(index),
         "index": index,
-        "score": _number(float(classified.scores[index])),
-        "score_is": output_kind(classified.scores[None]),
+        "against": None if other is None else _class_score(classified, other),
+        "score": _number(score),
+        "score_is": kind,
         "best": [
             _class_score(classified, best)
             for best in classified.scores.topk(min(BEST, len(classified.scores))).indices.tolist()
@@ -62,7 +67,7 @@ def lines(record: Record) -> dict[str, str]:
     ('cat (3)', '1.500 (logit, net)')
     """
     return {
-        "class": f"{record['class']} ({record['index']})",
+        "class": name_class(record, numbers=True),
         "score": f"{record['score']:.3f} ({score_source(record['score_is'], record['model'])})",
         "residual": _residual(record),
         "gradients": str(record["gradients"]),

@@ -51,7 +51,8 @@ def page(result: Attribution, classifier: Classifier, *, name: str = "", frames:
     made = [outputs(one.points, classifier) for one in films]
     likely = ClassProbabilities.from_outputs(made)
     question = make_question(result, classifier, output_kind(torch.cat(made)), sample)
-    walks = [_walk(result, one, guess, question.index, sample) for one, guess in zip(films, likely, strict=True)]
+    alone = None if question.kind.startswith("margin") else question.index  # a margin has no probability of its own
+    walks = [_walk(result, one, guess, alone, sample) for one, guess in zip(films, likely, strict=True)]
     data = {
         "size": films[0].photo.shape[1::-1],
         "heat": [rgb(colour) for colour in HEAT],

@@ -9,6 +9,7 @@ from samp.attribution import Attribution, format_residual, score_source
 from samp.html.player.film import COARSE, TOLERANCE, Film
 from samp.html.player.likely import ClassProbabilities
 from samp.models import Classifier
+from samp.models.question import margin_kind
 from samp.plots.sheet import FULL_WHITE_QUANTILE
 
 
@@ -40,10 +41,12 @@ def make_question(result: Attribution, classifier: Classifier, kind: str, sample
     scores = result.scores["to_image" if up else "to_baseline"][sample]
     score = float(scores[int(result.steps["to_image"][sample])] if up else scores[0])
     target = result.details.get("target")
-    index = target[sample] if isinstance(target, list) and isinstance(target[sample], int) else None
-    if index is None:
+    sides = [target["of"], target["against"]] if isinstance(target, dict) else [target]
+    indices = [side[sample] for side in sides if isinstance(side, list) and isinstance(side[sample], int)]
+    if len(indices) < len(sides):
         return Question(classifier.name, "this score", None, score, "score")
-    return Question(classifier.name, classifier.label(index), index, score, kind)
+    label = " rather than ".join(map(classifier.label, indices))
+    return Question(classifier.name, label, indices[0], score, kind if len(indices) == 1 else margin_kind(kind))
 
 
 def top_heading(likely: ClassProbabilities) -> str:
