@@ -131,7 +131,7 @@ def compare_all(
     from samp.metrics.masked_forward import ScoringOptions
 
     net = classified.classifier.net
-    task = make_task(net, classified.x, classified.explained, protocol, settings=ScoringOptions(seed=seed))
+    task = make_task(net, classified.x, classified.question, protocol, settings=ScoringOptions(seed=seed))
     rows, left_out = [], {}
     costs = {name: _expected_rows(task, method) for name, method in methods.items()}
     with EvaluationBar(sum(costs.values())) as bar:

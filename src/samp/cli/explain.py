@@ -156,7 +156,7 @@ class PhotoExplainer:
         # to watch a net takes a hook, and a net with hooks is explained exactly
         with bar.watch(net if self.speed == "exact" else None, name, expected):
             result = samp.explain(
-                net, x, target=classified.explained, method=self.method, seed=self.seed, speed=self.speed
+                net, x, target=classified.question, method=self.method, seed=self.seed, speed=self.speed
             )
         seconds = time.perf_counter() - started
         return classified, result, [facts(classified, result, sample, seconds) for sample in range(len(x))]

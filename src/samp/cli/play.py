@@ -109,7 +109,7 @@ def _make_page(classified: ClassifiedPhoto, method: Method, seed: int, frames: i
     with EvaluationBar(total=1) as bar:
         with bar.watch(net, name, expected_rows(method, *shape), size=WALKING):
             result = samp.explain(
-                net, classified.x, target=classified.explained, method=method, keep_points=True, seed=seed
+                net, classified.x, target=classified.question, method=method, keep_points=True, seed=seed
             )
         seconds = time.perf_counter() - started
         points = sum(min(frames, int(steps[0]) + 1) for steps in result.steps.values())

@@ -38,7 +38,7 @@ class ClassifiedPhoto:
     """The class that these are to be told from; None explains each for itself."""
 
     @property
-    def explained(self) -> list[int] | Margin:
+    def question(self) -> list[int] | Margin:
         """The target of `samp.explain`: the classes, or their margins over the other."""
         return list(self.targets) if self.against is None else Margin(list(self.targets), self.against)
 
