@@ -99,7 +99,8 @@ def explain(
     if others := images.describe_skipped(photo):
         say(f"samp: {others}.", err=True)
 
-    explainer = PhotoExplainer(model.load(), how.method(), how.seed, target, top, speed, against)
+    classifier = model.load()
+    explainer = PhotoExplainer(classifier, how.method(classifier), how.seed, target, top, speed, against)
     make_folder(files)
     done = explain_all(explainer, list(zip(paths, files, strict=True)), form, _print_json if as_json else _print_words)
     if done < len(paths):

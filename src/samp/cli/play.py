@@ -74,20 +74,22 @@ def play(
     from samp.html import player
     from samp.models.prediction import classify_photo
 
-    method = _path_method(how)
-    classified = classify_photo(path, model.load(), target, against=against)
+    _check_walks(how)
+    classifier = model.load()
+    method = _with_short_steps(how).method(classifier)
+    classified = classify_photo(path, classifier, target, against=against)
     make_folder([file])
     page, lines = _make_page(classified, method, how.seed, frames)
     player.save(page, file)
     say_block(format_lines({**lines, "written": f"{file} ({len(page) / 1e6:.1f} MB)"}))
 
 
-def _path_method(how: MethodOptions) -> Method:
-    """Return the method; raise ValueError if it does not walk, before minutes are spent on it."""
-    method = _with_short_steps(how).method()
-    if not hasattr(method, "credit"):  # what path methods have, and only they: how a segment of the path is credited
+def _check_walks(how: MethodOptions) -> None:
+    """Raise ValueError if the method does not walk, before a model is loaded."""
+    from samp.methods import resolve_method
+
+    if not hasattr(resolve_method(how.name), "credit"):  # what path methods alone have: how a segment is credited
         raise ValueError(f"{how.name} does not walk, so there is no path to play: try coupled, samp++ or ig.")
-    return method
 
 
 def _with_short_steps(how: MethodOptions) -> MethodOptions:

@@ -17,6 +17,7 @@ ABOUT = (
     "score",
     "score_is",
     "best",
+    "zero",
     "seed",
     "device",
     "dtype",

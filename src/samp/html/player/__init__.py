@@ -21,6 +21,7 @@ from samp.html.player.likely import DIGITS, ClassProbabilities, outputs
 from samp.html.render import render_page
 from samp.models import Classifier
 from samp.models.outputs import output_kind
+from samp.models.zero_colour import name_zero
 from samp.plots.palette import HEAT, rgb
 from samp.plots.sheet import brightness
 
@@ -67,7 +68,7 @@ def page(result: Attribution, classifier: Classifier, *, name: str = "", frames:
         "label": question.label,
         "top_heading": top_heading(likely[0]),
         "legend": legend(films, likely[0]),
-        "facts": facts(result, question, sample),
+        "facts": facts(result, question, name_zero(classifier), sample),
         "data": data,
         "film": pack_blocks(list(_blocks(films, shade))),
     }

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from samp.attribution import Attribution, format_residual, score_source
+from samp.html.facts import describe_method
 from samp.html.player.film import COARSE, TOLERANCE, Film
 from samp.html.player.likely import ClassProbabilities
 from samp.models import Classifier
@@ -76,8 +77,8 @@ def legend(films: Sequence[Film], likely: ClassProbabilities) -> list[tuple[str,
     ]
 
 
-def facts(result: Attribution, question: Question, sample: int) -> list[tuple[str, str]]:
-    """Return how the result was made and what its credit misses, by label."""
+def facts(result: Attribution, question: Question, zero: str, sample: int) -> list[tuple[str, str]]:
+    """Return how the result was made and what its credit misses, by label; `zero` is the colour of input 0."""
     change = sum(float(c[sample]) for c in result.score_change.values())
     residual = float(result.residual[sample])
     details = result.details
@@ -88,7 +89,7 @@ def facts(result: Attribution, question: Question, sample: int) -> list[tuple[st
         ("Score", f"{_number(question.score)} ({score_source(question.kind, question.model)})"),
         ("Residual", format_residual(residual, change).replace("-", "−")),
         ("Gradients", str(int(result.gradients[sample]))),
-        ("Method and baselines", result.method),
+        ("Method and baselines", describe_method({"method": result.method, "zero": zero})),
         ("Made with", f"{versions}; {details.get('device')}, {details.get('dtype')}, seed {details.get('seed')}"),
     ]
 
