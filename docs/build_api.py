@@ -30,7 +30,7 @@ SECTIONS: tuple[tuple[str, str, str], ...] = (
     ("Targets", "samp.targets", "samp.Margin"),
     ("Groups", "samp.groups", "samp.Pixels samp.Elements samp.Patches"),
     ("Further arguments of the model", "samp.engine.forward_args", "samp.PerSample samp.ForAll"),
-    ("Baselines", "samp.baselines", "Constant Uniform GaussianNoise Blurred"),
+    ("Baselines", "samp.baselines", "Constant Colour Uniform GaussianNoise Blurred"),
     ("Credit", "samp.credit", "momentum left right trapezoid Shared"),
     ("Models", "samp.models", "load Classifier"),
     ("Photos", "samp.images", "example_photo find read"),

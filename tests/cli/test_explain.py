@@ -18,6 +18,8 @@ from samp import images
 from samp.methods.coupled import QUALITIES
 from samp.plots import sheet
 
+BLACK, WHITE = "Colour(name='black', values=(-1.0, -1.0, -1.0))", "Colour(name='white', values=(1.0, 1.0, 1.0))"
+
 
 @pytest.fixture(autouse=True)
 def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,6 +108,26 @@ def test_without_a_target_the_predicted_class_is_told_from_the_other_one() -> No
     refused = tiny(photo, "--against", str(best["index"]))
     assert_refused(refused, f"is a class that tiny sees in {photo.name} and cannot be told from itself")
     assert "--against, or a --target." in refused.output
+
+
+@pytest.mark.parametrize(
+    ("words", "baseline", "zero"),
+    [
+        ("black", f"{BLACK}, {BLACK}", False),
+        ("white", f"{WHITE}, {WHITE}", False),
+        ("zero, black", f"Constant(value=0.0), {BLACK}", True),
+        ("0.25,white", f"Constant(value=0.25), {WHITE}", False),
+        (None, "Constant(value=0.0), Blurred(kernel=11, sigma=5.0)", True),
+    ],
+)
+def test_black_is_black_and_zero_is_called_by_its_colour(words: str | None, baseline: str, zero: bool) -> None:
+    given = ["--baseline", words] if words else []
+    (facts,) = answer(tiny("--json", *given, "--out", "why.html"))
+    assert f"baseline=({baseline})" in facts["method"]
+    assert facts["zero"] == "mid-grey #808080"
+    said = "; zero is mid-grey #808080 here"
+    assert (said in Path("why.html").read_text(encoding="utf-8")) is zero
+    assert (said in tiny(*given).stdout) is zero
 
 
 def test_a_quality_decides_how_finely_the_default_walks_unless_a_setting_says_so() -> None:

@@ -45,7 +45,10 @@ def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         (["--method", "gradcam", "--eta", "0.1"], "gradcam takes no --eta: it has none of these settings"),
         (["--method", "ig", "--momentum", "0.1"], "ig takes no --momentum: it has --direction, --baseline, --eta."),
         (["--method", "ig", "--quality", "fine"], "ig takes no --quality: it has --direction, --baseline, --eta."),
-        (["--baseline", "blak"], "did you mean 'black'?"),
+        (
+            ["--baseline", "blak"],
+            "did you mean 'black'? The known ones are black, zero, white, uniform, gaussian, blurred.",
+        ),
         (["--weights", "nowhere.safetensors"], "nowhere.safetensors is not a file"),
         (["--classes", "nowhere.txt"], "--classes nowhere.txt is not a file"),
         (["--mean", "1,2,3", "--channels", "grey"], "mean has 3 numbers but grey has 1"),
