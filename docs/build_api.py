@@ -27,9 +27,10 @@ The examples assume `import torch, samp` and `from torch import nn`; in a sectio
 SECTIONS: tuple[tuple[str, str, str], ...] = (
     ("Explain", "", "samp.explain samp.Attribution samp.compare samp.Compared samp.run"),
     ("Methods", "samp.methods", "samp.Coupled samp.SAMP samp.SAMPPlusPlus samp.IG samp.methods.names"),
+    ("Targets", "samp.targets", "samp.Margin"),
     ("Groups", "samp.groups", "samp.Pixels samp.Elements samp.Patches"),
     ("Further arguments of the model", "samp.engine.forward_args", "samp.PerSample samp.ForAll"),
-    ("Baselines", "samp.baselines", "Constant Uniform GaussianNoise Blurred"),
+    ("Baselines", "samp.baselines", "Constant Colour Uniform GaussianNoise Blurred"),
     ("Credit", "samp.credit", "momentum left right trapezoid Shared"),
     ("Models", "samp.models", "load Classifier"),
     ("Photos", "samp.images", "example_photo find read"),

@@ -10,12 +10,15 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 from torch import Tensor, nn
 
 import samp
 from laws import CLOSE, assert_same, differs, images, net, seeds
+from samp import models
 from samp.baselines import (
     Blurred,
+    Colour,
     Constant,
     GaussianNoise,
     Uniform,
@@ -26,6 +29,7 @@ from samp.baselines import (
     resolve_baseline,
     white,
 )
+from samp.models.zero_colour import name_zero
 
 
 def blurred_by_hand(x: Tensor, kernel: int, sigma: float) -> Tensor:
@@ -264,3 +268,50 @@ def test_tensors_of_the_same_numbers_are_the_same_baseline() -> None:
     assert copy.deepcopy(zeros) == zeros
     assert len({zeros, copy.deepcopy(zeros)}) == 1
     assert zeros != samp.IG(baseline=torch.ones(1, 3))
+
+
+# Names of colours: what a photo's black and white are in the model's space.
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("channels", ["rgb", "bgr", "grey"])
+@pytest.mark.parametrize("name", ["black", "white"])
+def test_a_colour_is_what_a_photo_of_it_becomes(name: str, channels: str, dtype: torch.dtype) -> None:
+    fed = {"mean": 0.449, "std": 0.226} if channels == "grey" else dict(models.classifier.IMAGENET)
+    fed |= {"size": 4, "channels": channels}
+    classifier = models.Classifier(torch.nn.Flatten(), "flat", classes=(), **fed)
+    photo = classifier.prepare(Image.new("RGB", (9, 9), name)).to(dtype)
+    baseline = classifier.colour(name)
+    assert torch.equal(baseline(torch.zeros_like(photo)), photo)
+    assert eval(repr(baseline)) == baseline
+    assert all(len(str(value)) < 12 for value in baseline.values)
+
+
+def test_zero_and_black_are_both_0_in_the_models_space() -> None:
+    assert resolve_baseline("zero") == resolve_baseline("black") == Constant(0.0) == samp.baselines.zero
+    assert black is samp.baselines.zero
+
+
+def test_what_is_no_colour_is_refused() -> None:
+    classifier = models.Classifier(torch.nn.Flatten(), "flat", 4, 0.5, 0.5, ())
+    with pytest.raises(ValueError, match="unknown colour 'pink': the known ones are black, white"):
+        classifier.colour("pink")
+    with pytest.raises(ValueError, match="black has 3 channels but the input has shape"):
+        classifier.colour("black")(torch.zeros(1, 1, 4, 4))
+    with pytest.raises(ValueError, match="a finite number for each channel"):
+        Colour("none", (float("nan"),))
+
+
+@pytest.mark.parametrize(
+    ("mean", "name"),
+    [
+        (0.0, "black #000000"),
+        (0.25, "dark grey #404040"),
+        ((0.498, 0.498, 0.498), "mid-grey #7F7F7F"),
+        (0.8, "light grey #CCCCCC"),
+        (1.0, "white #FFFFFF"),
+        ((0.9, 0.1, 0.1), "#E61A1A"),
+    ],
+)
+def test_zero_is_called_by_its_colour(mean: Any, name: str) -> None:
+    assert name_zero(models.Classifier(torch.nn.Flatten(), "flat", 4, mean, 0.5, ())) == name

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
 
 import samp
 from laws import CLOSE, assert_same, images, linear, net, seeds
@@ -183,3 +185,59 @@ def test_pixels_and_patches_need_images(kind: Any) -> None:
 def test_a_part_is_of_the_groups_that_a_sample_has() -> None:
     masks = torch.tensor([[0, 0, 3, 3], [0, 1, 2, 3]])
     assert bind(masks, [torch.rand(2, 4)]).share(2).tolist() == [[1], [2]]  # the first has no 1 and no 2
+
+
+# Patches: maps are level in them, and an image in patches has the paper's baselines.
+
+
+@pytest.mark.parametrize("method", ["coupled", "samp++", "ig", "gradcam", "saliency", "random", "deeplift"])
+@pytest.mark.parametrize("size", [2, 3, 5, 99])
+def test_maps_are_level_within_a_patch_and_keep_its_credit(method: str, size: int) -> None:
+    conv = torch.nn.Sequential(torch.nn.Conv2d(2, 3, 3, padding=1), torch.nn.ReLU(), torch.nn.Flatten())
+    model = torch.nn.Sequential(conv, torch.nn.Linear(144, 3)).eval()
+    x = torch.rand(2, 2, 6, 8, generator=torch.Generator().manual_seed(0))
+    level = samp.explain(model, x, target=1, groups=Patches(size), method=method)
+    mask = samp.explain(model, x, target=1, groups=Patches(size).ids((2, 6, 8)), method=_like(level, method))
+    torch.testing.assert_close(level.group_values, mask.group_values, rtol=0, atol=0)
+    torch.testing.assert_close(level.residual, mask.residual, rtol=0, atol=0, equal_nan=True)
+    ids = Patches(size).ids((2, 6, 8))
+    for group in range(int(ids.max()) + 1):
+        inside = level.map[:, ids[0] == group]
+        assert (inside == inside[:, :1]).all()
+        torch.testing.assert_close(inside.sum(1), level.group_values[:, group], rtol=1e-5, atol=1e-6)  # float32
+    torch.testing.assert_close(level.values.sum((2, 3)), mask.values.sum((2, 3)), rtol=1e-5, atol=1e-6)
+
+
+def _like(level: samp.Attribution, method: str) -> Any:
+    """The method with the baselines of this result, which other groups would not have by default."""
+    chosen = samp.methods.resolve_method(method)
+    return replace(chosen, baseline=("zero", "blurred")) if "Blurred" in level.method else chosen
+
+
+def test_a_mask_keeps_the_credit_of_each_element() -> None:
+    ids = Patches(2).ids((1, 4, 4))
+    result = samp.explain(net(0, 16), images(0, 1, 1, 4, 4), target=0, groups=ids, method="ig")
+    assert result.map[0, :2, :2].unique().numel() == 4
+    assert "baseline=Constant(value=0.0)" in result.method
+
+
+def test_of_several_inputs_only_those_in_patches_are_level() -> None:
+    image, vector = images(0, 2, 1, 4, 4), images(1, 2, 3)
+
+    def model(a: Tensor, b: Tensor) -> Tensor:
+        return net(0, 16)(a) * net(1, 3)(b)
+
+    groups = [Patches(2), torch.tensor([0, 0, 1])]
+    values = samp.explain(model, (image, vector), target=0, groups=groups, method="ig").values
+    assert values[0][0, 0, :2, :2].unique().numel() == 1
+    assert values[1][0].unique().numel() == 3
+
+
+@pytest.mark.parametrize("method", ["samp", "samp++", "coupled"])
+def test_an_image_in_patches_starts_from_the_blurred_image_as_in_pixels(method: str) -> None:
+    x = images(0, 1, 1, 8, 8)
+    pixels, patches = (samp.explain(net(0, 64), x, groups=groups, method=method) for groups in (None, Patches(2)))
+    assert "baseline=(Constant(value=0.0), Blurred(kernel=11, sigma=5.0))" in patches.method
+    torch.testing.assert_close(patches.score_change["to_image"], pixels.score_change["to_image"])
+    given = replace(samp.methods.resolve_method(method), baseline="white")
+    assert "Blurred" not in samp.explain(net(0, 64), x, groups=Patches(2), method=given).method

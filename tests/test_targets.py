@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -170,3 +173,79 @@ def test_outputs_that_do_not_fit_the_target_get_a_sentence(
 def test_a_built_in_without_signature_serves_as_target_function() -> None:
     assert resolve_target(torch.ravel, 3)(torch.ones(3), torch.arange(3)).tolist() == [1, 1, 1]
     assert repr(resolve_target(lambda y: y, 3)).endswith("<lambda>(output)")
+
+
+# Margins: why one class rather than another.
+
+
+@pytest.mark.parametrize("method", ["coupled", "samp++", "ig", "gradcam", "gradient", "deeplift"])
+def test_a_margin_is_the_difference_of_two_scores(method: str) -> None:
+    model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 4)).eval()
+    x = images(1, 3, 64).view(3, 1, 8, 8).float()
+    margin = samp.explain(model, x, target=samp.Margin([3, 0, 1], against=2), method=method)
+    expected = samp.explain(
+        model, x, target=lambda o, samples: o[range(len(o)), torch.tensor([3, 0, 1])[samples]] - o[:, 2], method=method
+    )
+    assert_same(margin, expected, rtol=1e-5, atol=1e-5)  # the same float32 numbers, indexed in another way
+    assert margin.details["target"] == {"of": [3, 0, 1], "against": [2, 2, 2]}
+
+
+def test_a_margin_the_other_way_round_has_the_opposite_credit() -> None:
+    there, back = (samp.explain(MODEL, X, target=samp.Margin(*pair), method="ig") for pair in ((1, 2), (2, 1)))
+    torch.testing.assert_close(there.values, -back.values, **CLOSE)
+    assert differs(there, samp.explain(MODEL, X, target=1, method="ig"))
+
+
+def test_a_margin_of_entries_of_a_larger_output() -> None:
+    def model(x: Tensor) -> Tensor:
+        return MODEL(x).view(-1, 2, 2)
+
+    result = samp.explain(model, X, target=samp.Margin((1, 0), [(0, 1)] * 3), method="ig")
+    assert_same(result, samp.explain(MODEL, X, target=samp.Margin(2, 1), method="ig"), **CLOSE)
+    assert result.details["target"] == {"of": [[1, 0]] * 3, "against": [[0, 1]] * 3}
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_metrics_judge_a_margin_by_the_margin(saved: bool, tmp_path: Path) -> None:
+    result = samp.explain(MODEL, X, target=samp.Margin([3, 0, 1], 2), method="ig")
+    result = samp.Attribution.load(result.save(tmp_path / "margin.samp")) if saved else result
+    protocol = samp.metrics.Protocol(step=3)
+    found = samp.metrics.deletion_insertion(MODEL, X, result, protocol=protocol)
+    told = samp.metrics.deletion_insertion(MODEL, X, result, target=samp.Margin([3, 0, 1], 2), protocol=protocol)
+    score = MODEL(X)[range(3), [3, 0, 1]] - MODEL(X)[:, 2]
+    torch.testing.assert_close(found.deletion_curve[:, 0].float(), score.detach().float(), **CLOSE)
+    torch.testing.assert_close(found.deletion, told.deletion)
+
+
+def test_a_margin_is_explained_fast_too() -> None:
+    model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 4)).eval()
+    x = images(2, 2, 64).view(2, 1, 8, 8).float()
+    exact, fast = (samp.explain(model, x, target=samp.Margin(1, 3), method="ig", speed=s) for s in ("exact", "fast"))
+    assert "channels last" in fast.details["speed"]
+    torch.testing.assert_close(fast.group_values, exact.group_values, rtol=0.05, atol=0.02)  # bfloat16 has three digits
+
+
+def test_rise_weighs_masks_by_the_difference_of_probabilities() -> None:
+    model = nn.Sequential(nn.Flatten(), nn.Linear(64, 3)).eval()
+    x, rise = images(3, 1, 64).view(1, 1, 8, 8).float(), samp.methods.resolve_method("rise")
+    rise = replace(rise, masks=20)
+    margin, first, second = (samp.explain(model, x, target=t, method=rise) for t in (samp.Margin(0, 1), 0, 1))
+    torch.testing.assert_close(margin.map, first.map - second.map, rtol=1e-4, atol=1e-5)  # float32
+
+
+@pytest.mark.parametrize(
+    ("margin", "error", "words"),
+    [
+        (samp.Margin(1, 1), ValueError, "but in sample 0 both are 1: give two classes."),
+        (samp.Margin([0, 1, 2], 2), ValueError, "but in sample 2 both are 2: give two classes."),
+        (samp.Margin(1, 4), ValueError, "target 4 is out of range: the model's output goes from 0 to 3."),
+        (samp.Margin(-1, 2), ValueError, "target -1 is out of range: classes count from 0."),
+        (samp.Margin([0, 1], 2), ValueError, "there are 2 targets for 3 samples"),
+        (samp.Margin(None, 2), TypeError, "a target is a class number"),  # type: ignore[arg-type]  # on purpose
+        (samp.Margin((1, 2), 0), ValueError, "so a target needs 1 number, but it has 2"),
+    ],
+    ids=str,
+)
+def test_what_is_no_margin_is_refused(margin: samp.Margin, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=re.escape(words)):
+        samp.explain(MODEL, X, target=margin)

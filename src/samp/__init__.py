@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from samp.explain import explain
     from samp.groups import Elements, Patches, Pixels
     from samp.methods import IG, SAMP, Coupled, SAMPPlusPlus
+    from samp.targets import Margin
 
 # Public names are imported when first used, so that `samp --help` need not wait for torch.
 _HOME = {
@@ -32,6 +33,7 @@ _HOME = {
     "Compared": "samp.compare",
     "Attribution": "samp.attribution",
     "Tape": "samp.attribution",
+    "Margin": "samp.targets",
     "NonFiniteError": "samp.errors",
     "Elements": "samp.groups",
     "Patches": "samp.groups",
@@ -69,6 +71,7 @@ __all__ = [
     "Coupled",
     "Elements",
     "ForAll",
+    "Margin",
     "NonFiniteError",
     "Patches",
     "PerSample",

@@ -1,8 +1,11 @@
 """Baselines: the input without information, where a walk starts or ends.
 
-A baseline is anything callable as `baseline(x, seed) -> tensor like x`, a tensor, a number, or a name. "Black" and
-"white" are 0 and 1 *in the space of the model's input*, which are these colours only if it takes plain pixels. Noise is
-drawn once per input shape and shared by the batch, so a sample's result does not depend on its neighbours.
+A baseline is anything callable as `baseline(x, seed) -> tensor like x`, a tensor, a number, or a name. "zero" is 0 *in
+the space of the model's input*: black where it takes plain pixels, the mean colour (often mid-grey) where they are
+normalised. The library does not know how pixels become inputs, so here "black" is another name of "zero", and "white"
+is 1; `samp.models.Classifier` does know, and `samp.baselines.Colour` of its `colour("black")` is black as the photo
+has it, as `--baseline black` is on the command line. Noise is drawn once per input shape and shared by the batch, so a
+sample's result does not depend on its neighbours.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from samp.lookup import look_up
 
 @dataclass(frozen=True)
 class Constant:
-    """One number everywhere: 0 is "black", 1 is "white", in the space of the model's input.
+    """One number everywhere, in the space of the model's input: 0 is "zero" (or "black"), 1 is "white".
 
     >>> Constant(0.5)(torch.rand(1, 2)).tolist()
     [[0.5, 0.5]]
@@ -41,6 +44,32 @@ class Constant:
 
     def __call__(self, x: Tensor, seed: int = 0) -> Tensor:
         return x.new_full((1,) * x.ndim, self.value).expand_as(x)  # a view of one number
+
+
+@dataclass(frozen=True)
+class Colour:
+    """One number per channel of a `b c h w` image: a colour in the space of the model's input.
+
+    >>> black = Colour("black", (-2.0, -1.5))
+    >>> black(torch.rand(1, 2, 1, 2)).tolist(), black
+    ([[[[-2.0, -2.0]], [[-1.5, -1.5]]]], Colour(name='black', values=(-2.0, -1.5)))
+    """
+
+    name: str
+    values: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not self.values or not all(map(math.isfinite, self.values)):
+            raise ValueError(f"a colour has a finite number for each channel, not {self.values}.")
+
+    def __call__(self, x: Tensor, seed: int = 0) -> Tensor:
+        if x.ndim != 4 or x.shape[1] != len(self.values):
+            raise ValueError(
+                f"{self.name} has {len(self.values)} channels but the input has shape {tuple(x.shape)}: give a colour "
+                "with a number for each channel of b c h w images."
+            )
+        # photos become inputs in float32, so a pixel of this colour equals it in every dtype
+        return torch.tensor(self.values, dtype=torch.float32).to(x).view(1, -1, 1, 1).expand_as(x)
 
 
 @dataclass(frozen=True)
@@ -153,10 +182,12 @@ class TensorBaseline:
         return self.tensor.to(x).expand_as(x)
 
 
-black = Constant(0.0)
+zero = Constant(0.0)
+black = zero  # the former name, which protocols and stored results have; black only where 0 is
 white = Constant(1.0)
 # `samp.cli.options`, which must not import torch, repeats these names; a test compares them.
 BASELINES: dict[str, Callable[..., Tensor]] = {
+    "zero": zero,
     "black": black,
     "white": white,
     "uniform": Uniform(),
@@ -165,7 +196,7 @@ BASELINES: dict[str, Callable[..., Tensor]] = {
 }
 
 # Finite for a finite input, so their result is not checked: that would wait for the device.
-ALWAYS_FINITE = (Constant, Uniform, GaussianNoise, Blurred)
+ALWAYS_FINITE = (Constant, Colour, Uniform, GaussianNoise, Blurred)
 
 Baseline = Callable[..., Tensor] | Tensor | float | str
 InputBaselines = Baseline | list[Baseline]
@@ -177,7 +208,7 @@ BaselineSetting = InputBaselines | tuple[InputBaselines, InputBaselines] | None
 def resolve_baseline(baseline: object) -> Callable[..., Tensor]:
     """Return the callable baseline for a name, a number, a tensor or a callable; raise TypeError for anything else.
 
-    >>> resolve_baseline("black"), resolve_baseline(0.5), resolve_baseline(torch.zeros(1, 3))
+    >>> resolve_baseline("zero"), resolve_baseline(0.5), resolve_baseline(torch.zeros(1, 3))
     (Constant(value=0.0), Constant(value=0.5), tensor of shape (1, 3))
     """
     if isinstance(baseline, str):

@@ -45,8 +45,9 @@ def explain(
 
     - `inputs`: floats of any shape `b *d`, or a tuple of such; the features of a tuple move in one joint walk.
     - `target`: which score: an int, a tensor or list with one class per sample, a tuple index into a larger output
-      (segmentation, detection), or a callable `output -> b`; `None` is the predicted class. A callable gets some of
-      the samples at a time: one that needs data of each sample takes `(output, samples)` and indexes by `samples`.
+      (segmentation, detection), `samp.Margin(of, against)` of two classes (why this rather than that), or a callable
+      `output -> b`; `None` is the predicted class. A callable gets some of the samples at a time: one that needs data
+      of each sample takes `(output, samples)` and indexes by `samples`.
     - `method`: a name (`samp.methods.names()`) or an object such as `samp.Coupled("fine")`. The default, "coupled", is
       this library's own method; "samp++" is the paper's.
     - `groups`: the features: `samp.Pixels()` (default for `b c h w`), `samp.Elements()` (default for all else),

@@ -52,6 +52,8 @@ class Elements:
 class Patches:
     """Each `size`×`size` patch of a `b c h w` image is one feature; patches at the right and lower edge may be smaller.
 
+    Maps are level within a patch: its credit is spread evenly over its pixels, as none of them moved by itself.
+
     >>> Patches(2).ids((1, 3, 4)).tolist()
     [[[0, 0, 1, 1], [0, 0, 1, 1], [2, 2, 3, 3]]]
     """
@@ -203,6 +205,29 @@ def bind(groups: Groups | None, inputs: Sequence[Tensor]) -> Grouping:
         return Channels(channels, math.prod(shape) // channels, repr(kinds[0]))
     ids, label = _join_ids(kinds, inputs)
     return Segments.of(ids.to(inputs[0].device), label)
+
+
+def bind_levels(groups: Groups | None, inputs: Sequence[Tensor]) -> Segments | None:
+    """Return the elements over which credit is spread evenly: each channel of each patch; None if there is no patch.
+
+    Every element that lies in no patch is by itself.
+
+    >>> bind_levels([Patches(2), Elements()], [torch.rand(5, 2, 1, 2), torch.rand(5, 3)]).ids.tolist()
+    [[0, 0, 1, 1, 2, 3, 4]]
+    """
+    kinds = _one_per_input(groups, inputs)
+    if not any(isinstance(kind, Patches) for kind in kinds):
+        return None
+    parts, first_free = [], 0
+    for kind, x in zip(kinds, inputs, strict=True):
+        shape = x.shape[1:]
+        if isinstance(kind, Patches):
+            ids = kind.ids(shape) * shape[0] + torch.arange(shape[0])[:, None, None]
+        else:
+            ids = Elements().ids(shape)
+        parts.append(first_free + ids.reshape(1, -1))
+        first_free += int(ids.max()) + 1
+    return Segments.of(torch.cat(parts, 1).to(inputs[0].device), "")
 
 
 def _one_per_input(groups: Groups | None, inputs: Sequence[Tensor]) -> list[GroupKind | Tensor]:

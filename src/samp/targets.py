@@ -21,7 +21,30 @@ from samp.isolation import observe
 
 Model = Callable[..., Any]
 """An nn.Module, or any function of the inputs."""
-Target = int | Tensor | Sequence[int] | Sequence[tuple[int, ...]] | tuple[int, ...] | Callable[..., Tensor] | None
+ClassIndex = int | Tensor | Sequence[int] | Sequence[tuple[int, ...]] | tuple[int, ...]
+"""A class number or a tuple index for every sample, or a list or tensor with one for each."""
+
+
+@dataclass(frozen=True, eq=False)
+class Margin:
+    """A target: by how much the score of one class is above that of another, so why `of` rather than `against`.
+
+    Its credit is positive for what speaks more for `of` than for `against`; what speaks for both alike gets nothing.
+    `samp.explain` raises ValueError if both are the same.
+
+    >>> import samp
+    >>> net, x = torch.nn.Linear(4, 3).eval(), torch.rand(2, 4)
+    >>> result = samp.explain(net, x, target=Margin(0, against=2), method="ig")
+    >>> change = ((net.weight[0] - net.weight[2]) * x).sum(1)
+    >>> torch.allclose(result.group_values.sum(1), change, atol=1e-5), result.details["target"]
+    (True, {'of': [0, 0], 'against': [2, 2]})
+    """
+
+    of: ClassIndex
+    against: ClassIndex
+
+
+Target = ClassIndex | Margin | Callable[..., Tensor] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +77,31 @@ class TargetIndex:
             largest, reach = (self.most[0], last[0]) if len(last) == 1 else (self.most, last)
             raise ValueError(f"target {largest} is out of range: the model's output goes from 0 to {reach}.")
 
+    def describe(self) -> list[Any]:
+        """Return each sample's index as it stands in a result: a number, or a list for an output of several axes."""
+        entries: list[Any] = self.index.squeeze(1).tolist()
+        return entries
+
     def __repr__(self) -> str:
-        return f"output at {self.index.squeeze(1).tolist()}"
+        return f"output at {self.describe()}"
+
+
+@dataclass(frozen=True, eq=False)
+class TargetMargin:
+    """Takes the difference of two entries of each sample's output as its score."""
+
+    of: TargetIndex
+    against: TargetIndex
+
+    def __call__(self, output: Any, samples: Tensor) -> Tensor:
+        return self.of(output, samples) - self.against(output, samples)  # r
+
+    def describe(self) -> dict[str, list[Any]]:
+        """Return both sides as they stand in a result."""
+        return {"of": self.of.describe(), "against": self.against.describe()}
+
+    def __repr__(self) -> str:
+        return f"{self.of} − {self.against}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +122,15 @@ class TargetFunction:
             )
         return score
 
+    def describe(self) -> str:
+        """Return the name of the function: a result does not hold the function itself."""
+        return repr(self)
+
     def __repr__(self) -> str:
         return f"{getattr(self.function, '__qualname__', self.function)}(output)"
 
 
-Objective = TargetIndex | TargetFunction
+Objective = TargetIndex | TargetMargin | TargetFunction
 
 
 def resolve_target(target: Target, batch: int, device: torch.device | str = "cpu") -> Objective | None:
@@ -88,10 +138,11 @@ def resolve_target(target: Target, batch: int, device: torch.device | str = "cpu
 
     An int or tuple applies to every sample; a list or tensor holds one entry per sample. A callable gets the outputs of
     *some* of the samples (walks end at different steps), so one that holds data of each sample takes a second
-    argument, `samples`, and indexes by it. Raises TypeError or ValueError for what is not a target.
+    argument, `samples`, and indexes by it. Raises TypeError or ValueError for what is not a target, and ValueError for
+    a `Margin` of a class against itself.
 
-    >>> resolve_target([3, 7], batch=2)
-    output at [3, 7]
+    >>> resolve_target([3, 7], batch=2), resolve_target(Margin([3, 7], against=1), batch=2)
+    (output at [3, 7], output at [3, 7] − output at [1, 1])
     >>> resolve_target((1, 2), batch=2)(torch.arange(18.0).view(2, 3, 3), torch.arange(2)).tolist()
     [5.0, 14.0]
     """
@@ -99,9 +150,43 @@ def resolve_target(target: Target, batch: int, device: torch.device | str = "cpu
         return None
     if isinstance(target, type):
         raise TypeError(f"the target is the class {target.__name__}: pass a class number or a function output -> b.")
+    if isinstance(target, Margin):
+        return _resolve_margin(target, batch, device)
     if callable(target):
         return TargetFunction(target, _count_positional(target) > 1)
-    index = _as_index(target, batch)
+    return _resolve_index(_as_index(target, batch), device)
+
+
+def explained_target(described: Any) -> Target:
+    """Return the target of a result from what its details hold of it; None if that was a function of the output.
+
+    >>> explained_target([3, [1, 2]]), explained_target({"of": [3], "against": [1]}), explained_target("f(output)")
+    ([3, (1, 2)], Margin(of=[3], against=[1]), None)
+    """
+    if isinstance(described, dict):
+        return Margin(*(_as_entries(described[side]) for side in ("of", "against")))
+    return _as_entries(described) if isinstance(described, list) else None
+
+
+def _as_entries(described: list[Any]) -> list[Any]:
+    """Return one index per sample: JSON has lists where a target has tuples."""
+    return [tuple(one) if isinstance(one, list) else one for one in described]
+
+
+def _resolve_margin(margin: Margin, batch: int, device: torch.device | str) -> TargetMargin:
+    of, against = (_as_index(side, batch) for side in (margin.of, margin.against))
+    same = (of == against).all(1) if of.shape == against.shape else torch.zeros(batch, dtype=torch.bool)
+    if same.any():
+        sample = int(same.nonzero()[0])
+        raise ValueError(
+            f"a margin is of one class against another, but in sample {sample} both are "
+            f"{of[sample].squeeze(0).tolist()}: give two classes."
+        )
+    return TargetMargin(_resolve_index(of, device), _resolve_index(against, device))
+
+
+def _resolve_index(index: Tensor, device: torch.device | str) -> TargetIndex:
+    """Return the objective at these indices (b k); raises ValueError for a negative one."""
     if (index < 0).any():
         raise ValueError(f"target {int(index.min())} is out of range: classes count from 0.")
     return TargetIndex(index.to(device), tuple(index.amax(0).tolist()))

@@ -85,6 +85,16 @@ def test_json_is_one_object_with_everything(folder: Path) -> None:
     assert [one["insertion"] for one in again["methods"]] == [one["insertion"] for one in found["methods"]]
 
 
+def test_methods_are_compared_by_the_margin_of_two_classes(folder: Path) -> None:
+    result = run("photo.png", "--methods", "ig,random", "--target", "0", "--against", "2", "--json", *TINY)
+    found = json.loads(result.stdout)
+    assert (found["index"], found["against"]["index"]) == (0, 2)
+    assert found["score_is"].startswith("margin of ")
+    again = json.loads(run(*shlex.split(found["command"])[2:], "--json").stdout)
+    assert [one["insertion"] for one in again["methods"]] == [one["insertion"] for one in found["methods"]]
+    assert f"{found['class']} rather than {found['against']['class']}" in Path("comparison.html").read_text("utf-8")
+
+
 def test_a_method_that_fails_is_left_out_and_the_others_go_on(folder: Path) -> None:
     result = run("photo.png", "--methods", "gradcam,ig", "--json", *TINY)
     assert result.exit_code == 1

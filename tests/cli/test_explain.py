@@ -18,6 +18,8 @@ from samp import images
 from samp.methods.coupled import QUALITIES
 from samp.plots import sheet
 
+BLACK, WHITE = "Colour(name='black', values=(-1.0, -1.0, -1.0))", "Colour(name='white', values=(1.0, 1.0, 1.0))"
+
 
 @pytest.fixture(autouse=True)
 def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,6 +81,53 @@ def test_targets_go_by_name_and_settings_change_the_answer() -> None:
     for setting in ("quality='standard'", "eta=0.5", "pixels_per_step=10000", "direction='to_image'"):
         assert setting in facts["method"]
     assert facts["best"][0]["class"] == "espresso"
+
+
+def test_a_class_is_told_from_another_by_their_margin() -> None:
+    photo = images.example_photo()
+    (facts,) = answer(tiny(photo, "--target", "dog", "--against", "siamese cat", "--json", "--out", "why.samp"))
+    (alone,) = answer(tiny(photo, "--target", "dog", "--json"))
+    (other,) = answer(tiny(photo, "--target", "1", "--json"))
+    assert (facts["class"], facts["against"]["class"], facts["against"]["index"]) == ("dog", "Siamese cat", 1)
+    assert alone["against"] is None
+    for key in ("score", "score_change", "credit"):
+        assert facts[key] == pytest.approx(alone[key] - other[key], abs=1e-4)
+    assert facts["score_is"] == f"margin of {alone['score_is']}s"
+    assert samp.Attribution.load("why.samp").details["target"] == {"of": [2], "against": [1]}
+    words = tiny(photo, "--target", "dog", "--against", "1", "--out", "why.html").stdout
+    assert "dog (2) rather than Siamese cat (1)" in words
+    assert "Why dog (2) rather than Siamese cat (1)?" in Path("why.html").read_text(encoding="utf-8")
+
+
+def test_without_a_target_the_predicted_class_is_told_from_the_other_one() -> None:
+    photo = images.example_photo()
+    (best,) = answer(tiny(photo, "--json"))
+    others = sorted({0, 1, 2, 3, 4} - {best["index"]})
+    (facts,) = answer(tiny(photo, "--against", str(others[0]), "--json"))
+    assert (facts["index"], facts["against"]["index"]) == (best["index"], others[0])
+    refused = tiny(photo, "--against", str(best["index"]))
+    assert_refused(refused, f"is a class that tiny sees in {photo.name} and cannot be told from itself")
+    assert "--against, or a --target." in refused.output
+
+
+@pytest.mark.parametrize(
+    ("words", "baseline", "zero"),
+    [
+        ("black", f"{BLACK}, {BLACK}", False),
+        ("white", f"{WHITE}, {WHITE}", False),
+        ("zero, black", f"Constant(value=0.0), {BLACK}", True),
+        ("0.25,white", f"Constant(value=0.25), {WHITE}", False),
+        (None, "Constant(value=0.0), Blurred(kernel=11, sigma=5.0)", True),
+    ],
+)
+def test_black_is_black_and_zero_is_called_by_its_colour(words: str | None, baseline: str, zero: bool) -> None:
+    given = ["--baseline", words] if words else []
+    (facts,) = answer(tiny("--json", *given, "--out", "why.html"))
+    assert f"baseline=({baseline})" in facts["method"]
+    assert facts["zero"] == "mid-grey #808080"
+    said = "; zero is mid-grey #808080 here"
+    assert (said in Path("why.html").read_text(encoding="utf-8")) is zero
+    assert (said in tiny(*given).stdout) is zero
 
 
 def test_a_quality_decides_how_finely_the_default_walks_unless_a_setting_says_so() -> None:

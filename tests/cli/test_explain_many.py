@@ -174,7 +174,7 @@ def test_the_seed_and_the_baseline_reach_the_method() -> None:
     first, again, other = (answer(tiny(a_photo(), *words, "--seed", seed))[0]["credit"] for seed in ("1", "1", "2"))
     assert first == again != other
     pair = answer(tiny(a_photo(), "--baseline", "white,0.25", "--json"))[0]["method"]
-    assert "(Constant(value=1.0), Constant(value=0.25))" in pair
+    assert "(Colour(name='white', values=(1.0, 1.0, 1.0)), Constant(value=0.25))" in pair
 
 
 def test_a_momentum_of_0_is_none_at_all_and_not_the_methods_own() -> None:

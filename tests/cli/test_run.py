@@ -40,6 +40,14 @@ def test_a_data_set_is_explained_and_the_exit_code_is_0() -> None:
     assert len(load("why").rows()) == 5
 
 
+def test_black_is_that_of_the_photos() -> None:
+    assert over("--baseline", "black,zero", "--quality", "draft").exit_code == 0
+    settings = json.loads(Path("why/manifest.json").read_text(encoding="utf-8"))["settings"]
+    black = small_runs.classifier().colour("black")
+    assert f"baseline=({black!r}, Constant(value=0.0))" in settings["method"]
+    assert_refused(over("--baseline", "blakc"), "unknown baseline 'blakc': did you mean 'black'? The known ones are")
+
+
 def test_a_bad_photo_is_told_and_the_exit_code_is_1() -> None:
     Path("data/bad.jpg").write_text("no photo")
     result = over("--json")

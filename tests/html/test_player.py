@@ -23,7 +23,7 @@ from torch import nn
 import samp
 from cli_runs import OnTerminal, demo, screen
 from samp.cli.options import MethodOptions
-from samp.cli.play import _path_method, play
+from samp.cli.play import _with_short_steps, play
 from samp.html import player
 from samp.html.player import film
 from samp.html.player.likely import ClassProbabilities
@@ -158,6 +158,14 @@ def test_a_score_of_the_users_own_needs_no_class() -> None:
     assert data_of(page)["asked"] == {"index": None, "kind": "score"}
 
 
+def test_a_margin_names_both_classes_and_has_no_chance() -> None:
+    result = samp.explain(Bumpy().eval(), image(), target=samp.Margin(1, 0), keep_points=True)
+    page, names = html.unescape(player.page(result, tiny())), [tiny().label(index) for index in (1, 0)]
+    assert f"<title>Why {names[0]} rather than {names[1]}?" in page
+    assert data_of(page)["asked"] == {"index": 1, "kind": "margin of logits"}
+    assert {walk["chance"] for walk in data_of(page)["walks"]} == {None}
+
+
 def test_labels_and_names_are_escaped() -> None:
     page = player.page(explain_tiny(), tiny(name=EVIL), name=EVIL)
     assert "<script>document" not in page
@@ -282,13 +290,16 @@ def test_ctrl_c_leaves_nothing(tmp_path: Path, deaf_to_ctrl_c: None) -> None:
 
 
 def test_ours_take_shorter_steps_unless_told_otherwise() -> None:
-    assert _path_method(MethodOptions()) == samp.Coupled("fine")
-    assert _path_method(MethodOptions(momentum=0.1, direction="to_image")) == samp.Coupled(
+    def played(how: MethodOptions) -> Any:
+        return _with_short_steps(how).method()
+
+    assert played(MethodOptions()) == samp.Coupled("fine")
+    assert played(MethodOptions(momentum=0.1, direction="to_image")) == samp.Coupled(
         "fine", momentum=0.1, direction="to_image"
     )
-    assert _path_method(MethodOptions(quality="draft")) == samp.Coupled("draft")
-    assert _path_method(MethodOptions(eta=0.3)) == samp.Coupled(eta=0.3)
-    assert _path_method(MethodOptions(step=90)) == samp.Coupled(pixels_per_step=90)
-    assert _path_method(MethodOptions("samp++")) == samp.SAMPPlusPlus(eta=0.02)
-    assert _path_method(MethodOptions("samp++", eta=0.3)) == samp.SAMPPlusPlus(eta=0.3)
-    assert _path_method(MethodOptions("samp")) == samp.SAMP()
+    assert played(MethodOptions(quality="draft")) == samp.Coupled("draft")
+    assert played(MethodOptions(eta=0.3)) == samp.Coupled(eta=0.3)
+    assert played(MethodOptions(step=90)) == samp.Coupled(pixels_per_step=90)
+    assert played(MethodOptions("samp++")) == samp.SAMPPlusPlus(eta=0.02)
+    assert played(MethodOptions("samp++", eta=0.3)) == samp.SAMPPlusPlus(eta=0.3)
+    assert played(MethodOptions("samp")) == samp.SAMP()

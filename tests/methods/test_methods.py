@@ -40,7 +40,7 @@ def flat_mean(x: torch.Tensor) -> torch.Tensor:
         ((1, 33, 20), None, math.ceil(660 / 14), "(Constant(value=0.0), Blurred(kernel=11, sigma=5.0))"),
         ((3, 224, 224), None, 3584, "(Constant(value=0.0), Blurred(kernel=31, sigma=5.0))"),
         ((1, 28, 28), samp.Elements(), 56, "(Constant(value=0.0), Constant(value=0.0))"),
-        ((1, 28, 28), samp.Patches(4), 4, "(Constant(value=0.0), Constant(value=0.0))"),
+        ((1, 28, 28), samp.Patches(4), 4, "(Constant(value=0.0), Blurred(kernel=11, sigma=5.0))"),
         ((1, 8, 8), torch.arange(64).view(8, 8) // 2, 3, "(Constant(value=0.0), Constant(value=0.0))"),
         ((30,), None, 3, "(Constant(value=0.0), Constant(value=0.0))"),
         ((5, 6), None, 3, "(Constant(value=0.0), Constant(value=0.0))"),

@@ -14,7 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from samp.cli.flags import name_flags
-from samp.cli.options import PATH, ModelOptions, model_options, target_option
+from samp.cli.options import PATH, ModelOptions, against_option, model_options, target_option
 from samp.cli.terminal import say, say_block
 from samp.methods.registry import METHODS as METHOD_NAMES
 from samp.methods.registry import method_name
@@ -54,6 +54,7 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     help="Protocol of Deletion and Insertion.  [default: the SAMP paper's for the size of the input]",
 )
 @target_option
+@against_option
 @click.option(
     "--out", type=PATH, default=Path("comparison.html"), show_default=True, help="Page to write; a .png goes beside it."
 )
@@ -67,6 +68,7 @@ def compare(
     methods: str,
     protocol: str | None,
     target: str | None,
+    against: str | None,
     out: Path,
     as_json: bool,
     seed: int,
@@ -95,12 +97,14 @@ def compare(
     from samp.compare import label_methods
     from samp.html.compare_facts import comparison_record, missing_notes
     from samp.models.prediction import classify_photo
+    from samp.models.question import name_class
 
     chosen = label_methods(names)
-    classified = classify_photo(path, model.load(), target)
+    classified = classify_photo(path, model.load(), target, against=against)
     make_folder([page])
     compared, left_out = compare_all(classified, chosen, protocol, seed)
     again = repeat_command(photo, list(chosen), str(classified.targets[0]), protocol, model)
+    again += [] if classified.against is None else ["--against", str(classified.against)]
     found = comparison_record(classified, compared, left_out, shlex.join([*again, "--seed", str(seed)]))
     for note in missing_notes(compared, found):
         say(f"samp: {name_flags(note)}", err=True)
@@ -108,7 +112,7 @@ def compare(
     if as_json:
         say(json.dumps({**found, "out": [click.format_filename(file) for file in written]}))
     else:
-        say(f"{found['class']} ({found['index']}), {found['score_is']} {found['score']:.3f} ({found['model']})")
+        say(f"{name_class(found, numbers=True)}, {found['score_is']} {found['score']:.3f} ({found['model']})")
         say_block(text_table(compared))
         say(f"written: {', '.join(map(str, written))}")
     sys.exit(1 if left_out else 0)
@@ -127,7 +131,7 @@ def compare_all(
     from samp.metrics.masked_forward import ScoringOptions
 
     net = classified.classifier.net
-    task = make_task(net, classified.x, classified.targets[0], protocol, settings=ScoringOptions(seed=seed))
+    task = make_task(net, classified.x, classified.question, protocol, settings=ScoringOptions(seed=seed))
     rows, left_out = [], {}
     costs = {name: _expected_rows(task, method) for name, method in methods.items()}
     with EvaluationBar(sum(costs.values())) as bar:

@@ -18,6 +18,7 @@ from samp.cli.options import (
     PATH,
     MethodOptions,
     ModelOptions,
+    against_option,
     method_options,
     model_options,
     speed_option,
@@ -42,6 +43,7 @@ interrupted. Whatever was written by then is whole."""
 @click.command(epilog=EPILOG)
 @click.argument("photo", nargs=-1, type=PATH)
 @target_option
+@against_option
 @click.option(
     "--top", type=click.IntRange(1), default=1, show_default=True, help="Explain this many of the best classes."
 )
@@ -59,6 +61,7 @@ interrupted. Whatever was written by then is whole."""
 def explain(
     photo: tuple[Path, ...],
     target: str | None,
+    against: str | None,
     top: int,
     out: Path | None,
     form: str | None,
@@ -77,6 +80,7 @@ def explain(
     Examples:
       samp explain cat.jpg --quality fine --out cat-why.png
       samp explain cat.jpg --target "Egyptian cat" --model torchvision:resnet50
+      samp explain cat.jpg --target tabby --against "Egyptian cat"
       samp explain photos/ --top 3 --format html --out why --json
     """
     from samp import images
@@ -95,7 +99,8 @@ def explain(
     if others := images.describe_skipped(photo):
         say(f"samp: {others}.", err=True)
 
-    explainer = PhotoExplainer(model.load(), how.method(), how.seed, target, top, speed)
+    classifier = model.load()
+    explainer = PhotoExplainer(classifier, how.method(classifier), how.seed, target, top, speed, against)
     make_folder(files)
     done = explain_all(explainer, list(zip(paths, files, strict=True)), form, _print_json if as_json else _print_words)
     if done < len(paths):
@@ -127,6 +132,7 @@ class PhotoExplainer:
     target: str | None
     top: int
     speed: Speed = "exact"
+    against: str | None = None
 
     @property
     def expected_rows(self) -> int | None:
@@ -145,13 +151,13 @@ class PhotoExplainer:
         from samp.models.prediction import classify_photo
 
         net = self.classifier.net
-        classified = classify_photo(path, self.classifier, self.target, self.top)
+        classified = classify_photo(path, self.classifier, self.target, self.top, self.against)
         x = classified.x.expand(len(classified.targets), -1, -1, -1)
         started = time.perf_counter()
         # to watch a net takes a hook, and a net with hooks is explained exactly
         with bar.watch(net if self.speed == "exact" else None, name, expected):
             result = samp.explain(
-                net, x, target=list(classified.targets), method=self.method, seed=self.seed, speed=self.speed
+                net, x, target=classified.question, method=self.method, seed=self.seed, speed=self.speed
             )
         seconds = time.perf_counter() - started
         return classified, result, [facts(classified, result, sample, seconds) for sample in range(len(x))]
@@ -165,7 +171,8 @@ def explain_all(
 ) -> int:
     """Explain each photo into its file, and return how many were explained.
 
-    `on_result` is called with the numbers of each photo; one that cannot be read or written is reported and skipped.
+    `on_result` is called with the numbers of each photo; one that cannot be read or written, or whose class is
+    the one to tell it from, is reported and skipped.
     Raises UnwritableError where the disk is full: no other file would fit.
     """
     import samp
@@ -174,7 +181,9 @@ def explain_all(
     from samp.cli.output import write_explanation
     from samp.cli.progress import EvaluationBar
     from samp.images import UnreadableError
+    from samp.models.prediction import SameClassError
 
+    skipped = (UnreadableError, FileNotFoundError, UnwritableError, SameClassError, samp.NonFiniteError)
     expected, done = explainer.expected_rows, 0
     with EvaluationBar(len(jobs)) as bar:
         for number, (path, file) in enumerate(jobs, 1):
@@ -183,7 +192,7 @@ def explain_all(
                 classified, result, records = explainer.explain(path, bar, name, expected)
                 expected = bar.rows or expected  # the next photo takes about as many
                 write_explanation(file, form, classified, result, records)
-            except (UnreadableError, FileNotFoundError, UnwritableError, samp.NonFiniteError) as error:
+            except skipped as error:
                 if isinstance(error, UnwritableError) and error.full:
                     raise
                 if not isinstance(error, UnwritableError):

@@ -10,7 +10,7 @@
     @target_option
     def command(photo: Path, target: str | None, model: ModelOptions, how: MethodOptions) -> None:
         classified = classify_photo(photo, model.load(), target)
-        net, method = classified.classifier.net, how.method()
+        net, method = classified.classifier.net, how.method(classified.classifier)
         result = samp.explain(net, classified.x, target=classified.targets[0], method=method, seed=how.seed)
 
 Nothing here imports torch before it is needed.
@@ -43,7 +43,8 @@ ABOUT = """The default method, coupled, is our own: one walk both ways, whose cr
 four times as many. --method samp++ is the paper's method."""
 # Repeated from the library, so that --help and errors in options need not wait for torch.
 QUALITIES = ("draft", "standard", "fine")
-BASELINES = ("black", "white", "uniform", "gaussian", "blurred")
+BASELINES = ("zero", "black", "white", "uniform", "gaussian", "blurred")
+COLOURS = ("black", "white")  # which depend on how the model is fed
 # Options that set a field of the method, and the name of that field.
 SETTINGS = {
     "quality": "quality",
@@ -126,14 +127,22 @@ class MethodOptions:
             for word in self.baseline.split(","):
                 parse_baseline_word(word)
 
-    def method(self) -> Method:
-        """Return the method with these settings; raise ValueError for a setting that it does not have."""
+    @property
+    def names_colour(self) -> bool:
+        """Whether the baseline is a colour, and so depends on how the model is fed."""
+        return self.baseline is not None and any(word.strip() in COLOURS for word in self.baseline.split(","))
+
+    def method(self, classifier: Classifier | None = None) -> Method:
+        """Return the method with these settings; raise ValueError for a setting that it does not have.
+
+        The classifier is needed where the baseline is a colour (`names_colour`).
+        """
         from samp.methods import resolve_method
 
         self.check()
         given = self._changed_settings()
         if self.baseline is not None:
-            given["baseline"] = parse_baseline(self.baseline)
+            given["baseline"] = parse_baseline(self.baseline, classifier)
         method: Any = resolve_method(self.name)
         changed: Method = replace(method, **{SETTINGS[option]: value for option, value in given.items()})
         return changed
@@ -163,15 +172,24 @@ def parse_numbers(kind: type[int] | type[float], *counts: int) -> Callable[[str]
     return read
 
 
-def parse_baseline(words: str) -> Any:
+def parse_baseline(words: str, classifier: Classifier | None = None) -> Any:
     """Return the baseline for a name or a number, or a pair for two with a comma between (deletion, insertion).
 
-    >>> parse_baseline("black,0.5")
+    Black and white are those of a photo, which the classifier knows; raise ValueError for them if there is none.
+
+    >>> parse_baseline("zero,0.5")
     (Constant(value=0.0), Constant(value=0.5))
     """
     from samp.baselines import resolve_baseline
 
-    parts = tuple(resolve_baseline(parse_baseline_word(word)) for word in words.split(","))
+    def resolve(word: str | float) -> Any:
+        if word not in COLOURS:
+            return resolve_baseline(word)
+        if classifier is None:
+            raise ValueError(f"{word} depends on how the model is fed, which is not known: give zero or a number.")
+        return classifier.colour(str(word))
+
+    parts = tuple(resolve(parse_baseline_word(word)) for word in words.split(","))
     return parts[0] if len(parts) == 1 else parts
 
 
@@ -192,6 +210,10 @@ def _method_names(ctx: click.Context, param: click.Parameter, incomplete: str) -
 
 
 target_option = click.option("--target", help="Class to explain, by name or number; the predicted one if left out.")
+
+against_option = click.option(
+    "--against", help="Class to tell it from, by name or number: why this rather than that, by the margin of scores."
+)
 
 speed_option = click.option(
     "--speed",
@@ -252,8 +274,8 @@ METHOD_OPTIONS = (
     ),
     click.option(
         "--baseline",
-        help="black, white, uniform, gaussian, blurred or a number, in the space the model is fed; "
-        "two with a comma between are for deletion and insertion.",
+        help="black or white as in a photo, blurred, or zero, uniform, gaussian or a number in the space the model is "
+        "fed, where zero is often mid-grey; two with a comma between are for deletion and insertion.",
     ),
     click.option(
         "--eta",

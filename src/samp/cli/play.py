@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from samp.cli.options import ABOUT, PATH, MethodOptions, ModelOptions, method_options, model_options, target_option
+from samp.cli.options import (
+    ABOUT,
+    PATH,
+    MethodOptions,
+    ModelOptions,
+    against_option,
+    method_options,
+    model_options,
+    target_option,
+)
 from samp.cli.terminal import format_lines, say_block
 
 if TYPE_CHECKING:
@@ -28,10 +37,17 @@ WALKING = 0.75  # of the bar: the page then takes forwards of the frames alone
     "--frames", type=click.IntRange(2), default=60, show_default=True, help="Most points of each walk that are kept."
 )
 @target_option
+@against_option
 @model_options
 @method_options
 def play(
-    photo: Path | None, out: Path, frames: int, target: str | None, model: ModelOptions, how: MethodOptions
+    photo: Path | None,
+    out: Path,
+    frames: int,
+    target: str | None,
+    against: str | None,
+    model: ModelOptions,
+    how: MethodOptions,
 ) -> None:
     """Walk the path from and to PHOTO (an embedded cup of coffee if left out) in a page that opens in any browser.
 
@@ -58,20 +74,22 @@ def play(
     from samp.html import player
     from samp.models.prediction import classify_photo
 
-    method = _path_method(how)
-    classified = classify_photo(path, model.load(), target)
+    _check_walks(how)
+    classifier = model.load()
+    method = _with_short_steps(how).method(classifier)
+    classified = classify_photo(path, classifier, target, against=against)
     make_folder([file])
     page, lines = _make_page(classified, method, how.seed, frames)
     player.save(page, file)
     say_block(format_lines({**lines, "written": f"{file} ({len(page) / 1e6:.1f} MB)"}))
 
 
-def _path_method(how: MethodOptions) -> Method:
-    """Return the method; raise ValueError if it does not walk, before minutes are spent on it."""
-    method = _with_short_steps(how).method()
-    if not hasattr(method, "credit"):  # what path methods have, and only they: how a segment of the path is credited
+def _check_walks(how: MethodOptions) -> None:
+    """Raise ValueError if the method does not walk, before a model is loaded."""
+    from samp.methods import resolve_method
+
+    if not hasattr(resolve_method(how.name), "credit"):  # what path methods alone have: how a segment is credited
         raise ValueError(f"{how.name} does not walk, so there is no path to play: try coupled, samp++ or ig.")
-    return method
 
 
 def _with_short_steps(how: MethodOptions) -> MethodOptions:
@@ -93,7 +111,7 @@ def _make_page(classified: ClassifiedPhoto, method: Method, seed: int, frames: i
     with EvaluationBar(total=1) as bar:
         with bar.watch(net, name, expected_rows(method, *shape), size=WALKING):
             result = samp.explain(
-                net, classified.x, target=classified.targets[0], method=method, keep_points=True, seed=seed
+                net, classified.x, target=classified.question, method=method, keep_points=True, seed=seed
             )
         seconds = time.perf_counter() - started
         points = sum(min(frames, int(steps[0]) + 1) for steps in result.steps.values())

@@ -107,14 +107,15 @@ def run(
     from samp.batch import run as explain_all
     from samp.cli.progress import RunBar
 
+    described = _make_model(model)
     workers = Workers(words["workers"], words["gpus_per_worker"], words["cpus_per_worker"], words["address"])
     try:
         with exit_on_sigterm(), RunBar() as bar, redirect_stdout(sys.stderr):  # a net may print; stdout is ours
             summary = explain_all(
                 data if data.exists() else str(data),
                 out=out,
-                model=_make_model(model),
-                method=how.method(),
+                model=described,
+                method=how.method(described.load("cpu") if how.names_colour else None),
                 seed=how.seed,
                 target=target,
                 batch_size=words["batch_size"],

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from samp.attribution import DIRECTIONS, Attribution, Direction
-from samp.baselines import BaselineSetting, Blurred, black, evaluate_baseline, label_baseline, resolve_baseline
+from samp.baselines import BaselineSetting, Blurred, evaluate_baseline, label_baseline, resolve_baseline, zero
 from samp.checks import check_seed, is_whole
 from samp.devices import ELEMENTS_AT_ONCE, ELEMENTS_ON_ACCELERATOR, is_out_of_memory, release_memory
 from samp.engine.credit import Credit
@@ -192,12 +192,14 @@ def directions(direction: str) -> tuple[Direction, ...]:
 def baseline_pair(baseline: BaselineSetting, problem: Problem) -> dict[Direction, Any]:
     """Return the baseline of each direction: as given (one for both, or a tuple of two), or the default for None.
 
-    The default is the paper's for images in pixels, else black. Raises ValueError for a tuple of another length.
+    The default is the paper's for images in pixels or patches (zero, blurred), else zero.
+
+    Raises ValueError for a tuple of another length.
     """
     pair: tuple[Any, ...]
     if baseline is None:
         image = problem.inputs[0]
-        pair = (black, Blurred.for_image(*image.shape[2:])) if problem.paper_settings else (black, black)
+        pair = (zero, Blurred.for_image(*image.shape[2:])) if problem.is_image else (zero, zero)
     else:
         pair = baseline if isinstance(baseline, tuple) else (baseline, baseline)
     if len(pair) != 2:

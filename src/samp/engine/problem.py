@@ -80,6 +80,8 @@ class Problem:
     forward_args: tuple[Argument, ...]
     paper_settings: bool
     """One `b c h w` input in pixels: the case the paper's settings are for."""
+    levels: grouping.Segments | None = None
+    """The elements over which the credit of `Patches` is spread evenly; None if there are none."""
     fast: Accelerator | None = None
     """Computes gradients and walks faster; None for exact ones."""
     batches: RowLimit | None = None
@@ -97,6 +99,11 @@ class Problem:
     def batch(self) -> int:
         return len(self.x)
 
+    @property
+    def is_image(self) -> bool:
+        """Whether there is one `b c h w` input in pixels or patches: other groups do not say that it is an image."""
+        return self.paper_settings or (len(self.inputs) == 1 and self.levels is not None)
+
     def flatten(self, tensors: Sequence[Tensor]) -> Tensor:
         """Return tensors in the inputs' shapes as one b n in the walk's dtype (float32 or wider), possibly a view."""
         dtype = torch.float32
@@ -110,6 +117,10 @@ class Problem:
         sizes = [math.prod(t.shape[1:]) for t in self.inputs]
         parts = torch.split(x, sizes, 1) if len(sizes) > 1 else [x]  # the backward of a split into one is a copy
         return tuple(part.reshape(len(x), *t.shape[1:]) for part, t in zip(parts, self.inputs, strict=True))
+
+    def level_patches(self, values: Tensor) -> Tensor:
+        """Return credit (b n) with that of each patch spread evenly over its pixels; channels keep their shares."""
+        return values if self.levels is None else self.levels.spread(self.levels.pool(values) / self.levels.sizes)
 
     def output(self, x: Tensor, samples: Tensor, give_away: bool = False) -> Any:
         """Return the model's output for points x (r n) of these samples (r).
@@ -255,9 +266,7 @@ class Problem:
     def describe(self) -> dict[str, object]:
         """Return the details stored with every result: target, features, device, dtypes, versions."""
         return {
-            "target": self.objective.index.squeeze(1).tolist()
-            if isinstance(self.objective, TargetIndex)
-            else repr(self.objective),
+            "target": repr(None) if self.objective is None else self.objective.describe(),
             "groups": self.features.label,
             "features": self.features.own_counts,
             "device": str(self.x.device),
@@ -295,6 +304,7 @@ def make_problem(
         features=features,
         forward_args=read_arguments(forward_args, batch) if needs_args else (),
         paper_settings=len(tensors) == 1 and tensors[0].ndim == 4 and features.label == repr(grouping.Pixels()),
+        levels=grouping.bind_levels(groups, tensors),
     )
 
 

@@ -208,7 +208,7 @@ def assemble(
     by = {name: {d: t[i :: len(directions)] for i, d in enumerate(directions)} for name, t in per_row.items()}
     change = {d: rise if d == "to_image" else -rise for d, rise in by["rise"].items()}
     values = values.view(problem.batch, len(directions), -1).sum(1)  # b n
-    parts = problem.unflatten(values)
+    parts = problem.unflatten(problem.level_patches(values))
     result = Attribution(
         values=parts[0] if problem.one_input else parts,
         group_values=problem.features.pool(values).clone(),  # elements pool to `values` itself

@@ -8,7 +8,21 @@ from samp.compare import Compared, Row
 from samp.html.facts import Record, facts
 from samp.models.prediction import ClassifiedPhoto
 
-ABOUT = ("photo", "model", "class", "index", "score", "score_is", "best", "seed", "device", "dtype", "versions")
+ABOUT = (
+    "photo",
+    "model",
+    "class",
+    "index",
+    "against",
+    "score",
+    "score_is",
+    "best",
+    "zero",
+    "seed",
+    "device",
+    "dtype",
+    "versions",
+)
 
 
 def comparison_record(

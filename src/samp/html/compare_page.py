@@ -19,6 +19,7 @@ from samp.html.render import render_page
 from samp.html.svg import css_classes, curve_chart
 from samp.metrics.protocol_text import describe_protocol, describe_score
 from samp.models.prediction import ClassifiedPhoto
+from samp.models.question import name_class
 from samp.models.zero_colour import zero_colour
 from samp.plots import sheet
 from samp.plots.axes import pad_limits
@@ -32,9 +33,9 @@ def comparison_page(classified: ClassifiedPhoto, compared: Compared, record: Rec
     height = describe_score(compared.protocol, record["score_is"])
     deletion, insertion = curve_charts(compared, height)
     values = {
-        "title": f"{record['class']} in {PurePath(record['photo']).name}: {len(compared.rows)} methods compared",
+        "title": f"{name_class(record)} in {PurePath(record['photo']).name}: {len(compared.rows)} methods compared",
         "lead": _lead(record),
-        "label": record["class"],
+        "label": name_class(record),
         "notes": missing_notes(compared, record),
         "across": -(-pictures // -(-pictures // MOST_COLUMNS)),
         "photo": embed_image(classified.crop.convert("RGB"), "JPEG"),
@@ -68,7 +69,7 @@ def _lead(record: Record) -> str:
     score = f"{record['score']:.3f}".replace("-", "−")
     return (
         f"{record['model']} gives {PurePath(record['photo']).name} a {record['score_is']} of {score} "
-        f"for {record['class']}. "
+        f"for {name_class(record)}. "
         f"Where does that come from? Here is what {len(record['methods'])} methods say, and what the model does when "
         "pixels go or come in the order of their maps."
     )
@@ -136,7 +137,7 @@ def _facts(classified: ClassifiedPhoto, compared: Compared, record: Record) -> I
     zero = zero_colour(classified.classifier)
     yield "Photo", PurePath(record["photo"]).name
     yield "Model", record["model"]
-    yield "Class", f"{record['class']} ({record['index']}), {record['score_is']} {score}"
+    yield "Class", f"{name_class(record, numbers=True)}, {record['score_is']} {score}"
     measured = describe_protocol(compared.protocol, len(record["shares"]), zero, record["score_is"])
     yield "Deletion and insertion", measured
     yield "Made with", f"{versions}; {record['device']}, {record['dtype']}, seed {record['seed']}"

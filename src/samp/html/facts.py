@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from samp.attribution import Attribution, format_residual, score_source
+from samp.baselines import Constant
 from samp.models import Classifier
 from samp.models.outputs import output_kind
 from samp.models.prediction import ClassifiedPhoto
-from samp.models.zero_colour import zero_colour
+from samp.models.question import margin_kind, name_class
+from samp.models.zero_colour import name_zero
 
 Record = dict[str, Any]
 """The numbers of one explanation or comparison, as JSON has them."""
@@ -23,7 +25,10 @@ def facts(classified: ClassifiedPhoto, result: Attribution, sample: int, seconds
 
     `seconds` is the time of all classes of the photo together.
     """
-    index, classifier = classified.targets[sample], classified.classifier
+    index, classifier, other = classified.targets[sample], classified.classifier, classified.against
+    score, kind = float(classified.scores[index]), output_kind(classified.scores[None])
+    if other is not None:
+        score, kind = score - float(classified.scores[other]), margin_kind(kind)
     change = float(sum(c[sample] for c in result.score_change.values())) if result.score_change else math.nan
     residual = float(result.residual[sample])
     return {
@@ -31,13 +36,15 @@ def facts(classified: ClassifiedPhoto, result: Attribution, sample: int, seconds
         "model": classifier.name,
         "class": classifier.label(index),
         "index": index,
-        "score": _number(float(classified.scores[index])),
-        "score_is": output_kind(classified.scores[None]),
+        "against": None if other is None else _class_score(classified, other),
+        "score": _number(score),
+        "score_is": kind,
         "best": [
             _class_score(classified, best)
             for best in classified.scores.topk(min(BEST, len(classified.scores))).indices.tolist()
         ],
         "method": result.method,
+        "zero": name_zero(classifier),
         "score_change": _number(change),
         "credit": _number(float(result.group_values[sample].double().sum())),
         "residual": _number(residual),
@@ -62,14 +69,14 @@ def lines(record: Record) -> dict[str, str]:
     ('cat (3)', '1.500 (logit, net)')
     """
     return {
-        "class": f"{record['class']} ({record['index']})",
+        "class": name_class(record, numbers=True),
         "score": f"{record['score']:.3f} ({score_source(record['score_is'], record['model'])})",
         "residual": _residual(record),
         "gradients": str(record["gradients"]),
         **({"forwards": str(record["forwards"])} if record["forwards"] else {}),
         "seconds": f"{record['seconds']:.2f}",
         **({"speed": record["speed"]} if record.get("speed", "exact") != "exact" else {}),
-        "method": record["method"],
+        "method": describe_method(record),
     }
 
 
@@ -79,15 +86,24 @@ def title(record: Record) -> str:
     return f"Why {texts['class']}? Score {texts['score']}"
 
 
+def describe_method(record: Record) -> str:
+    """Return the method with its settings, and, where its baseline is zero, the colour that zero is for the model.
+
+    >>> describe_method({"method": "IG(baseline=Constant(value=0.0))", "zero": "mid-grey #7F7F7F"})
+    'IG(baseline=Constant(value=0.0)); zero is mid-grey #7F7F7F here'
+    """
+    zero = f"; zero is {record['zero']} here" if repr(Constant(0.0)) in record["method"] else ""
+    return f"{record['method']}{zero}"
+
+
 def notes(record: Record, classifier: Classifier) -> list[str]:
     """Return the lines below the picture: how it was made and what the credit misses."""
-    zero = f"; input 0 is the colour {zero_colour(classifier)}" if record["score_change"] else ""
     spent = [
         _count_text(record["gradients"], "gradient"),
         _count_text(record["forwards"], "forward"),
         f"{record['seconds']:.2f} s",
     ]
-    return [f"{record['method']}{zero}", f"residual: {_residual(record)}; {', '.join(filter(None, spent))}"]
+    return [describe_method(record), f"residual: {_residual(record)}; {', '.join(filter(None, spent))}"]
 
 
 def printable_path(path: Path) -> str:

@@ -54,7 +54,7 @@ def make_attribution(
     tensor([nan, nan])
     """
     flat = values.reshape(problem.batch, -1).to(problem.x.dtype)
-    parts = problem.unflatten(flat)
+    parts = problem.unflatten(problem.level_patches(flat))
     changes: dict[Direction, Tensor] = {} if change is None else {"to_image": change.to(flat)}
     credit = sum_rows(flat)
     return Attribution(

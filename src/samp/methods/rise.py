@@ -18,7 +18,7 @@ from samp.engine.driver import Batches, RunOptions
 from samp.engine.problem import Problem
 from samp.methods._common import MethodInfo, make_attribution, require_image, spread_over_channels
 from samp.progress import open_bar
-from samp.targets import TargetIndex
+from samp.targets import TargetIndex, TargetMargin
 
 PIXELS_AT_ONCE = 2**24  # of the masks in memory: 334 masks at 224 pixels
 
@@ -91,7 +91,7 @@ class RISE:
         output = problem.output(x, samples)
         if self.score == "probability":
             many = isinstance(output, Tensor) and output.ndim > 1 and output.shape[1] > 1
-            if not many or not isinstance(problem.objective, TargetIndex):
+            if not many or not isinstance(problem.objective, TargetIndex | TargetMargin):
                 raise ValueError(
                     "RISE weighs masks by the soft-max probability of a class, but this target is no class of several: "
                     "pass method=RISE(score='logit') to take the score as it is."

@@ -29,7 +29,7 @@ class SAMP:
       score change in practice, and the result reports by how much (`residual`).
     - `direction`: "to_baseline" (deletion), "to_image" (insertion), or "both", whose credits are summed.
     - `baseline`: one for both directions or a tuple (deletion, insertion): a name, number, tensor or callable each, or
-      a list with one per input. `None` is black and blurred for images in pixels, and zero for all else.
+      a list with one per input. `None` is zero and blurred for images in pixels or patches, and zero for all else.
 
     >>> import torch, samp
     >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10)).eval()

@@ -84,8 +84,9 @@ class XRAI:
         _require_skimage()
         problem = problem.with_target(Batches(run.batch_size, problem.x.shape[1], problem.x.device))
         pixels = problem.unflatten(problem.x)[0].movedim(1, -1).cpu().double().numpy()  # b h w c
+        by_pixel = replace(problem, levels=None)  # regions are ranked by pixels, whatever the features are
         runs = [
-            IG(self.steps, baseline=baseline).attribute(problem, replace(run, tape_bytes=0))
+            IG(self.steps, baseline=baseline).attribute(by_pixel, replace(run, tape_bytes=0))
             for baseline in self._baselines(image)
         ]
         ig = torch.stack([torch.as_tensor(r.values) for r in runs]).mean(0)  # b c h w

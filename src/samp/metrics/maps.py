@@ -16,7 +16,7 @@ from samp.attribution import Attribution
 from samp.checks import check_dense
 from samp.engine.problem import Problem
 from samp.groups import Segments, check_map_layout
-from samp.targets import Target
+from samp.targets import Target, explained_target
 
 Maps = Attribution | Tensor | np.ndarray | Sequence[Any]
 
@@ -72,13 +72,14 @@ def feature_values(maps: Maps) -> Tensor:
 
 
 def resolve_target(maps: Maps, target: Target) -> Target:
-    """Return the target, or, where it is None, the classes that an `Attribution` explains."""
+    """Return the target, or, where it is None, the classes or margins that an `Attribution` explains."""
     explained = maps.details.get("target") if target is None and isinstance(maps, Attribution) else None
     if explained is None:
         return target
-    if not isinstance(explained, list):
+    known = explained_target(explained)
+    if known is None:
         raise ValueError("the attribution explains a function of the output, which it does not hold: pass target=….")
-    return [tuple(one) if isinstance(one, list) else one for one in explained]
+    return known
 
 
 def ranks(problem: Problem, values: Tensor) -> Tensor:

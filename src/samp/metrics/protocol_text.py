@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from samp.metrics.protocols import Protocol
+from samp.models.question import margin_kind
 
 
 def describe_score(protocol: Protocol, kind: str = "logit") -> str:
@@ -11,8 +12,12 @@ def describe_score(protocol: Protocol, kind: str = "logit") -> str:
     >>> from samp.metrics import PROTOCOLS
     >>> describe_score(PROTOCOLS["imagenet"]), describe_score(PROTOCOLS["rise"])
     ("logit over the photo's", 'probability')
+    >>> describe_score(PROTOCOLS["rise"], kind="margin of logits")
+    'margin of probabilities'
     """
     score = protocol.score if isinstance(protocol.score, str) else "score"
+    if kind.startswith("margin"):
+        score = margin_kind(score) if score != "logit" else kind
     score = kind if score == "logit" else score  # "logit" stands for the output itself
     scales = {"image": f"{score} over the photo's", "change": f"{score}, 0 hidden to 1 shown", None: score}
     return scales[protocol.normalise]

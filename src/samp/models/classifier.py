@@ -14,6 +14,7 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
+from samp.baselines import Colour
 from samp.images import crop_centre
 from samp.lookup import look_up
 
@@ -97,6 +98,17 @@ class Classifier:
         pixels = pixels.flip(1) if self.channels == "bgr" else pixels
         mean, std = (torch.tensor(value).to(pixels).view(-1, 1, 1) for value in (self.mean, self.std))
         return ((pixels - mean) / std).contiguous()
+
+    def colour(self, name: str) -> Colour:
+        """Return the baseline that is "black" or "white" as a photo has it; raise ValueError for another name.
+
+        >>> Classifier(nn.Flatten(), "flat", 1, (0.5, 0.5, 0.25), 0.25, ()).colour("black")
+        Colour(name='black', values=(-2.0, -2.0, -1.0))
+        """
+        level = look_up(name, {"black": 0, "white": 255}, "colour")
+        pixel = self.to_input(torch.full((1, 1, 1, 1 if self.channels == "grey" else 3), level)).flatten()
+        # the fewest digits that give the same float32, as the repr is what results show
+        return Colour(name, tuple(float(str(value)) for value in pixel.numpy()))
 
     def label(self, index: int) -> str:
         """Return the name of this class, or "class NUMBER" if it has none."""

@@ -12,6 +12,11 @@ from torch import Tensor
 from samp import images
 from samp.devices import is_out_of_memory
 from samp.models import Classifier
+from samp.targets import Margin
+
+
+class SameClassError(ValueError):
+    """The class to explain is also the one that it is to be told from."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +34,13 @@ class ClassifiedPhoto:
     """The net's output for it: one score (logit) for each class, float64 on the CPU."""
     targets: tuple[int, ...]
     """Classes to explain: the requested one, else the best, best first."""
+    against: int | None = None
+    """The class that these are to be told from; None explains each for itself."""
+
+    @property
+    def question(self) -> list[int] | Margin:
+        """The target of `samp.explain`: the classes, or their margins over the other."""
+        return list(self.targets) if self.against is None else Margin(list(self.targets), self.against)
 
     @property
     def device(self) -> torch.device:
@@ -40,11 +52,15 @@ class ClassifiedPhoto:
         return self.classifier.crop(self.photo)
 
 
-def classify_photo(path: Path, classifier: Classifier, target: str | None = None, top: int = 1) -> ClassifiedPhoto:
+def classify_photo(
+    path: Path, classifier: Classifier, target: str | None = None, top: int = 1, against: str | None = None
+) -> ClassifiedPhoto:
     """Read the photo, run the model on it once, and choose the classes to explain: `target`, else the `top` best.
 
-    Raises FileNotFoundError and UnreadableError as `images.read`, ValueError for an unknown target or a model that
-    cannot be run on the photo, MemoryError if memory runs out.
+    `against` is a class that they are to be told from, by name or number as `target` is.
+
+    Raises FileNotFoundError and UnreadableError as `images.read`, ValueError for an unknown class or a model that
+    cannot be run on the photo, SameClassError if a class is to be told from itself, MemoryError if memory runs out.
 
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 3)).eval()
     >>> classifier = Classifier(net, "tiny", 4, 0.5, 0.5, ("cup", "cat", "dog"))
@@ -59,7 +75,14 @@ def classify_photo(path: Path, classifier: Classifier, target: str | None = None
     classifier = classifier.with_outputs(len(scores))
     best = scores.topk(min(top, len(scores))).indices.tolist()
     targets = best if target is None else [classifier.index(target, len(scores))]
-    return ClassifiedPhoto(path, photo, classifier, x, scores, tuple(targets))
+    other = None if against is None else classifier.index(against, len(scores))
+    if other is not None and other in targets:
+        what = "the class to explain" if target is not None else f"a class that {classifier.name} sees in {path.name}"
+        raise SameClassError(
+            f"{classifier.label(other)!r} ({other}) is {what} and cannot be told from itself: "
+            f"give another class as `against`{'' if target is not None else ', or a `target`'}."
+        )
+    return ClassifiedPhoto(path, photo, classifier, x, scores, tuple(targets), other)
 
 
 def run_classifier(classifier: Classifier, x: Tensor) -> Tensor:

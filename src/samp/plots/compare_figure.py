@@ -17,6 +17,7 @@ from samp.compare import Compared
 from samp.compare_columns import COLUMNS
 from samp.metrics.protocol_text import describe_protocol, describe_score
 from samp.models.prediction import ClassifiedPhoto
+from samp.models.question import name_class
 from samp.models.zero_colour import zero_colour
 from samp.plots import Grey
 from samp.plots.axes import pad_limits
@@ -52,7 +53,7 @@ def draw(classified: ClassifiedPhoto, compared: Compared, record: Mapping[str, A
     body = WIDTH - 2 * MARGIN
     table = Panel(0, top, body, ROW * (len(compared.rows) + HEAD), _table(compared))
     score = f"{record['score']:.3f}".replace("-", "−")
-    title = f"Why {record['class']}? {record['score_is']} {score} ({record['model']})"
+    title = f"Why {name_class(record)}? {record['score_is']} {score} ({record['model']})"
     fonts = fonts_for(title)
     warn_of_missing(title, fonts)
     with rc_context({"font.family": [*rcParams["font.family"], *_families(fonts)]}):

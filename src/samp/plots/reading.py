@@ -69,6 +69,8 @@ def describe_result(given: CreditMap, sample: int = 0) -> str:
     parts = [given.method]
     if isinstance(target, list):
         parts.append(f"class {target[sample]}")
+    if isinstance(target, dict):
+        parts.append(f"class {target['of'][sample]} rather than {target['against'][sample]}")
     return "; ".join([*parts, _residual_words(given, sample), cost_words(given, sample)]) + "."
 
 

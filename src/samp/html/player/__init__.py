@@ -21,6 +21,7 @@ from samp.html.player.likely import DIGITS, ClassProbabilities, outputs
 from samp.html.render import render_page
 from samp.models import Classifier
 from samp.models.outputs import output_kind
+from samp.models.zero_colour import name_zero
 from samp.plots.palette import HEAT, rgb
 from samp.plots.sheet import brightness
 
@@ -51,7 +52,8 @@ def page(result: Attribution, classifier: Classifier, *, name: str = "", frames:
     made = [outputs(one.points, classifier) for one in films]
     likely = ClassProbabilities.from_outputs(made)
     question = make_question(result, classifier, output_kind(torch.cat(made)), sample)
-    walks = [_walk(result, one, guess, question.index, sample) for one, guess in zip(films, likely, strict=True)]
+    alone = None if question.kind.startswith("margin") else question.index  # a margin has no probability of its own
+    walks = [_walk(result, one, guess, alone, sample) for one, guess in zip(films, likely, strict=True)]
     data = {
         "size": films[0].photo.shape[1::-1],
         "heat": [rgb(colour) for colour in HEAT],
@@ -66,7 +68,7 @@ def page(result: Attribution, classifier: Classifier, *, name: str = "", frames:
         "label": question.label,
         "top_heading": top_heading(likely[0]),
         "legend": legend(films, likely[0]),
-        "facts": facts(result, question, sample),
+        "facts": facts(result, question, name_zero(classifier), sample),
         "data": data,
         "film": pack_blocks(list(_blocks(films, shade))),
     }

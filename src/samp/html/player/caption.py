@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from samp.attribution import Attribution, format_residual, score_source
+from samp.html.facts import describe_method
 from samp.html.player.film import COARSE, TOLERANCE, Film
 from samp.html.player.likely import ClassProbabilities
 from samp.models import Classifier
+from samp.models.question import margin_kind
 from samp.plots.sheet import FULL_WHITE_QUANTILE
 
 
@@ -40,10 +42,12 @@ def make_question(result: Attribution, classifier: Classifier, kind: str, sample
     scores = result.scores["to_image" if up else "to_baseline"][sample]
     score = float(scores[int(result.steps["to_image"][sample])] if up else scores[0])
     target = result.details.get("target")
-    index = target[sample] if isinstance(target, list) and isinstance(target[sample], int) else None
-    if index is None:
+    sides = [target["of"], target["against"]] if isinstance(target, dict) else [target]
+    indices = [side[sample] for side in sides if isinstance(side, list) and isinstance(side[sample], int)]
+    if len(indices) < len(sides):
         return Question(classifier.name, "this score", None, score, "score")
-    return Question(classifier.name, classifier.label(index), index, score, kind)
+    label = " rather than ".join(map(classifier.label, indices))
+    return Question(classifier.name, label, indices[0], score, kind if len(indices) == 1 else margin_kind(kind))
 
 
 def top_heading(likely: ClassProbabilities) -> str:
@@ -73,8 +77,8 @@ def legend(films: Sequence[Film], likely: ClassProbabilities) -> list[tuple[str,
     ]
 
 
-def facts(result: Attribution, question: Question, sample: int) -> list[tuple[str, str]]:
-    """Return how the result was made and what its credit misses, by label."""
+def facts(result: Attribution, question: Question, zero: str, sample: int) -> list[tuple[str, str]]:
+    """Return how the result was made and what its credit misses, by label; `zero` is the colour of input 0."""
     change = sum(float(c[sample]) for c in result.score_change.values())
     residual = float(result.residual[sample])
     details = result.details
@@ -85,7 +89,7 @@ def facts(result: Attribution, question: Question, sample: int) -> list[tuple[st
         ("Score", f"{_number(question.score)} ({score_source(question.kind, question.model)})"),
         ("Residual", format_residual(residual, change).replace("-", "−")),
         ("Gradients", str(int(result.gradients[sample]))),
-        ("Method and baselines", result.method),
+        ("Method and baselines", describe_method({"method": result.method, "zero": zero})),
         ("Made with", f"{versions}; {details.get('device')}, {details.get('dtype')}, seed {details.get('seed')}"),
     ]
 
