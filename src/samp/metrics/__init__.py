@@ -11,7 +11,7 @@ To add a metric:
 
 >>> import samp
 >>> sorted(samp.metrics.PROTOCOLS)
-['cifar10', 'diffid', 'diffid-channel-means', 'imagenet', 'mnist', 'rise']
+['cifar10', 'diffid', 'diffid-channel-means', 'diffid-signed', 'imagenet', 'mnist', 'rise', 'road']
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from samp.annotations import Annotation, Box, crop_boxes, read_coco, read_voc, r
 from samp.metrics.accumulate import Running, RunningGame
 from samp.metrics.completeness import Completeness, completeness, completeness_of
 from samp.metrics.concentration import Concentration, concentration, gini, top_share, variance
+from samp.metrics.credit_on_objects import Energy, auroc, energy, precision
 from samp.metrics.deletion_insertion import Curves, deletion_insertion
 from samp.metrics.fills import ChannelMeans, RemainingMean, RISEBlur
 from samp.metrics.imputation import NoisyLinear
@@ -37,6 +38,7 @@ from samp.metrics.sensitivity_n import (
     completeness_correlation,
     sensitivity_n,
 )
+from samp.metrics.single_deletion import PatchDrops, SingleDeletion, patch_drops, sds
 from samp.metrics.statistics import Comparison, Summary, compare_pairs, holm, summarise, table
 from samp.metrics.transfer import transfer
 
@@ -52,6 +54,7 @@ __all__ = [
     "Concentration",
     "Correlation",
     "Curves",
+    "Energy",
     "Hidden",
     "Infidelity",
     "Localisation",
@@ -61,6 +64,7 @@ __all__ = [
     "NoisyLinear",
     "OfMaximum",
     "Otsu",
+    "PatchDrops",
     "PointingGame",
     "Protocol",
     "RISEBlur",
@@ -69,8 +73,10 @@ __all__ = [
     "RunningGame",
     "Segmentation",
     "SensitivityN",
+    "SingleDeletion",
     "Summary",
     "TopPixels",
+    "auroc",
     "compare_pairs",
     "completeness",
     "completeness_check",
@@ -79,6 +85,7 @@ __all__ = [
     "concentration",
     "crop_boxes",
     "deletion_insertion",
+    "energy",
     "gini",
     "grid",
     "holm",
@@ -87,10 +94,13 @@ __all__ = [
     "join_games",
     "localisation",
     "mu_fidelity",
+    "patch_drops",
     "pointing_game",
+    "precision",
     "read_coco",
     "read_voc",
     "read_yolo",
+    "sds",
     "segmentation",
     "sensitivity_n",
     "summarise",
