@@ -8,7 +8,8 @@ from torch import Tensor, nn
 
 import samp
 from laws import CountingModel, images, net
-from samp.metrics import patch_drops, sds
+from samp.metrics import sds
+from samp.metrics.single_deletion import patch_drops
 
 SIDE = 8
 MODEL = net(0, 2 * SIDE * SIDE)

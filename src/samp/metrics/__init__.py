@@ -5,9 +5,10 @@ A metric is a pure function that returns one number per sample (b); `Running` ma
 To add a metric:
 
 1. Write it in a file of its own in `samp/metrics/`, and export it in this one.
-2. For `samp.compare` and `samp compare`: add a `Column` that calls it to `COLUMNS` of `samp/compare_columns.py`.
-3. For `samp run`: add its name to `COLUMNS` of `samp/batch/tables.py`, its values to `samp/batch/explainer.py`.
-4. For `samp report`: add a `Quantity` with that name to `QUANTITIES` of `samp/html/report_facts.py`.
+2. For `samp.metrics.panel`: add a `Judge` that calls it to `JUDGES` of `samp/metrics/judges.py`.
+3. For `samp.compare` and `samp compare`: add a `Column` that calls it to `COLUMNS` of `samp/compare_columns.py`.
+4. For `samp run`: add its name to `COLUMNS` of `samp/batch/tables.py`, its values to `samp/batch/explainer.py`.
+5. For `samp report`: add a `Quantity` with that name to `QUANTITIES` of `samp/html/report_facts.py`.
 
 >>> import samp
 >>> sorted(samp.metrics.PROTOCOLS)
@@ -26,8 +27,11 @@ from samp.metrics.fills import ChannelMeans, RemainingMean, RISEBlur
 from samp.metrics.imputation import NoisyLinear
 from samp.metrics.infidelity import Hidden, Infidelity, Noise, infidelity
 from samp.metrics.intervals import Bootstrap
+from samp.metrics.judges import JUDGES, Criterion, Judge, PanelTask
 from samp.metrics.moments import Correlation, Moments
 from samp.metrics.mu_fidelity import MuFidelity, grid, mu_fidelity
+from samp.metrics.panel import panel
+from samp.metrics.panel_result import MeanRank, Panel, join_panels
 from samp.metrics.pointing_game import PointingGame, is_difficult, join_games, pointing_game
 from samp.metrics.protocols import PROTOCOLS, Protocol
 from samp.metrics.segmentation import Localisation, OfMaximum, Otsu, Segmentation, TopPixels, localisation, segmentation
@@ -38,11 +42,12 @@ from samp.metrics.sensitivity_n import (
     completeness_correlation,
     sensitivity_n,
 )
-from samp.metrics.single_deletion import PatchDrops, SingleDeletion, patch_drops, sds
+from samp.metrics.single_deletion import SingleDeletion, sds
 from samp.metrics.statistics import Comparison, Summary, compare_pairs, holm, summarise, table
 from samp.metrics.transfer import transfer
 
 __all__ = [
+    "JUDGES",
     "PROTOCOLS",
     "Annotation",
     "Bootstrap",
@@ -53,18 +58,22 @@ __all__ = [
     "CompletenessCheck",
     "Concentration",
     "Correlation",
+    "Criterion",
     "Curves",
     "Energy",
     "Hidden",
     "Infidelity",
+    "Judge",
     "Localisation",
+    "MeanRank",
     "Moments",
     "MuFidelity",
     "Noise",
     "NoisyLinear",
     "OfMaximum",
     "Otsu",
-    "PatchDrops",
+    "Panel",
+    "PanelTask",
     "PointingGame",
     "Protocol",
     "RISEBlur",
@@ -92,9 +101,10 @@ __all__ = [
     "infidelity",
     "is_difficult",
     "join_games",
+    "join_panels",
     "localisation",
     "mu_fidelity",
-    "patch_drops",
+    "panel",
     "pointing_game",
     "precision",
     "read_coco",
