@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from samp.metrics.judges import JUDGES, Criterion, ExplainAgain, Judge, PanelTas
 from samp.metrics.maps import Maps, resolve_target
 from samp.metrics.masked_forward import ScoringOptions, open_scorer
 from samp.metrics.panel_result import Panel
+from samp.progress import JointBar
 from samp.targets import Model, Target, TargetIndex
 
 
@@ -65,10 +67,12 @@ def panel(
     chosen, left_out = _choose_judges(task, judges)
     columns: dict[str, Criterion] = {}
     scores: dict[str, dict[str, Tensor]] = {}
-    for judge in chosen:
-        for name in maps:
-            for criterion, values in _measure(task, judge, name):
-                columns[criterion.key] = criterion
+    with JointBar(len(chosen) * len(maps), "verdict", bool(progress)) as bar:
+        for judge, name in product(chosen, maps):
+            with bar.piece(f"{judge.key} on {name}", size=1):
+                found = _measure(task, judge, name)
+            columns |= {criterion.key: criterion for criterion, _ in found}
+            for criterion, values in found:
                 scores.setdefault(criterion.key, {})[name] = values
     return Panel(tuple(columns.values()), scores, left_out, dict.fromkeys(columns, 0), (details,))
 
@@ -104,10 +108,9 @@ def _resolve_classes(
 
 def _choose_judges(task: PanelTask, given: Sequence[str | Judge] | None) -> tuple[list[Judge], dict[str, str]]:
     """Return the judges whose needs are met, and why the others are left out."""
-    known = {judge.key: judge for judge in JUDGES}
     if isinstance(given, str):
         raise TypeError(f"judges are a list, such as [{given!r}], not one string.")
-    asked = list(known.values()) if given is None else [_as_judge(one, known) for one in given]
+    asked = list(JUDGES) if given is None else [as_judge(one) for one in given]
     left_out = {judge.key: "; ".join(task.lacks(judge.needs)) for judge in asked if task.lacks(judge.needs)}
     if given is not None and left_out:
         key, reason = next(iter(left_out.items()))
@@ -118,12 +121,17 @@ def _choose_judges(task: PanelTask, given: Sequence[str | Judge] | None) -> tupl
     return chosen, left_out
 
 
-def _as_judge(given: object, known: Mapping[str, Judge]) -> Judge:
+def as_judge(given: object) -> Judge:
+    """Return the judge of this key, or the given one; raise TypeError or ValueError if it is none.
+
+    >>> as_judge("road").heading
+    'ROAD'
+    """
     if isinstance(given, Judge):
         return given
     if not isinstance(given, str):
         raise TypeError(f"a judge is a name such as 'road' or a samp.metrics.Judge, not {type(given).__name__}.")
-    return look_up(given, known, "judge")
+    return look_up(given, {judge.key: judge for judge in JUDGES}, "judge")
 
 
 def _measure(task: PanelTask, judge: Judge, name: str) -> list[tuple[Criterion, Tensor]]:

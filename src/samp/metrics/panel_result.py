@@ -136,9 +136,9 @@ class Panel:
         `intervals` adds the bootstrap interval of each mean. `against` names a method that each other one is compared
         with: by how many judges it is better, and worse, at p < 0.05 with Holm's correction.
         """
-        from samp.metrics.panel_table import format_table  # it formats Panels, so it imports this module
+        from samp.metrics.panel_table import format_markdown  # it formats Panels, so it imports this module
 
-        return format_table(self, intervals, against)
+        return format_markdown(self, intervals, against)
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain lists, strings and numbers; None stands for NaN."""
