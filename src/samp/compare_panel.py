@@ -43,9 +43,9 @@ def judge_rows(task: Task, rows: Sequence[Row], methods: Mapping[str, Method], j
 def check_judges(judges: object) -> None:
     """Raise TypeError or ValueError unless these are judges, before any work.
 
-    >>> check_judges(["raod"])
+    >>> check_judges("all")
     Traceback (most recent call last):
-    ValueError: unknown judge 'raod': did you mean 'road'?
+    TypeError: judges is 'panel' or a list of judges such as ['road', 'sds'], not 'all'.
     """
     if judges is None or judges == "panel":
         return

@@ -51,12 +51,13 @@ def test_images_without_a_number_are_left_out_and_a_method_without_any_comes_las
 
 def test_intervals_equal_a_plain_loop() -> None:
     found = a_panel(high=scores(0, 0.05), low=scores(1), plain=scores(2))
+    found.scores["high"]["b"][:2] = torch.nan
     drawing = Bootstrap(confidence=0.9, resamples=300, seed=3)
     generator, draws = torch.Generator().manual_seed(3), []
     for drawn in torch.randint(8, (300, 8), generator=generator):
         ranks = []
         for key, sign in (("high", -1), ("low", 1)):
-            means = [sign * float(found.scores[key][name][drawn].mean()) for name in NAMES]
+            means = [sign * float(found.scores[key][name][drawn].nanmean()) for name in NAMES]
             ranks.append([1 + sum(other < mean for other in means) for mean in means])
         draws.append(np.mean(ranks, 0))
     low, high = np.quantile(np.array(draws), [0.05, 0.95], axis=0)

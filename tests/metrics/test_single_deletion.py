@@ -78,7 +78,7 @@ def test_maps_share_the_drops() -> None:
 
 def test_nothing_to_rank_gives_no_number() -> None:
     x = images(5, 2, 2, SIDE, SIDE)
-    assert sds(MODEL, x, torch.ones(2, SIDE, SIDE), 1).correlation.isnan().all()
+    assert sds(MODEL, x, torch.ones(2, SIDE, SIDE), 1).undefined_count == 2
     assert sds(lambda x: x.flatten(1)[:, :2] * 0, x, images(6, 2, SIDE, SIDE), 1).correlation.isnan().all()
 
 

@@ -118,7 +118,7 @@ def compare(
         say(f"{found['class']} ({found['index']}), {found['score_is']} {found['score']:.3f} ({found['model']})")
         say_block(text_table(compared))
         if compared.panel:
-            say_block(panel_text_table(compared.panel))
+            say_block(f"\n{panel_text_table(compared.panel)}\n")
         say(f"written: {', '.join(map(str, written))}")
     sys.exit(1 if left_out else 0)
 

@@ -61,13 +61,13 @@ class PatchDrops:
         return spearman(heat @ members, self.drops.to(heat.device))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SingleDeletion:
     """What `sds` returns.
 
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 2)).eval()
-    >>> sds(net, torch.rand(1, 1, 4, 4), torch.ones(1, 4, 4)).correlation  # a constant map correlates with nothing
-    tensor([nan], dtype=torch.float64)
+    >>> sds(net, torch.rand(1, 1, 4, 4), torch.ones(1, 4, 4))  # a constant map correlates with nothing
+    SingleDeletion(nan over 1 samples, 1 undefined; 4 × 4 patches)
     """
 
     PER_SAMPLE: ClassVar = ("correlation",)
@@ -78,6 +78,21 @@ class SingleDeletion:
     """b p"""
     details: Mapping[str, Any] = field(default_factory=dict)
     """Target, patches, fill, score space, forwards per sample, seed, device, dtype, versions."""
+
+    @property
+    def mean(self) -> float:
+        """Over the samples whose correlation is defined."""
+        return float(self.correlation.nanmean())
+
+    @property
+    def undefined_count(self) -> int:
+        """How many samples are NaN and left out of means."""
+        return int(self.correlation.isnan().sum())
+
+    def __repr__(self) -> str:
+        how = f"{self.details.get('patches')} × {self.details.get('patches')} patches"
+        count = f"{len(self.correlation)} samples, {self.undefined_count} undefined"
+        return f"SingleDeletion({self.mean:.4f} over {count}; {how})"
 
 
 def sds(
@@ -91,6 +106,7 @@ def sds(
     score: str | ScoreSpace = "logit",
     forward_args: object = (),
     batch_size: BatchSize = "auto",
+    progress: bool = False,
     seed: int = 0,
 ) -> SingleDeletion:
     """Return the rank correlation of the patches' credit with the drop of the score when a patch is removed alone.
@@ -112,7 +128,7 @@ def sds(
         patches=patches,
         fill=fill,
         score=score,
-        settings=ScoringOptions(forward_args, batch_size, False, seed),
+        settings=ScoringOptions(forward_args, batch_size, progress, seed),
     )
     return SingleDeletion(drops.correlate(maps), drops.drops, drops.details)
 
