@@ -197,3 +197,13 @@ def test_every_judge_has_a_sentence_and_a_key_of_its_own() -> None:
     assert len({judge.key for judge in JUDGES}) == len(JUDGES)
     assert all(judge.meaning.endswith(".") for judge in JUDGES)
     assert all(judge.better in ("higher", "lower", None) for judge in JUDGES)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_a_gpu_says_what_the_cpu_says(found: Panel) -> None:
+    nets = [small_net(seed).cuda() for seed in (0, 1)]
+    maps = {"one": MAPS["one"].cuda(), "two": MAPS["two"]}  # maps may lie on any device
+    there = panel(nets[0], X.cuda(), maps, TARGET, others={"other": nets[1]}, truth=MASKS.cuda(), seed=4)
+    for key, row in found.scores.items():
+        for name, values in row.items():
+            torch.testing.assert_close(there.scores[key][name], values, equal_nan=True, rtol=1e-6, atol=1e-6)

@@ -140,8 +140,8 @@ def _judges(panel: Panel) -> Record:
     return {
         "heads": list(zip(heads[1:], [*meanings, "Mean of the ranks before all judges that rank."], strict=True)),
         "rows": [(row[0].text, row[1:]) for row in rows],
-        "meanings": [(one.heading, one.meaning) for one in panel.criteria],
-        "left_out": list(panel.left_out.items()),
+        "meanings": [(f"Judge: {one.heading}", one.meaning) for one in panel.criteria],
+        "left_out": list(panel.left_out),
         "note": ONE_PHOTO if panel.has_one_photo else "",
     }
 
