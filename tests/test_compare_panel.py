@@ -25,7 +25,7 @@ from samp.metrics.judges import PanelTask
 from samp.metrics.masked_forward import ScoringOptions
 from samp.metrics.panel_result import ONE_PHOTO
 
-WITHOUT_NEEDS = [judge.key for judge in JUDGES if not judge.needs]
+WITHOUT_NEEDS = ["paper", "rise", "diffid", "diffid-signed", "road", "sds", "concentration"]
 TINY = ["--model", "tiny_nets:classifier"]
 
 

@@ -4,7 +4,8 @@ To add a judge, write the metric in a file of its own and append a `Judge` to `J
 (model, images and all that was given to `samp.metrics.panel`) and the name of a method. One that explains again, for
 another class, other weights or another seed, says `needs=frozenset({"explain_maps"})` and calls
 `task.explain_maps[name](model, images, target, seed)`, which returns new maps (b h w). One that gives several numbers
-returns a mapping of them, and each becomes a column.
+returns a mapping of them, and each becomes a column. One that cannot judge this model or these images raises
+`CannotJudge` with the reason, and is left out of the panel.
 """
 
 from __future__ import annotations
@@ -34,6 +35,10 @@ NEEDS = {
     "others": "no other nets were given: pass others={name: net}",
     "explain_maps": "maps cannot be made again: pass explain_maps={method: function of (model, images, target, seed)}",
 }
+
+
+class CannotJudge(ValueError):
+    """Raised by a judge that has nothing to say of this model or these images; the message is the reason."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from samp.engine.driver import BatchSize
 from samp.engine.inputs import as_tensors
 from samp.lookup import look_up
 from samp.metrics.ground_truth import Labels, Truth
-from samp.metrics.judges import JUDGES, Criterion, ExplainAgain, Judge, PanelTask
+from samp.metrics.judges import JUDGES, CannotJudge, Criterion, ExplainAgain, Judge, PanelTask
 from samp.metrics.maps import Maps, resolve_target
 from samp.metrics.masked_forward import ScoringOptions, open_scorer
 from samp.metrics.panel_result import Panel
@@ -68,18 +67,26 @@ def panel(
     columns: dict[str, Criterion] = {}
     scores: dict[str, dict[str, Tensor]] = {}
     with JointBar(len(chosen) * len(maps), "verdict", bool(progress)) as bar:
-        for judge, name in product(chosen, maps):
-            with bar.piece(f"{judge.key} on {name}", size=1):
-                found = _measure(task, judge, name)
-            columns |= {criterion.key: criterion for criterion, _ in found}
-            for criterion, values in found:
-                scores.setdefault(criterion.key, {})[name] = values
+        for judge in chosen:
+            try:
+                found = {name: _measure(task, judge, name, bar) for name in maps}
+            except CannotJudge as error:
+                if judges is not None:  # it was asked for
+                    raise
+                left_out[judge.key] = str(error)
+                continue
+            for name, verdicts in found.items():
+                columns |= {criterion.key: criterion for criterion, _ in verdicts}
+                for criterion, values in verdicts:
+                    scores.setdefault(criterion.key, {})[name] = values
     return Panel(tuple(columns.values()), scores, left_out, dict.fromkeys(columns, 0), (details,))
 
 
 def _check_maps(maps: object) -> None:
-    if not isinstance(maps, Mapping) or not maps or not all(isinstance(name, str) for name in maps):
-        raise TypeError(f"maps is {{name of a method: its maps}}, not {type(maps).__name__} {list(maps or [])[:3]}.")  # type: ignore[call-overload]  # whatever it is
+    if not isinstance(maps, Mapping) or not all(isinstance(name, str) for name in maps):
+        raise TypeError(f"maps is {{name of a method: its maps}}, not {type(maps).__name__}: name them by strings.")
+    if not maps:
+        raise ValueError("maps is empty: give {name of a method: its maps}, at least one.")
 
 
 def _explained_target(maps: Mapping[str, Maps], target: Target) -> Target:
@@ -134,10 +141,11 @@ def as_judge(given: object) -> Judge:
     return look_up(given, {judge.key: judge for judge in JUDGES}, "judge")
 
 
-def _measure(task: PanelTask, judge: Judge, name: str) -> list[tuple[Criterion, Tensor]]:
+def _measure(task: PanelTask, judge: Judge, name: str, bar: JointBar) -> list[tuple[Criterion, Tensor]]:
     """Return the judge's columns, each with its number per image; an error gets a note that names judge and method."""
     try:
-        found = judge.measure(task, name)
+        with bar.piece(f"{judge.key} on {name}", size=1):
+            found = judge.measure(task, name)
         parts = found if isinstance(found, Mapping) else {"": found}
         return [(_criterion(judge, part), _as_scores(values, task, judge)) for part, values in parts.items()]
     except Exception as error:
