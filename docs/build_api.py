@@ -41,13 +41,14 @@ SECTIONS: tuple[tuple[str, str, str], ...] = (
         "deletion_insertion Curves Protocol RISEBlur RemainingMean ChannelMeans NoisyLinear transfer sensitivity_n "
         "SensitivityN completeness_check CompletenessCheck completeness_correlation mu_fidelity MuFidelity grid "
         "infidelity Infidelity Hidden Noise completeness completeness_of Completeness concentration Concentration "
-        "variance gini top_share",
+        "variance gini top_share sds SingleDeletion",
     ),
     (
         "Metrics that know where the object is",
         "samp.annotations",
         "samp.metrics.pointing_game samp.metrics.PointingGame samp.metrics.is_difficult samp.metrics.join_games "
         "samp.metrics.segmentation samp.metrics.Segmentation samp.metrics.localisation samp.metrics.Localisation "
+        "samp.metrics.energy samp.metrics.Energy samp.metrics.auroc samp.metrics.precision "
         "samp.metrics.OfMaximum samp.metrics.TopPixels samp.metrics.Otsu samp.metrics.Box samp.metrics.Annotation "
         "samp.metrics.crop_boxes samp.metrics.read_voc samp.metrics.read_yolo samp.metrics.read_coco",
     ),
@@ -57,6 +58,12 @@ SECTIONS: tuple[tuple[str, str, str], ...] = (
         "samp.metrics.summarise samp.metrics.Summary samp.metrics.compare_pairs samp.metrics.Comparison "
         "samp.metrics.table samp.metrics.holm samp.metrics.Bootstrap samp.metrics.Running samp.metrics.RunningGame "
         "samp.metrics.Moments samp.metrics.Correlation",
+    ),
+    (
+        "The panel",
+        "samp.metrics.judges",
+        "samp.metrics.panel samp.metrics.Panel samp.metrics.MeanRank samp.metrics.join_panels samp.metrics.Judge "
+        "samp.metrics.Criterion samp.metrics.PanelTask",
     ),
     (
         "Figures",

@@ -306,6 +306,18 @@ TARGETS: dict[str, Target] = {
         2,
         lambda r: finite(r.iou[~r.iou.isnan()]),
     ),
+    **{
+        name: Target(
+            getattr(metrics, name),
+            {"maps": odd.MAPS, "truth": odd.TRUTHS, "labels": odd.LABELS},
+            2,
+            lambda r: all(finite(v[~v.isnan()]) for v in ((r,) if isinstance(r, Tensor) else (r.share, r.lift))),
+        )
+        for name in ("auroc", "energy", "precision")
+    },
+    "sds": Target(
+        metrics.sds, {**WITHOUT_GROUPS, "patches": odd.COUNTS, "fill": odd.BASELINES}, 4, _is_good_correlation
+    ),
     "grid": Target(
         metrics.grid, {"height": odd.SIZES, "width": odd.SIZES, "cells": odd.COUNTS}, 2, lambda r: isinstance(r, Tensor)
     ),

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.compare_columns import COLUMNS, Column, Measurement
+from samp.compare_panel import Judges, check_judges, judge_rows
 from samp.devices import synchronize
 from samp.engine.driver import BatchSize
 from samp.engine.inputs import Inputs, as_tensors
@@ -22,6 +23,7 @@ from samp.metrics.completeness import completeness_of
 from samp.metrics.concentration import Concentration, concentration
 from samp.metrics.deletion_insertion import Curves, GivenProtocol, deletion_insertion
 from samp.metrics.masked_forward import ScoringOptions, open_scorer
+from samp.metrics.panel_result import Panel
 from samp.metrics.protocols import Protocol
 from samp.progress import JointBar
 from samp.targets import Model, Target
@@ -38,6 +40,7 @@ def compare(
     protocol: GivenProtocol = None,
     *,
     groups: Groups | None = None,
+    judges: Judges = None,
     forward_args: object = (),
     batch_size: BatchSize = "auto",
     progress: bool = False,
@@ -48,6 +51,9 @@ def compare(
     - `methods`: names or objects such as `samp.SAMP(eta=0.1)`, or {label: one of these}.
     - `protocol`: of Deletion and Insertion, as in `samp.metrics.deletion_insertion`; by default the paper's for this
       input size.
+    - `judges`: "panel" also gives the maps to all judges of `samp.metrics.panel` that need no truth and no other net,
+      a list to those it names; `Compared.panel` has what they say. That takes some 600 forwards a method and image of
+      224 × 224 pixels.
     - The other arguments are those of `samp.explain`. Without a target, the class is predicted once, for all methods.
 
     An error of a method is raised with a note that names the method. For differences over many samples, with intervals
@@ -61,12 +67,14 @@ def compare(
     >>> compared["random"].completeness_error is None, compared["ig"].gradients.tolist()
     (True, [51, 51])
     """
+    check_judges(judges)
     chosen = label_methods(methods)
     settings = ScoringOptions(forward_args, batch_size, progress, seed)
     with JointBar(len(chosen), "method", bool(progress)) as bar:
         with bar.piece("predicting", size=0):
             task = make_task(model, inputs, target, protocol, groups=groups, settings=settings)
-        return Compared(tuple(task.measure(name, method, bar) for name, method in chosen.items()))
+        rows = tuple(task.measure(name, method, bar) for name, method in chosen.items())
+    return Compared(rows, None if judges is None else judge_rows(task, rows, chosen, judges))
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +134,8 @@ class Compared:
     """
 
     rows: tuple[Row, ...]
+    panel: Panel | None = None
+    """What the judges say, if any were asked for."""
 
     @property
     def names(self) -> tuple[str, ...]:

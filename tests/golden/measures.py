@@ -76,6 +76,8 @@ def _fidelity() -> Cases:
     found["sensitivity_n all sizes"] = lambda: _measured("sensitivity_n", subsets=10, score="probability", seed=4)
     found["sensitivity_n uniform fill"] = lambda: _measured("sensitivity_n", sizes=[3], subsets=10, fill="uniform")
     found["mu_fidelity pearson"] = lambda: _measured("mu_fidelity", subsets=20, correlation="pearson", size=5, seed=4)
+    found["sds"] = lambda: _measured("sds")
+    found["sds of 3 patches, white"] = lambda: _measured("sds", patches=3, fill="white", score="probability")
     hidden, noise = samp.metrics.Hidden, samp.metrics.Noise
     for label, chosen in {
         "hidden": hidden(0.4, "white"),
@@ -130,6 +132,9 @@ def _against_truth() -> Cases:
         found[f"pointing game, boxes, {tolerance}"] = lambda t=tolerance: metrics.pointing_game(
             maps, photos, ["dog", "cat", "dog"], tolerance=t
         )
+    for name in ("auroc", "precision", "energy"):
+        found[f"{name}, masks"] = lambda n=name: getattr(metrics, n)(maps - 0.5, masks)
+        found[f"{name}, boxes"] = lambda n=name: getattr(metrics, n)(maps.round(decimals=1), photos, ["cat"] * 3)
     for threshold in (metrics.OfMaximum(), metrics.OfMaximum(0.7), metrics.TopPixels(), metrics.Otsu()):
         found[f"segmentation {threshold}"] = lambda t=threshold: metrics.segmentation(maps, masks, threshold=t)
         found[f"localisation {threshold}"] = lambda t=threshold: metrics.localisation(

@@ -278,6 +278,19 @@ def test_a_gpu_gives_what_the_cpu_gives() -> None:
     torch.testing.assert_close(found.cpu(), NoisyLinear(tolerance=1e-11).impute(x, missing), rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (1, 7), (6, 1), (2, 3), (24, 37)])
+def test_an_accelerators_blur_is_the_cpus(shape: tuple[int, int]) -> None:
+    x = images(1, 2, 3, *shape) - 0.5
+    torch.testing.assert_close(imputation._blur_by_pooling(x), imputation._blur_by_shifts(x), rtol=0, atol=1e-15)
+
+
+def test_imputing_with_the_accelerators_blur_gives_the_same_image(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, missing = images(0, 2, 3, 33, 33), torch.cat([hole(33), mask(0, 0.7, 1, 33, 33)])
+    expected = EXACT.impute(x, missing)
+    monkeypatch.setattr(imputation, "_blur", imputation._blur_by_pooling)
+    torch.testing.assert_close(EXACT.impute(x, missing), expected, rtol=0, atol=1e-9)
+
+
 X, MISSING = torch.rand(2, 3, 4, 5), torch.zeros(2, 4, 5, dtype=torch.bool)
 
 

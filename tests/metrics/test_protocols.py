@@ -47,6 +47,17 @@ PUBLISHED: dict[str, dict[str, Any]] = {
         "absolute": True,
     },
 }
+PUBLISHED["road"] = {
+    "step": (0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9),
+    "fill": NoisyLinear(noise=0.01),
+    "start": NoisyLinear(noise=0.01),
+    "unit": None,
+    "score": "accuracy",
+    "normalise": None,
+    "auc": "mean",
+    "absolute": False,
+}
+PUBLISHED["diffid-signed"] = {**PUBLISHED["diffid"], "absolute": False}
 PUBLISHED["diffid-channel-means"] = {**PUBLISHED["diffid"], "fill": ChannelMeans(), "start": ChannelMeans()}
 
 

@@ -22,6 +22,7 @@ from samp.methods.registry import method_name
 if TYPE_CHECKING:
     from samp.compare import Compared, Task
     from samp.methods import Method
+    from samp.metrics import Panel
     from samp.models.prediction import ClassifiedPhoto
 
 # Ours and the paper's, integrated gradients with two baselines, the best known of those that look at features and of
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 # guidedig alone would take almost as many gradients again.
 METHODS = "coupled,samp++,samp,ig,ig-blurred,gradcam,smoothgrad,random"
 # known here, so that --help need not import torch
-PROTOCOLS = ("mnist", "cifar10", "imagenet", "rise", "diffid", "diffid-channel-means")
+PROTOCOLS = ("mnist", "cifar10", "imagenet", "rise", "diffid", "diffid-channel-means", "diffid-signed", "road")
 EPILOG = """Exit codes: 0 if every method was compared, 1 if some failed and are left out, 2 if none is left, 130 if
 interrupted. Whatever was written by then is whole."""
 
@@ -53,6 +54,11 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     type=click.Choice(PROTOCOLS),
     help="Protocol of Deletion and Insertion.  [default: the SAMP paper's for the size of the input]",
 )
+@click.option(
+    "--judges",
+    type=click.Choice(["panel"]),
+    help="Also give every map to all judges (RISE's, DiffID, ROAD, single deletion, …): some 600 forwards a method.",
+)
 @target_option
 @against_option
 @click.option(
@@ -67,6 +73,7 @@ def compare(
     photo: Path | None,
     methods: str,
     protocol: str | None,
+    judges: str | None,
     target: str | None,
     against: str | None,
     out: Path,
@@ -78,7 +85,7 @@ def compare(
 
     Writes one page that opens in any browser without a network, and the same as a figure beside it: each method's map,
     its Deletion and Insertion curves on shared axes, and a table of their areas, completeness error, concentration,
-    seconds and model calls. One photo is no statistics.
+    seconds and model calls. One photo is no statistics. With --judges panel, a second table has the judges' verdicts.
 
     \b
     Examples:
@@ -102,8 +109,8 @@ def compare(
     chosen = label_methods(names)
     classified = classify_photo(path, model.load(), target, against=against)
     make_folder([page])
-    compared, left_out = compare_all(classified, chosen, protocol, seed)
-    again = repeat_command(photo, list(chosen), str(classified.targets[0]), protocol, model)
+    compared, left_out = compare_all(classified, chosen, protocol, seed, judges)
+    again = repeat_command(photo, list(chosen), str(classified.targets[0]), protocol, model, judges)
     again += [] if classified.against is None else ["--against", str(classified.against)]
     found = comparison_record(classified, compared, left_out, shlex.join([*again, "--seed", str(seed)]))
     for note in missing_notes(compared, found):
@@ -114,27 +121,36 @@ def compare(
     else:
         say(f"{name_class(found, numbers=True)}, {found['score_is']} {found['score']:.3f} ({found['model']})")
         say_block(text_table(compared))
+        if compared.panel:
+            say_block(f"\n{panel_text_table(compared.panel)}\n")
         say(f"written: {', '.join(map(str, written))}")
     sys.exit(1 if left_out else 0)
 
 
 def compare_all(
-    classified: ClassifiedPhoto, methods: Mapping[str, Method], protocol: str | None, seed: int
+    classified: ClassifiedPhoto,
+    methods: Mapping[str, Method],
+    protocol: str | None,
+    seed: int,
+    judges: str | None = None,
 ) -> tuple[Compared, dict[str, str]]:
-    """Return the rows of the methods that worked, and why each of the others failed.
+    """Return the rows of the methods that worked, and why each of the others, or the panel of judges, failed.
 
     Raises ValueError if none worked; with `--debug`, the error of the first that fails.
     """
     from samp.cli import error_sentence, is_debugging
     from samp.cli.progress import EvaluationBar
     from samp.compare import Compared, make_task
+    from samp.compare_panel import expected_forwards, judge_rows
     from samp.metrics.masked_forward import ScoringOptions
 
     net = classified.classifier.net
     task = make_task(net, classified.x, classified.question, protocol, settings=ScoringOptions(seed=seed))
     rows, left_out = [], {}
     costs = {name: _expected_rows(task, method) for name, method in methods.items()}
-    with EvaluationBar(sum(costs.values())) as bar:
+    verdicts = expected_forwards(task, len(methods)) if judges else 0
+    panel = None
+    with EvaluationBar(sum(costs.values()) + verdicts) as bar:
         for name, method in methods.items():
             try:
                 with bar.watch(net, name, costs[name], size=costs[name]):
@@ -144,9 +160,17 @@ def compare_all(
                     raise
                 left_out[name] = error_sentence(error)
                 bar.drop_piece(costs[name])
-    if not rows:
-        raise ValueError(f"none of the methods worked: {', '.join(left_out)}.")
-    return Compared(tuple(rows)), left_out
+        if not rows:
+            raise ValueError(f"none of the methods worked: {', '.join(left_out)}.")
+        if judges:
+            try:
+                with bar.watch(net, "the judges", verdicts, size=verdicts):
+                    panel = judge_rows(task, rows, methods)
+            except Exception as error:
+                if is_debugging():
+                    raise
+                left_out["the panel"] = error_sentence(error)
+    return Compared(tuple(rows), panel), left_out
 
 
 def write_comparison(
@@ -174,7 +198,12 @@ def write_comparison(
 
 
 def repeat_command(
-    photo: Path | None, methods: Sequence[str], target: str, protocol: str | None, model: ModelOptions
+    photo: Path | None,
+    methods: Sequence[str],
+    target: str,
+    protocol: str | None,
+    model: ModelOptions,
+    judges: str | None = None,
 ) -> list[str]:
     """Return the words of a command that makes the same comparison again; options that have their default are left out.
 
@@ -184,6 +213,7 @@ def repeat_command(
     """
     words = ["samp", "compare", *([click.format_filename(photo)] if photo else [])]
     words += ["--methods", ",".join(methods), "--target", target, *(["--protocol", protocol] if protocol else [])]
+    words += ["--judges", judges] if judges else []
     for field in fields(model):
         value = getattr(model, field.name)
         if value is True:
@@ -232,6 +262,21 @@ def text_table(compared: Compared) -> str:
     for row in compared.rows:
         numbers = row.numbers(0)
         cells.append([row.name, *(column.format_value(numbers[column.key]) for column in COLUMNS)])
+    return _align(cells)
+
+
+def panel_text_table(panel: Panel) -> str:
+    """Return what the judges say for a terminal, in aligned columns, and what one photo cannot tell."""
+    from samp.metrics.panel_result import ONE_PHOTO
+    from samp.metrics.panel_table import table_cells
+
+    heads, rows = table_cells(panel)
+    text = _align([heads, *([cell.text for cell in row] for row in rows)])
+    return f"{text}\n({ONE_PHOTO})" if panel.has_one_photo else text
+
+
+def _align(cells: list[list[str]]) -> str:
+    """Return lines of cells in columns, the first flush left and the others flush right."""
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [
         [

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from samp.compare import Compared, Row
 from samp.html.facts import Record, facts
+from samp.metrics.panel_result import ONE_PHOTO, Panel
 from samp.models.prediction import ClassifiedPhoto
 
 ABOUT = (
@@ -38,6 +39,7 @@ def comparison_record(
         "shares": compared.rows[0].curves.shares.tolist(),
         "methods": [_method(row) for row in compared.rows],
         "left_out": dict(left_out),
+        **({"panel": _panel(compared.panel)} if compared.panel else {}),
     }
 
 
@@ -50,6 +52,15 @@ def missing_notes(compared: Compared, record: Record) -> list[str]:
             f"above 0 ({record['score']:.3f}): try `protocol='rise'`, or another `target`."
         )
     return notes
+
+
+def _panel(panel: Panel) -> Record:
+    """Return the scores of all judges, with means and ranks."""
+    means = {
+        key: {name: None if mean != mean else mean for name, mean in row.items()} for key, row in panel.means().items()
+    }
+    note = {"note": ONE_PHOTO} if panel.has_one_photo else {}
+    return {**panel.to_json(), "means": means, "ranks": panel.ranks(), **note}
 
 
 def _method(row: Row) -> Record:

@@ -17,6 +17,8 @@ from samp.html.embed import embed_image
 from samp.html.facts import Record
 from samp.html.render import render_page
 from samp.html.svg import css_classes, curve_chart
+from samp.metrics.panel_result import ONE_PHOTO, Panel
+from samp.metrics.panel_table import table_cells
 from samp.metrics.protocol_text import describe_protocol, describe_score
 from samp.models.prediction import ClassifiedPhoto
 from samp.models.question import name_class
@@ -45,6 +47,7 @@ def comparison_page(classified: ClassifiedPhoto, compared: Compared, record: Rec
         "height": height,
         "columns": [_column(column) for column in COLUMNS],
         "meanings": [(column.heading.capitalize(), column.meaning) for column in COLUMNS],
+        "judges": _judges(compared.panel) if compared.panel else None,
         "facts": list(_facts(classified, compared, record)),
         "record": record,
     }
@@ -129,6 +132,19 @@ def _column(column: Column) -> dict[str, str]:
     """Return a heading that sorts, in no more than two lines."""
     heading = " ".join(line.replace(" ", "\N{NO-BREAK SPACE}") for line in column.heading_lines)
     return {"heading": heading, "better": column.better or "higher", "meaning": column.meaning}
+
+
+def _judges(panel: Panel) -> Record:
+    """Return the table of the judges: headings with their meanings, a row for each method, and who did not judge."""
+    heads, rows = table_cells(panel)
+    meanings = [one.meaning for one in panel.criteria]
+    return {
+        "heads": list(zip(heads[1:], [*meanings, "Mean of the ranks before all judges that rank."], strict=True)),
+        "rows": [(row[0].text, row[1:]) for row in rows],
+        "meanings": [(f"Judge: {one.heading}", one.meaning) for one in panel.criteria],
+        "left_out": list(panel.left_out),
+        "note": ONE_PHOTO if panel.has_one_photo else "",
+    }
 
 
 def _facts(classified: ClassifiedPhoto, compared: Compared, record: Record) -> Iterable[tuple[str, str]]:

@@ -5,13 +5,14 @@ A metric is a pure function that returns one number per sample (b); `Running` ma
 To add a metric:
 
 1. Write it in a file of its own in `samp/metrics/`, and export it in this one.
-2. For `samp.compare` and `samp compare`: add a `Column` that calls it to `COLUMNS` of `samp/compare_columns.py`.
-3. For `samp run`: add its name to `COLUMNS` of `samp/batch/tables.py`, its values to `samp/batch/explainer.py`.
-4. For `samp report`: add a `Quantity` with that name to `QUANTITIES` of `samp/html/report_facts.py`.
+2. For `samp.metrics.panel`: add a `Judge` that calls it to `JUDGES` of `samp/metrics/judges.py`.
+3. For `samp.compare` and `samp compare`: add a `Column` that calls it to `COLUMNS` of `samp/compare_columns.py`.
+4. For `samp run`: add its name to `COLUMNS` of `samp/batch/tables.py`, its values to `samp/batch/explainer.py`.
+5. For `samp report`: add a `Quantity` with that name to `QUANTITIES` of `samp/html/report_facts.py`.
 
 >>> import samp
 >>> sorted(samp.metrics.PROTOCOLS)
-['cifar10', 'diffid', 'diffid-channel-means', 'imagenet', 'mnist', 'rise']
+['cifar10', 'diffid', 'diffid-channel-means', 'diffid-signed', 'imagenet', 'mnist', 'rise', 'road']
 """
 
 from __future__ import annotations
@@ -20,13 +21,17 @@ from samp.annotations import Annotation, Box, crop_boxes, read_coco, read_voc, r
 from samp.metrics.accumulate import Running, RunningGame
 from samp.metrics.completeness import Completeness, completeness, completeness_of
 from samp.metrics.concentration import Concentration, concentration, gini, top_share, variance
+from samp.metrics.credit_on_objects import Energy, auroc, energy, precision
 from samp.metrics.deletion_insertion import Curves, deletion_insertion
 from samp.metrics.fills import ChannelMeans, RemainingMean, RISEBlur
 from samp.metrics.imputation import NoisyLinear
 from samp.metrics.infidelity import Hidden, Infidelity, Noise, infidelity
 from samp.metrics.intervals import Bootstrap
+from samp.metrics.judges import JUDGES, Criterion, Judge, PanelTask
 from samp.metrics.moments import Correlation, Moments
 from samp.metrics.mu_fidelity import MuFidelity, grid, mu_fidelity
+from samp.metrics.panel import panel
+from samp.metrics.panel_result import MeanRank, Panel, join_panels
 from samp.metrics.pointing_game import PointingGame, is_difficult, join_games, pointing_game
 from samp.metrics.protocols import PROTOCOLS, Protocol
 from samp.metrics.segmentation import Localisation, OfMaximum, Otsu, Segmentation, TopPixels, localisation, segmentation
@@ -37,10 +42,12 @@ from samp.metrics.sensitivity_n import (
     completeness_correlation,
     sensitivity_n,
 )
+from samp.metrics.single_deletion import SingleDeletion, sds
 from samp.metrics.statistics import Comparison, Summary, compare_pairs, holm, summarise, table
 from samp.metrics.transfer import transfer
 
 __all__ = [
+    "JUDGES",
     "PROTOCOLS",
     "Annotation",
     "Bootstrap",
@@ -51,16 +58,22 @@ __all__ = [
     "CompletenessCheck",
     "Concentration",
     "Correlation",
+    "Criterion",
     "Curves",
+    "Energy",
     "Hidden",
     "Infidelity",
+    "Judge",
     "Localisation",
+    "MeanRank",
     "Moments",
     "MuFidelity",
     "Noise",
     "NoisyLinear",
     "OfMaximum",
     "Otsu",
+    "Panel",
+    "PanelTask",
     "PointingGame",
     "Protocol",
     "RISEBlur",
@@ -69,8 +82,10 @@ __all__ = [
     "RunningGame",
     "Segmentation",
     "SensitivityN",
+    "SingleDeletion",
     "Summary",
     "TopPixels",
+    "auroc",
     "compare_pairs",
     "completeness",
     "completeness_check",
@@ -79,18 +94,23 @@ __all__ = [
     "concentration",
     "crop_boxes",
     "deletion_insertion",
+    "energy",
     "gini",
     "grid",
     "holm",
     "infidelity",
     "is_difficult",
     "join_games",
+    "join_panels",
     "localisation",
     "mu_fidelity",
+    "panel",
     "pointing_game",
+    "precision",
     "read_coco",
     "read_voc",
     "read_yolo",
+    "sds",
     "segmentation",
     "sensitivity_n",
     "summarise",

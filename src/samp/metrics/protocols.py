@@ -25,6 +25,7 @@ from samp.checks import check_flag, is_one_of
 from samp.groups import Elements, Groups
 from samp.lookup import look_up
 from samp.metrics.fills import ChannelMeans, Fill, RemainingMean, RISEBlur, resolve_fill
+from samp.metrics.imputation import NoisyLinear
 from samp.metrics.score_spaces import ScoreSpace, get_score_space
 
 AUC = Literal["mean", "trapezoid"] | Callable[[Tensor], Tensor]
@@ -149,7 +150,7 @@ def _paper_protocol(name: str, step: int, kernel: int) -> Protocol:
     return Protocol(step=step, fill=black, start=Blurred(kernel, 5.0), normalise="image", name=name)
 
 
-def _diffid_protocol(name: str, fill: Fill) -> Protocol:
+def _diffid_protocol(name: str, fill: Fill, absolute: bool = True) -> Protocol:
     """DiffID (Yang et al., Local Path Integration, AAAI 2023) on single values, as in the code of Spectral IG."""
     return Protocol(
         step=tuple(i / 10 for i in range(1, 10)),
@@ -157,7 +158,7 @@ def _diffid_protocol(name: str, fill: Fill) -> Protocol:
         start=fill,
         unit=Elements(),
         score="accuracy",
-        absolute=True,
+        absolute=absolute,
         name=name,
     )
 
@@ -171,6 +172,16 @@ PROTOCOLS: dict[str, Protocol] = {
     ),  # Petsiuk et al., BMVC 2018, and its code
     "diffid": _diffid_protocol("diffid", RemainingMean()),
     "diffid-channel-means": _diffid_protocol("diffid-channel-means", ChannelMeans()),  # ours: one fill at all points
+    "diffid-signed": _diffid_protocol("diffid-signed", RemainingMean(), absolute=False),  # ours: negative credit last
+    # Rong et al., ICML 2022: deletion is most relevant first (MoRF), insertion keeps the most relevant, which is least
+    # relevant first (LeRF); the shares are those of the authors' experiments, which plot them and take no area
+    "road": Protocol(
+        step=(0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9),
+        fill=NoisyLinear(),
+        start=NoisyLinear(),
+        score="accuracy",
+        name="road",
+    ),
 }
 
 
