@@ -21,10 +21,12 @@ from samp.metrics.accumulate import Running, RunningGame
 from samp.metrics.completeness import Completeness, completeness, completeness_of
 from samp.metrics.concentration import Concentration, concentration, gini, top_share, variance
 from samp.metrics.deletion_insertion import Curves, deletion_insertion
+from samp.metrics.explain_maps import ExplainMaps, explain_maps_by
 from samp.metrics.fills import ChannelMeans, RemainingMean, RISEBlur
 from samp.metrics.imputation import NoisyLinear
 from samp.metrics.infidelity import Hidden, Infidelity, Noise, infidelity
 from samp.metrics.intervals import Bootstrap
+from samp.metrics.map_agreement import MapAgreement, map_agreement
 from samp.metrics.moments import Correlation, Moments
 from samp.metrics.mu_fidelity import MuFidelity, grid, mu_fidelity
 from samp.metrics.pointing_game import PointingGame, is_difficult, join_games, pointing_game
@@ -37,6 +39,7 @@ from samp.metrics.sensitivity_n import (
     completeness_correlation,
     sensitivity_n,
 )
+from samp.metrics.stability import Stability, seed_stability, stability
 from samp.metrics.statistics import Comparison, Summary, compare_pairs, holm, summarise, table
 from samp.metrics.transfer import transfer
 
@@ -52,9 +55,11 @@ __all__ = [
     "Concentration",
     "Correlation",
     "Curves",
+    "ExplainMaps",
     "Hidden",
     "Infidelity",
     "Localisation",
+    "MapAgreement",
     "Moments",
     "MuFidelity",
     "Noise",
@@ -69,6 +74,7 @@ __all__ = [
     "RunningGame",
     "Segmentation",
     "SensitivityN",
+    "Stability",
     "Summary",
     "TopPixels",
     "compare_pairs",
@@ -79,6 +85,7 @@ __all__ = [
     "concentration",
     "crop_boxes",
     "deletion_insertion",
+    "explain_maps_by",
     "gini",
     "grid",
     "holm",
@@ -86,13 +93,16 @@ __all__ = [
     "is_difficult",
     "join_games",
     "localisation",
+    "map_agreement",
     "mu_fidelity",
     "pointing_game",
     "read_coco",
     "read_voc",
     "read_yolo",
+    "seed_stability",
     "segmentation",
     "sensitivity_n",
+    "stability",
     "summarise",
     "table",
     "top_share",
