@@ -21,8 +21,10 @@ from samp.metrics.accumulate import Running, RunningGame
 from samp.metrics.completeness import Completeness, completeness, completeness_of
 from samp.metrics.concentration import Concentration, concentration, gini, top_share, variance
 from samp.metrics.deletion_insertion import Curves, deletion_insertion
+from samp.metrics.difull import SeparateCells, difull
 from samp.metrics.explain_maps import ExplainMaps, explain_maps_by
 from samp.metrics.fills import ChannelMeans, RemainingMean, RISEBlur
+from samp.metrics.grid_pointing import GridPointing, Grids, grid_pointing, make_grids
 from samp.metrics.imputation import NoisyLinear
 from samp.metrics.infidelity import Hidden, Infidelity, Noise, infidelity
 from samp.metrics.intervals import Bootstrap
@@ -56,6 +58,8 @@ __all__ = [
     "Correlation",
     "Curves",
     "ExplainMaps",
+    "GridPointing",
+    "Grids",
     "Hidden",
     "Infidelity",
     "Localisation",
@@ -74,6 +78,7 @@ __all__ = [
     "RunningGame",
     "Segmentation",
     "SensitivityN",
+    "SeparateCells",
     "Stability",
     "Summary",
     "TopPixels",
@@ -85,14 +90,17 @@ __all__ = [
     "concentration",
     "crop_boxes",
     "deletion_insertion",
+    "difull",
     "explain_maps_by",
     "gini",
     "grid",
+    "grid_pointing",
     "holm",
     "infidelity",
     "is_difficult",
     "join_games",
     "localisation",
+    "make_grids",
     "map_agreement",
     "mu_fidelity",
     "pointing_game",

@@ -89,6 +89,27 @@ def image_problem(model: Model, images: Tensor, target: Target, seed: int, batch
             return problem.with_target(Batches(batch_size, problem.x.shape[1], problem.x.device))
 
 
+def class_scores(problem: Problem, seed: int) -> Tensor:
+    """b k: the model's output for the images of a problem of `image_problem`; raise ValueError unless it is b k.
+
+    >>> net = nn.Sequential(nn.Flatten(), nn.Linear(4, 5)).eval()
+    >>> class_scores(image_problem(net, torch.rand(3, 1, 2, 2), 0, seed=0), seed=0).shape
+    torch.Size([3, 5])
+    """
+    everyone = torch.arange(problem.batch, device=problem.x.device)
+    batches = Batches("auto", problem.x.shape[1], problem.x.device)
+
+    def work(first: int, last: int) -> Tensor:
+        output: Tensor = problem.output(problem.x[first:last], everyone[first:last])
+        return output
+
+    with isolate(problem.model, problem.x.device, check_seed(seed)), torch.no_grad():
+        scores = torch.cat(list(batches.map_slices(problem.batch, work)))
+    if scores.ndim != 2 or scores.shape[1] < 2:
+        raise ValueError(f"the model gave shape {tuple(scores.shape)}: it should give b × classes.")
+    return scores
+
+
 def classes_of(problem: Problem) -> Tensor:
     """b: the class numbers that a problem of `image_problem` explains; raise ValueError for larger indices."""
     index = problem.objective.index if isinstance(problem.objective, TargetIndex) else torch.empty(0, 0)
