@@ -33,6 +33,14 @@ from samp.metrics.moments import Correlation, Moments
 from samp.metrics.mu_fidelity import MuFidelity, grid, mu_fidelity
 from samp.metrics.pointing_game import PointingGame, is_difficult, join_games, pointing_game
 from samp.metrics.protocols import PROTOCOLS, Protocol
+from samp.metrics.randomisation import (
+    ComplexityRise,
+    Randomisation,
+    RandomLogit,
+    complexity_rise,
+    random_logit,
+    randomisation,
+)
 from samp.metrics.segmentation import Localisation, OfMaximum, Otsu, Segmentation, TopPixels, localisation, segmentation
 from samp.metrics.sensitivity_n import (
     CompletenessCheck,
@@ -54,6 +62,7 @@ __all__ = [
     "Comparison",
     "Completeness",
     "CompletenessCheck",
+    "ComplexityRise",
     "Concentration",
     "Correlation",
     "Curves",
@@ -73,6 +82,8 @@ __all__ = [
     "PointingGame",
     "Protocol",
     "RISEBlur",
+    "RandomLogit",
+    "Randomisation",
     "RemainingMean",
     "Running",
     "RunningGame",
@@ -87,6 +98,7 @@ __all__ = [
     "completeness_check",
     "completeness_correlation",
     "completeness_of",
+    "complexity_rise",
     "concentration",
     "crop_boxes",
     "deletion_insertion",
@@ -104,6 +116,8 @@ __all__ = [
     "map_agreement",
     "mu_fidelity",
     "pointing_game",
+    "random_logit",
+    "randomisation",
     "read_coco",
     "read_voc",
     "read_yolo",
