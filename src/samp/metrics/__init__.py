@@ -22,7 +22,7 @@ from samp.metrics.completeness import Completeness, completeness, completeness_o
 from samp.metrics.concentration import Concentration, concentration, gini, top_share, variance
 from samp.metrics.deletion_insertion import Curves, deletion_insertion
 from samp.metrics.difull import SeparateCells, difull
-from samp.metrics.explain_maps import ExplainMaps, explain_maps_by
+from samp.metrics.explain_maps import explain_maps_by
 from samp.metrics.fills import ChannelMeans, RemainingMean, RISEBlur
 from samp.metrics.grid_pointing import GridPointing, Grids, grid_pointing, make_grids
 from samp.metrics.imputation import NoisyLinear
@@ -66,7 +66,6 @@ __all__ = [
     "Concentration",
     "Correlation",
     "Curves",
-    "ExplainMaps",
     "GridPointing",
     "Grids",
     "Hidden",

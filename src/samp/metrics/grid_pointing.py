@@ -22,7 +22,12 @@ from samp.metrics.maps import Maps, pixel_maps
 
 @dataclass(frozen=True, eq=False)
 class Grids:
-    """Pictures of cells × cells photos; cells count from the upper left, along rows."""
+    """Pictures of cells × cells photos; cells count from the upper left, along rows.
+
+    >>> pictures = torch.rand(1, 3, 8, 8)
+    >>> len(Grids(pictures, torch.tensor([[3, 1, 4, 2]]), torch.tensor([[0, 1, 2, 3]]), cells=2))
+    1
+    """
 
     images: Tensor
     """b c (cells·h) (cells·w)"""
@@ -43,7 +48,12 @@ class Grids:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GridPointing:
-    """What `grid_pointing` and `difull` return: how much of the positive credit is where it belongs."""
+    """What `grid_pointing` and `difull` return: how much of the positive credit is where it belongs.
+
+    >>> result = GridPointing(torch.tensor([[0.5, 0.25, 0.75, torch.nan]]))
+    >>> result.mean, result.undefined_count
+    (0.5, 1)
+    """
 
     PER_SAMPLE: ClassVar = ("share",)
 

@@ -19,7 +19,12 @@ from samp.metrics.maps import Maps, pixel_maps
 
 @dataclass(frozen=True, eq=False)
 class MapAgreement:
-    """The correlations of two maps of each sample (b each); NaN where one of them is constant."""
+    """The correlations of two maps of each sample (b each); NaN where one of them is constant.
+
+    >>> import torch
+    >>> map_agreement(torch.eye(3)[None], torch.ones(1, 3, 3)).pearson.tolist()
+    [nan]
+    """
 
     PER_SAMPLE: ClassVar = ("pearson", "spearman")
 

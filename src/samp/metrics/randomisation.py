@@ -29,7 +29,11 @@ INITIALISATIONS = {"he": "he", "torch": "torch"}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Randomisation:
-    """How similar each map stays as more and more layers are random (b k; lower is better)."""
+    """How similar each map stays as more and more layers are random (b k; lower is better).
+
+    >>> Randomisation(torch.tensor([[0.5, 0.25]]), torch.tensor([[0.5, 0.125]]), ("fc", "conv"))
+    Randomisation(Spearman 0.2500, SSIM 0.1250 with all random down to 'conv', over 1 samples)
+    """
 
     PER_SAMPLE: ClassVar = ("spearman", "ssim")
 
@@ -49,7 +53,11 @@ class Randomisation:
 
 @dataclass(frozen=True, eq=False)
 class ComplexityRise:
-    """How much more complex each map is for the fully random model (b each)."""
+    """How much more complex each map is for the fully random model (b each).
+
+    >>> ComplexityRise(rise=torch.tensor([0.5]), trained=torch.tensor([2.0]), random=torch.tensor([3.0])).rise
+    tensor([0.5000])
+    """
 
     PER_SAMPLE: ClassVar = ("rise", "trained", "random")
 
@@ -62,7 +70,14 @@ class ComplexityRise:
 
 @dataclass(frozen=True, eq=False)
 class RandomLogit:
-    """How similar the map of another class is (b each; lower is better)."""
+    """How similar the map of another class is (b each; lower is better).
+
+    >>> from samp.metrics import explain_maps_by
+    >>> net = nn.Sequential(nn.Flatten(), nn.Linear(48, 5)).eval()
+    >>> result = random_logit(net, torch.rand(2, 3, 4, 4), explain_maps_by("gradient"), target=1)
+    >>> result.target.tolist(), bool((result.other != 1).all())
+    ([1, 1], True)
+    """
 
     PER_SAMPLE: ClassVar = ("spearman", "ssim")
 

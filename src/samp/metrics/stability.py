@@ -38,7 +38,11 @@ KINDS = {"rounding": draw_uniform, "gaussian": draw_gaussian}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stability:
-    """How far two maps of the same image agree, at each resolution (b k; higher is better, 1 is the same map)."""
+    """How far two maps of the same image agree, at each resolution (b k; higher is better, 1 is the same map).
+
+    >>> Stability(torch.tensor([[0.5, 0.9]]), torch.tensor([[0.4, 0.8]]), (1, 14), {"differs": "seed 1"})
+    Stability(1 px 0.5000, 14 px 0.9000 over 1 samples; seed 1)
+    """
 
     PER_SAMPLE: ClassVar = ("pearson", "spearman")
 
