@@ -15,8 +15,6 @@ from samp.engine.problem import Problem
 from samp.methods._common import MethodInfo, make_attribution, require_image, spread_over_channels
 from samp.methods.random_map import check_scores
 
-SMOOTH, DERIVE = torch.tensor([1.0, 2.0, 1.0]) / 4, torch.tensor([-1.0, 0.0, 1.0]) / 2
-
 
 @dataclass(frozen=True)
 class Sobel:
@@ -47,12 +45,23 @@ def edge_strength(images: Tensor) -> Tensor:
     >>> edge_strength(torch.ones(1, 3, 2, 2)).max().item()
     0.0
     """
-    b, c, h, w = images.shape
-    wide = images.detach().to(torch.promote_types(images.dtype, torch.float32)).reshape(b * c, 1, h, w)
-    padded = F.pad(wide, (1, 1, 1, 1), mode="replicate")
-    smooth, derive = SMOOTH.to(wide), DERIVE.to(wide)
-    across, down = (F.conv2d(padded, kernel[None, None]) for kernel in (smooth.outer(derive), derive.outer(smooth)))
-    return torch.hypot(across, down).view(b, c, h, w).mean(1)
+    wide = images.detach().to(torch.promote_types(images.dtype, torch.float32))
+    padded = F.pad(wide, (1, 1, 1, 1), mode="replicate")  # b c h+2 w+2
+    across = _smooth(_derive(padded, 3), 2)
+    down = _smooth(_derive(padded, 2), 3)
+    return torch.hypot(across, down).mean(1)
+
+
+def _derive(x: Tensor, axis: int) -> Tensor:
+    """(−1, 0, 1) / 2 along the axis; not by a convolution, which a GPU rounds to 10 bits."""
+    inner = x.shape[axis] - 2
+    return (x.narrow(axis, 2, inner) - x.narrow(axis, 0, inner)) / 2
+
+
+def _smooth(x: Tensor, axis: int) -> Tensor:
+    """(1, 2, 1) / 4 along the axis."""
+    inner = x.shape[axis] - 2
+    return (x.narrow(axis, 0, inner) + 2 * x.narrow(axis, 1, inner) + x.narrow(axis, 2, inner)) / 4
 
 
 METHODS = {"sobel": Sobel()}
