@@ -53,6 +53,15 @@ SECTIONS: tuple[tuple[str, str, str], ...] = (
         "samp.metrics.crop_boxes samp.metrics.read_voc samp.metrics.read_yolo samp.metrics.read_coco",
     ),
     (
+        "Metrics that explain again",
+        "samp.metrics.explain_maps",
+        "samp.metrics.explain_maps_by samp.metrics.stability samp.metrics.seed_stability samp.metrics.Stability "
+        "samp.metrics.map_agreement samp.metrics.MapAgreement samp.metrics.make_grids samp.metrics.Grids "
+        "samp.metrics.grid_pointing samp.metrics.difull samp.metrics.GridPointing samp.metrics.SeparateCells "
+        "samp.metrics.randomisation samp.metrics.Randomisation samp.metrics.complexity_rise "
+        "samp.metrics.ComplexityRise samp.metrics.random_logit samp.metrics.RandomLogit",
+    ),
+    (
         "Comparing methods",
         "samp.metrics.statistics",
         "samp.metrics.summarise samp.metrics.Summary samp.metrics.compare_pairs samp.metrics.Comparison "

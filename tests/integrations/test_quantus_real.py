@@ -75,3 +75,42 @@ def test_evaluate_compares_methods_by_their_labels() -> None:
     for label in ("coupled", "IG"):
         expected = evaluate(pixel_flipping(), explain_func=samp.quantus.explain, explain_func_kwargs={"method": label})
         assert results[label]["flipping"] == pytest.approx(np.mean(expected))
+
+
+def randomisation_maps(model: nn.Module, inputs: np.ndarray, targets: np.ndarray, **_: object) -> np.ndarray:
+    """Integrated Gradients as Quantus calls for them."""
+    by_ig = samp.metrics.explain_maps_by("ig")
+    return by_ig(model, torch.as_tensor(inputs), torch.as_tensor(targets), 0)[:, None].numpy()
+
+
+def test_its_sanity_checks_are_ours() -> None:
+    """On the nets that Quantus randomises; of two classes, the other one is known."""
+    from quantus.functions.similarity_func import correlation_spearman
+    from quantus.helpers.model.pytorch_model import PyTorchModel
+
+    from samp.metrics.correlations import spearman
+    from samp.metrics.map_entropy import map_entropy
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Conv2d(3, 6, 3), nn.ReLU(), nn.Conv2d(6, 6, 3), nn.ReLU(), nn.Flatten(), nn.Linear(864, 2))
+    x = torch.randn(4, 3, 16, 16)
+    y = net.eval()(x).argmax(1)
+    given = {"model": net, "x_batch": x.numpy(), "y_batch": y.numpy(), "explain_func": randomisation_maps}
+    given |= {"device": "cpu", "channel_first": True}
+    by_ig = samp.metrics.explain_maps_by("ig")
+
+    settings = {"similarity_func": correlation_spearman, "abs": True, "normalise": False, "disable_warnings": True}
+    logit = quantus.RandomLogit(num_classes=2, **settings)(**given)
+    np.testing.assert_allclose(samp.metrics.random_logit(net, x, by_ig).spearman, logit, atol=1e-12)
+
+    cascade = quantus.MPRT(seed=42, layer_order="top_down", **settings)(**given)
+    rise = quantus.EfficientMPRT(seed=42, disable_warnings=True)(**given)
+    original, names = by_ig(net, x, y, 0), []
+    for name, random in PyTorchModel(net, channel_first=True).get_random_layer_generator("top_down", 42):
+        maps = by_ig(random, x, y, 0)
+        own = spearman(original.abs().flatten(1), maps.abs().flatten(1))
+        np.testing.assert_allclose(own, cascade[name], atol=1e-12)
+        names.append(name)
+    trained = map_entropy(original)
+    np.testing.assert_allclose((map_entropy(maps) - trained) / trained, rise, atol=1e-9)
+    assert tuple(names) == samp.metrics.randomisation(net, x, by_ig).layers

@@ -20,7 +20,7 @@ pytest.importorskip("captum", reason="needs the extra compare")
 pytest.importorskip("skimage", reason="needs the extra compare")
 
 CHEAP = {"steps": 5, "masks": 24, "samples": 8, "superpixels": 9, "side": 24, "window": 4, "stride": 4}
-MAP_IGNORES_TARGET = {"random"}
+MAP_IGNORES_TARGET = {"random", "sobel"}
 
 
 def cheap(name: str) -> Any:

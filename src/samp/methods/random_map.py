@@ -35,19 +35,32 @@ class RandomMap:
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """Return a random number for every group of every sample."""
-        batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device)
-        known = problem.objective is not None
-        problem = problem.with_target(batches)
-        if known:
-            _score_once(problem, batches)
+        problem = check_scores(problem, run)
         groups = problem.features
         drawn = torch.stack([_draw(x, groups.count, run.seed) for x in problem.x.cpu()]).to(problem.x)  # b g
         sizes = groups.pool(torch.ones_like(problem.x)).clamp(min=1)  # b g
         return make_attribution(problem, groups.spread(drawn / sizes), self, run)
 
 
+def check_scores(problem: Problem, run: RunOptions) -> Problem:
+    """Return this problem with its target known; raises for a target or a model that no other method accepts.
+
+    Every sample is scored once: to predict its class, or to try the given target.
+
+    >>> from samp.engine.problem import make_problem
+    >>> problem = check_scores(make_problem(torch.nn.Linear(3, 2).eval(), torch.ones(1, 3), target=1), RunOptions())
+    >>> problem.objective
+    output at [1]
+    """
+    batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device)
+    known = problem.objective is not None
+    problem = problem.with_target(batches)
+    if known:
+        _score_once(problem, batches)
+    return problem
+
+
 def _score_once(problem: Problem, batches: Batches) -> None:
-    """Score every sample once, which raises for a target or a model that no other method accepts."""
     all_samples = torch.arange(problem.batch, device=problem.x.device)
 
     def work(first: int, last: int) -> Tensor:

@@ -61,6 +61,7 @@ METHODS: Mapping[str, Entry] = {
     "lime": Entry("captum_adapters", ("baseline",)),
     "occlusion": Entry("captum_adapters", ("baseline",)),
     "ablation": Entry("captum_adapters", ("baseline",)),
+    "sobel": Entry("sobel"),
     "random": Entry("random_map"),
 }
 # Other names of methods, in lower case without "-", "_" and spaces, which are ignored.

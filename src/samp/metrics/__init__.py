@@ -23,17 +23,29 @@ from samp.metrics.completeness import Completeness, completeness, completeness_o
 from samp.metrics.concentration import Concentration, concentration, gini, top_share, variance
 from samp.metrics.credit_on_objects import Energy, auroc, energy, precision
 from samp.metrics.deletion_insertion import Curves, deletion_insertion
+from samp.metrics.difull import SeparateCells, difull
+from samp.metrics.explain_maps import explain_maps_by
 from samp.metrics.fills import ChannelMeans, RemainingMean, RISEBlur
+from samp.metrics.grid_pointing import GridPointing, Grids, grid_pointing, make_grids
 from samp.metrics.imputation import NoisyLinear
 from samp.metrics.infidelity import Hidden, Infidelity, Noise, infidelity
 from samp.metrics.intervals import Bootstrap
 from samp.metrics.judges import JUDGES, Criterion, Judge, PanelTask
+from samp.metrics.map_agreement import MapAgreement, map_agreement
 from samp.metrics.moments import Correlation, Moments
 from samp.metrics.mu_fidelity import MuFidelity, grid, mu_fidelity
 from samp.metrics.panel import panel
 from samp.metrics.panel_result import MeanRank, Panel, join_panels
 from samp.metrics.pointing_game import PointingGame, is_difficult, join_games, pointing_game
 from samp.metrics.protocols import PROTOCOLS, Protocol
+from samp.metrics.randomisation import (
+    ComplexityRise,
+    Randomisation,
+    RandomLogit,
+    complexity_rise,
+    random_logit,
+    randomisation,
+)
 from samp.metrics.segmentation import Localisation, OfMaximum, Otsu, Segmentation, TopPixels, localisation, segmentation
 from samp.metrics.sensitivity_n import (
     CompletenessCheck,
@@ -43,6 +55,7 @@ from samp.metrics.sensitivity_n import (
     sensitivity_n,
 )
 from samp.metrics.single_deletion import SingleDeletion, sds
+from samp.metrics.stability import Stability, seed_stability, stability
 from samp.metrics.statistics import Comparison, Summary, compare_pairs, holm, summarise, table
 from samp.metrics.transfer import transfer
 
@@ -56,15 +69,19 @@ __all__ = [
     "Comparison",
     "Completeness",
     "CompletenessCheck",
+    "ComplexityRise",
     "Concentration",
     "Correlation",
     "Criterion",
     "Curves",
     "Energy",
+    "GridPointing",
+    "Grids",
     "Hidden",
     "Infidelity",
     "Judge",
     "Localisation",
+    "MapAgreement",
     "MeanRank",
     "Moments",
     "MuFidelity",
@@ -77,12 +94,16 @@ __all__ = [
     "PointingGame",
     "Protocol",
     "RISEBlur",
+    "RandomLogit",
+    "Randomisation",
     "RemainingMean",
     "Running",
     "RunningGame",
     "Segmentation",
     "SensitivityN",
+    "SeparateCells",
     "SingleDeletion",
+    "Stability",
     "Summary",
     "TopPixels",
     "auroc",
@@ -91,28 +112,38 @@ __all__ = [
     "completeness_check",
     "completeness_correlation",
     "completeness_of",
+    "complexity_rise",
     "concentration",
     "crop_boxes",
     "deletion_insertion",
+    "difull",
     "energy",
+    "explain_maps_by",
     "gini",
     "grid",
+    "grid_pointing",
     "holm",
     "infidelity",
     "is_difficult",
     "join_games",
     "join_panels",
     "localisation",
+    "make_grids",
+    "map_agreement",
     "mu_fidelity",
     "panel",
     "pointing_game",
     "precision",
+    "random_logit",
+    "randomisation",
     "read_coco",
     "read_voc",
     "read_yolo",
     "sds",
+    "seed_stability",
     "segmentation",
     "sensitivity_n",
+    "stability",
     "summarise",
     "table",
     "top_share",

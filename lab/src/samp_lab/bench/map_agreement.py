@@ -10,11 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import torch.nn.functional as F
 from torch import Tensor
 
-from samp.metrics.correlations import spearman
 from samp.metrics.deletion_insertion import deletion_insertion
+from samp.metrics.map_agreement import map_agreement
 from samp.targets import Target
 
 CELL = 8  # pixels a side
@@ -50,10 +49,9 @@ def measure_agreement(model: Callable[..., Any], x: Tensor, target: Target, firs
     (1.0, 1.0, 0.0)
     """
     curves = [deletion_insertion(model, x, map_, target, "imagenet") for map_ in (first, second)]
-    cells = [F.avg_pool2d(map_[:, None], CELL).flatten(1) for map_ in (first, second)]
     return Agreement(
-        pixels=float(spearman(first.flatten(1), second.flatten(1)).mean()),
-        cells=float(spearman(*cells).mean()),
+        pixels=float(map_agreement(first, second).spearman.mean()),
+        cells=float(map_agreement(first, second, CELL).spearman.mean()),
         overlap=float((top_tenth(first) & top_tenth(second)).sum() / top_tenth(first).sum()),
         deletion=float((curves[1].deletion - curves[0].deletion).mean()),
         insertion=float((curves[1].insertion - curves[0].insertion).mean()),

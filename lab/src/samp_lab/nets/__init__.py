@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from samp import models
 from samp.models import Classifier
 from samp_lab.nets.blue_counter import blue_counter
+from samp_lab.nets.planted import planted_net
 
 if TYPE_CHECKING:
     from samp_lab.training import TrainingResult
@@ -22,6 +23,7 @@ BUILT_IN_NETS: dict[str, Callable[[], Classifier]] = {
     "mnist-slim": models.mnist_slim,
     "mnist-slim-56": lambda: replace(models.mnist_slim(), size=56),  # its last layer pools over the whole image
     "counting": blue_counter,
+    "planted": planted_net,
 }
 """Nets that come with samp."""
 
