@@ -21,7 +21,7 @@ from samp.cli.options import ModelOptions
 from samp.compare import make_task
 from samp.compare_panel import expected_forwards
 from samp.metrics import JUDGES, Judge, Panel, panel
-from samp.metrics.judges import PanelTask
+from samp.metrics.judge import PanelTask
 from samp.metrics.masked_forward import ScoringOptions
 from samp.metrics.panel_result import ONE_PHOTO
 

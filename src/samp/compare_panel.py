@@ -10,7 +10,8 @@ from torch import Tensor
 from samp.explain import explain
 from samp.methods import Method
 from samp.metrics import protocols
-from samp.metrics.judges import ExplainAgain, Judge
+from samp.metrics.explain_maps import ExplainMaps
+from samp.metrics.judge import Judge
 from samp.metrics.panel import as_judge, panel
 from samp.metrics.panel_result import Panel
 from samp.metrics.single_deletion import PATCHES
@@ -65,7 +66,7 @@ def expected_forwards(task: Task, methods: int) -> int:
     return methods * 2 * (sum(points) + points[2]) + PATCHES**2 + 1  # DiffID twice: with and without the sign
 
 
-def _explain_again(task: Task, method: Method) -> ExplainAgain:
+def _explain_again(task: Task, method: Method) -> ExplainMaps:
     """Return a function that makes new maps by this method, with the comparison's features and further arguments."""
 
     def explain_again(model: Model, images: Tensor, target: Tensor, seed: int) -> Tensor:

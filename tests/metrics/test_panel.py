@@ -26,7 +26,7 @@ from samp.metrics import (
     sds,
     transfer,
 )
-from samp.metrics.judges import CannotJudge, PanelTask
+from samp.metrics.judge import CannotJudge, PanelTask
 
 SIDE, COUNT = 12, 3
 TARGET = [0, 2, 1]

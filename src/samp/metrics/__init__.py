@@ -30,7 +30,8 @@ from samp.metrics.grid_pointing import GridPointing, Grids, grid_pointing, make_
 from samp.metrics.imputation import NoisyLinear
 from samp.metrics.infidelity import Hidden, Infidelity, Noise, infidelity
 from samp.metrics.intervals import Bootstrap
-from samp.metrics.judges import JUDGES, Criterion, Judge, PanelTask
+from samp.metrics.judge import Criterion, Judge, PanelTask
+from samp.metrics.judges import JUDGES
 from samp.metrics.map_agreement import MapAgreement, map_agreement
 from samp.metrics.moments import Correlation, Moments
 from samp.metrics.mu_fidelity import MuFidelity, grid, mu_fidelity

@@ -14,8 +14,10 @@ from samp.attribution import Attribution
 from samp.engine.driver import BatchSize
 from samp.engine.inputs import as_tensors
 from samp.lookup import look_up
+from samp.metrics.explain_maps import ExplainMaps
 from samp.metrics.ground_truth import Labels, Truth
-from samp.metrics.judges import JUDGES, CannotJudge, Criterion, ExplainAgain, Judge, PanelTask
+from samp.metrics.judge import CannotJudge, Criterion, Judge, PanelTask
+from samp.metrics.judges import JUDGES
 from samp.metrics.maps import Maps, resolve_target
 from samp.metrics.masked_forward import ScoringOptions, open_scorer
 from samp.metrics.panel_result import Panel
@@ -32,7 +34,7 @@ def panel(
     others: Mapping[str, Model] | None = None,
     truth: Truth | None = None,
     labels: Labels = None,
-    explain_maps: Mapping[str, ExplainAgain] | None = None,
+    explain_maps: Mapping[str, ExplainMaps] | None = None,
     judges: Sequence[str | Judge] | None = None,
     forward_args: object = (),
     batch_size: BatchSize = "auto",

@@ -13,7 +13,7 @@ from torch import Tensor
 from samp.lookup import look_up
 from samp.metrics.correlations import mean_ranks
 from samp.metrics.intervals import Bootstrap
-from samp.metrics.judges import Criterion
+from samp.metrics.judge import Criterion
 from samp.metrics.statistics import Comparison, compare_pairs, holm, summarise
 
 ONE_PHOTO = "one photo: no intervals, no tests"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from samp.metrics.judges import Criterion
+from samp.metrics.judge import Criterion
 from samp.metrics.panel_result import LEVEL, ONE_PHOTO, Panel
 
 

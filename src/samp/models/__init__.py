@@ -24,6 +24,7 @@ __all__ = [
     "mnist_slim",
     "mobilenet_v2",
     "resnet50",
+    "resnet50_v1",
     "squeezenet1_1",
 ]
 
@@ -85,6 +86,18 @@ def resnet50(checkpoint: str | os.PathLike[str], trust: bool = False) -> Classif
     from samp.models.resnet import ResNet50
 
     return _imagenet_net(ResNet50(), "ResNet-50", checkpoint, trust)
+
+
+def resnet50_v1(checkpoint: str | os.PathLike[str], trust: bool = False) -> Classifier:
+    """Return ResNet-50 as first published, for Keras' weights in a file; raise as `load_weights`.
+
+    Names are torchvision's, the channels RGB; pixels from 0 to 255 less ImageNet's mean, not divided.
+    """
+    from samp.models.resnet import ResNet50
+
+    net = load_weights(ResNet50(stride_first=True), checkpoint, trust)
+    mean = (123.68 / 255, 116.779 / 255, 103.939 / 255)
+    return Classifier(net, "ResNet-50 v1", 224, mean, 1 / 255, imagenet_classes())
 
 
 def _lite(number: int, size: int) -> Classifier:

@@ -1,4 +1,7 @@
-"""ResNet-50 (He et al., 2016) with torchvision's names for its parameters, so that its checkpoints fit."""
+"""ResNet-50 (He et al., 2016) with torchvision's names for its parameters, so that its checkpoints fit.
+
+Its first version has the stride of a block in the first convolution. Keras' weights are for that one.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,16 @@ from torch import Tensor, nn
 
 
 class Bottleneck(nn.Module):
-    """1×1, 3×3, 1×1 convolutions with a shortcut; the stride sits in the 3×3, as in torchvision."""
+    """1×1, 3×3, 1×1 convolutions with a shortcut; the stride sits in the 3×3, as in torchvision.
 
-    def __init__(self, channels: int, width: int, stride: int) -> None:
+    With `stride_first`, it sits in the first 1×1, as in the paper and in Keras.
+    """
+
+    def __init__(self, channels: int, width: int, stride: int, stride_first: bool = False) -> None:
         super().__init__()
-        self.conv1, self.bn1 = nn.Conv2d(channels, width, 1, bias=False), nn.BatchNorm2d(width)
-        self.conv2, self.bn2 = nn.Conv2d(width, width, 3, stride, 1, bias=False), nn.BatchNorm2d(width)
+        first, second = (stride, 1) if stride_first else (1, stride)
+        self.conv1, self.bn1 = nn.Conv2d(channels, width, 1, first, bias=False), nn.BatchNorm2d(width)
+        self.conv2, self.bn2 = nn.Conv2d(width, width, 3, second, 1, bias=False), nn.BatchNorm2d(width)
         self.conv3, self.bn3 = nn.Conv2d(width, 4 * width, 1, bias=False), nn.BatchNorm2d(4 * width)
         self.relu = nn.ReLU(inplace=True)
         self.downsample: nn.Module | None = None
@@ -36,7 +43,7 @@ class ResNet50(nn.Module):
     25557032
     """
 
-    def __init__(self, classes: int = 1000) -> None:
+    def __init__(self, classes: int = 1000, stride_first: bool = False) -> None:
         super().__init__()
         self.conv1, self.bn1 = nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64)
         self.relu, self.maxpool = nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)
@@ -44,7 +51,8 @@ class ResNet50(nn.Module):
         for number, (blocks, width) in enumerate(((3, 64), (4, 128), (6, 256), (3, 512)), start=1):
             stage = nn.Sequential()
             for block in range(blocks):
-                stage.append(Bottleneck(channels, width, 2 if block == 0 and number > 1 else 1))
+                stride = 2 if block == 0 and number > 1 else 1
+                stage.append(Bottleneck(channels, width, stride, stride_first))
                 channels = 4 * width
             self.add_module(f"layer{number}", stage)
         self.fc = nn.Linear(channels, classes)
