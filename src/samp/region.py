@@ -1,7 +1,7 @@
 """The region of a map: the smallest area that holds half of its positive credit, once that is smoothed.
 
-Single pixels of a map differ from one run to the next, and nobody sees an object in them. The region is what a person is
-shown first, and what the model is asked about: is the answer in it?
+Single pixels of a map differ from one run to the next, and nobody sees an object in them. The region is what a person
+is shown first, and what the model is asked about: is the answer in it?
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def region_mask(credit: Tensor, share: float = HALF, sigma: float | None = None)
     """Return h w bool: the fewest pixels that together hold `share` of the smoothed positive credit of a map (h w).
 
     `sigma` is that of the Gaussian in pixels, 1/40 of the longer side if None; 0 does not smooth. Of equal pixels the
-    first are taken. The mask is empty if no credit is positive. Raises ValueError for a share outside (0, 1], a negative
-    sigma, and a map of another shape or with NaN or Inf.
+    first are taken. The mask is empty if no credit is positive. Raises ValueError for a share outside (0, 1], a
+    negative sigma, and a map of another shape or with NaN or Inf.
 
     >>> region_mask(torch.tensor([[4.0, 1.0], [-9.0, 3.0]]), share=0.75, sigma=0).tolist()
     [[True, False], [False, True]]

@@ -1,7 +1,7 @@
 """What a model says of a photo, of the region of a map alone, and of the photo without that region.
 
-Pixels are removed by blurring them, as the baselines of the walks do. How little is left when all are blurred is part of
-the answer: where the blurred photo is still recognised, its region proves nothing.
+Pixels are removed by blurring them, as the baselines of the walks do. How little is left when all are blurred is part
+of the answer: where the blurred photo is still recognised, its region proves nothing.
 """
 
 from __future__ import annotations
@@ -78,8 +78,11 @@ def ask_about_region(classified: ClassifiedPhoto, region: Region, target: int) -
         pictures = (*split_by_region(classified.x, region.mask), Blurred()(classified.x))
         outputs += [run_classifier(classifier, picture) for picture in pictures]
     guesses = _guesses(classifier, torch.stack(outputs))
-    replies = [Reply(_best(row, 1)[0], row[target]) for row in guesses[1:]] or [None] * 3
-    return Answers(_best(guesses[0], TOP), guesses[0][target], *replies)
+    top, explained = _best(guesses[0], TOP), guesses[0][target]
+    if region.is_empty:
+        return Answers(top, explained, None, None, None)
+    alone, without, blurred = (Reply(_best(row, 1)[0], row[target]) for row in guesses[1:])
+    return Answers(top, explained, alone, without, blurred)
 
 
 def split_by_region(x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
@@ -95,16 +98,17 @@ def split_by_region(x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def probabilities(outputs: Tensor) -> Tensor | None:
-    """Return the probability of each class (k n) by a net's outputs (k n): these if all lie from 0 to 1, else softmax.
+    """Return the probability of each class (k n) by a net's outputs (k n): these if they are such, else their softmax.
 
-    A single output has none: its softmax would always be 1.
+    They are taken for probabilities if all of the first row, that of the photo, lie from 0 to 1: what the model says of
+    the photo must not depend on what it is asked next. A single output has none: its softmax would always be 1.
 
     >>> probabilities(torch.tensor([[-1.0, -1.0]])), probabilities(torch.tensor([[3.0]]))
     (tensor([[0.5000, 0.5000]]), None)
     """
     if outputs.shape[1] < 2:
         return None
-    return outputs if is_within_unit(outputs) else outputs.softmax(1)
+    return outputs if is_within_unit(outputs[:1]) else outputs.softmax(1)
 
 
 def _guesses(classifier: Classifier, outputs: Tensor) -> list[list[Guess]]:

@@ -12,7 +12,7 @@ from matplotlib.image import AxesImage
 
 from samp.plots.palette import HEAT, SIGNED
 from samp.plots.reading import Array, format_number
-from samp.plots.sheet import FULL_WHITE_QUANTILE
+from samp.plots.shading import FULL_WHITE_QUANTILE
 
 DIM = 0.45  # the photo's brightness under an overlay, as `samp explain` draws it
 DIVERGING = LinearSegmentedColormap.from_list("samp_signed", SIGNED, N=257)

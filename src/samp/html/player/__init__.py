@@ -22,7 +22,7 @@ from samp.html.render import render_page
 from samp.models import Classifier
 from samp.models.outputs import output_kind
 from samp.plots.palette import HEAT, rgb
-from samp.plots.sheet import brightness
+from samp.plots.shading import brightness
 
 __all__ = ["FRAMES", "page", "save"]
 

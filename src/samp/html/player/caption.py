@@ -9,7 +9,7 @@ from samp.attribution import Attribution, format_residual, score_source
 from samp.html.player.film import COARSE, TOLERANCE, Film
 from samp.html.player.likely import ClassProbabilities
 from samp.models import Classifier
-from samp.plots.sheet import FULL_WHITE_QUANTILE
+from samp.plots.shading import FULL_WHITE_QUANTILE
 
 
 @dataclass(frozen=True)
