@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 
 from samp.baselines import Blurred
-from samp.plots.region_view import blur_outside, outline_region
+from samp.plots.region_view import blur_parts, outline_region
 from samp.region import Region, region_mask, smooth_credit
 
 COLOUR = (40, 160, 90)
@@ -82,7 +82,17 @@ def test_small_pictures_are_outlined_along_their_pixels() -> None:
 def test_all_but_the_region_is_blurred_as_the_model_is_asked() -> None:
     rng = np.random.default_rng(0)
     crop = Image.fromarray(rng.integers(0, 256, (60, 60, 3), dtype=np.uint8))
-    alone, mask = pixels(blur_outside(crop, disc())), disc().mask.numpy()
+    mask = disc().mask.numpy()
+    alone, without = map(pixels, blur_parts(crop, disc()))
     assert (alone[mask] == pixels(crop)[mask]).all()
     blurred = Blurred()(torch.from_numpy(pixels(crop)).permute(2, 0, 1)[None])[0].permute(1, 2, 0).numpy()
     np.testing.assert_allclose(alone[~mask], blurred[~mask], atol=0.5)
+    np.testing.assert_allclose(without[mask], blurred[mask], atol=0.5)
+    assert (without[~mask] == pixels(crop)[~mask]).all()
+
+
+def test_of_a_panorama_the_surroundings_of_the_box_are_shown() -> None:
+    photo = Image.new("RGB", (2000, 60), COLOUR)
+    shown = outline_region(photo, disc(), (240, 120), box=(970, 0, 1030, 60))
+    assert shown.size == (240, 109)  # 60 pixels and 36 on either side
+    assert pixels(shown)[54, 120].tolist() == list(COLOUR)

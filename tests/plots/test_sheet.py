@@ -39,12 +39,15 @@ def test_the_photo_comes_first_then_the_map_the_region_and_the_curves() -> None:
     assert pictures.photo[1].startswith("Outlined: half of the credit, on ")
     credit, region, walks = (caption for _, caption in pictures.panels)
     assert credit.startswith("Credit of each pixel: white is the top 1%")
-    assert region == "The outlined part alone, the rest blurred: cat 70%. Without it: dog 30%; cat 10%."
+    assert region == "The outlined part alone, the rest blurred: cat, 70%. Without it: dog, 30% (cat, 10%)."
     assert walks.startswith("The score along the walks")
 
 
-def test_a_method_that_does_not_walk_has_no_curves() -> None:
-    assert len(make_pictures(Image.new("RGB", (8, 8)), explained(method="gradientxinput")).panels) == 2
+def test_a_method_that_does_not_walk_shows_the_photo_without_the_region_instead_of_curves() -> None:
+    pictures = make_pictures(Image.new("RGB", (8, 8)), explained(method="gradientxinput"), answers=ANSWERS)
+    _, alone, without = (caption for _, caption in pictures.panels)
+    assert alone == "The outlined part alone, the rest blurred: cat, 70%."
+    assert without == "Without it: dog, 30% (cat, 10%)."
 
 
 @pytest.mark.parametrize("credit", [torch.zeros(8, 8), -torch.ones(8, 8)])
@@ -81,6 +84,8 @@ def test_what_the_model_is_not_shown_is_named_only_where_there_is_such() -> None
     assert "Pale" in make_pictures(photo, result, box=(4, 0, 12, 8)).photo[1]
     assert "Pale" not in make_pictures(photo, result, box=(0, 0, 16, 8)).photo[1]
     assert "Pale" not in make_pictures(photo, result).photo[1]
+    assert "cut off" not in make_pictures(photo, result, box=(4, 0, 12, 8)).photo[1]
+    assert "cut off" in make_pictures(Image.new("RGB", (99, 8)), result, box=(4, 0, 12, 8)).photo[1]
 
 
 def test_the_answers_stand_beside_the_photo() -> None:

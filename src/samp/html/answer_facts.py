@@ -36,7 +36,7 @@ def answer_lines(record: Mapping[str, Any]) -> dict[str, str]:
     >>> region = {"share_of_credit": 0.5, "share_of_picture": 0.07}
     >>> region |= {"alone": {**cat, "explained_probability": 0.9}, "without": {**cat, "explained_probability": 0.3}}
     >>> answer_lines({"class": "cat", "answer": cat, "probability": 0.9, "region": region})["region"]
-    '50% of the credit on 7% of the picture; it alone: cat 90%; without it: cat 30%'
+    '50% of the credit on 7% of the picture; it alone: cat, 90%; without it: cat, 30%'
     """
     if "answer" not in record:
         return {}
@@ -61,8 +61,8 @@ def _reply(reply: Reply | None) -> dict[str, Any] | None:
 
 def _reply_text(explained: str, reply: Mapping[str, Any]) -> str:
     own = _chance(explained, reply["explained_probability"])
-    return own if reply["class"] == explained else f"{_chance(reply['class'], reply['probability'])}, {own}"
+    return own if reply["class"] == explained else f"{_chance(reply['class'], reply['probability'])} ({own})"
 
 
 def _chance(label: str, probability: float | None) -> str:
-    return label if probability is None else f"{label} {format_share(probability)}"
+    return label if probability is None else f"{label}, {format_share(probability)}"

@@ -61,14 +61,16 @@ def region_sentence(region: Region) -> str:
     return f"Outlined: {share} of the credit, on {format_share(region.share_of_picture)} of the picture."
 
 
-def alone_sentences(answers: Answers) -> list[str]:
-    """Return what the model says of the region alone, and of the photo without it; nothing if there is no region."""
-    if answers.alone is None or answers.without is None:
-        return []
-    return [
-        f"The outlined part alone, the rest blurred: {_reply_text(answers.alone)}.",
-        f"Without it: {_reply_text(answers.without)}.",
-    ]
+def part_sentences(answers: Answers | None) -> tuple[str, str]:
+    """Return what the model says of the region alone, and of the photo without it, as far as it was asked.
+
+    >>> part_sentences(None)
+    ('The outlined part alone, the rest blurred.', 'Without it.')
+    """
+    parts = ("The outlined part alone, the rest blurred", "Without it")
+    if answers is None or answers.alone is None or answers.without is None:
+        return f"{parts[0]}.", f"{parts[1]}."
+    return f"{parts[0]}: {_reply_text(answers.alone)}.", f"{parts[1]}: {_reply_text(answers.without)}."
 
 
 def format_guess(guess: Guess) -> str:
@@ -100,6 +102,6 @@ def _remark(reply: Reply) -> str:
 
 
 def _reply_text(reply: Reply) -> str:
-    explained = f"{reply.explained.label} {format_guess(reply.explained)}"
-    best = f"{reply.best.label} {format_guess(reply.best)}"
-    return explained if reply.best == reply.explained else f"{best}; {explained}"
+    explained = f"{reply.explained.label}, {format_guess(reply.explained)}"
+    best = f"{reply.best.label}, {format_guess(reply.best)}"
+    return explained if reply.best == reply.explained else f"{best} ({explained})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Box = tuple[float, float, float, float]
 """Left, top, right and bottom, in pixels of the photo."""
 
+AROUND = 0.6  # of the side of what the model is shown: so much of the photo is shown beyond it
 SQUARES = 4  # from this enlargement on, pixels are shown as the squares that they are
 FINE = 2  # outlines are drawn at so many times the size, and shrunk, for smooth lines
 LINE = 2.0  # pixels: the width of each of the two lines of an outline, light inside and dark outside
@@ -27,8 +29,8 @@ UNSEEN = 0.60  # of white over what the model is not shown, in grey
 def outline_region(photo: Image.Image, region: Region, room: tuple[int, int], box: Box | None = None) -> Image.Image:
     """Return the photo, scaled to fit the room (width, height): the region in colour with an outline, the rest dim.
 
-    `box` is the part of the photo that the map is of, all of it if None; what lies outside of it is faded to white. The
-    photo of an empty region is dim all over.
+    `box` is the part of the photo that the map is of, all of it if None; what lies outside of it is grey and faded to
+    white, and cut off far from it. The photo of an empty region is dim all over.
 
     >>> from samp.region import region_mask
     >>> credit = torch.eye(4)
@@ -36,11 +38,12 @@ def outline_region(photo: Image.Image, region: Region, room: tuple[int, int], bo
     >>> outline_region(Image.new("RGB", (40, 20)), region, room=(400, 300)).size
     (400, 200)
     """
-    size = fit_size(photo.size, room)
     part = box or (0.0, 0.0, float(photo.width), float(photo.height))
-    scale = (size[0] / photo.width, size[1] / photo.height)
-    left, top, right, bottom = (round(edge * scale[i % 2]) for i, edge in enumerate(part))
-    shown = np.asarray(_resize(photo.convert("RGB"), size), dtype=float)
+    window = shown_window(photo.size, part)
+    size = fit_size((window[2] - window[0], window[3] - window[1]), room)
+    scale = (size[0] / (window[2] - window[0]), size[1] / (window[3] - window[1]))
+    left, top, right, bottom = (round((edge - window[i % 2]) * scale[i % 2]) for i, edge in enumerate(part))
+    shown = np.asarray(_resize(photo.convert("RGB").crop(window), size), dtype=float)
     faded = _grey(shown).repeat(3, 2) * (1 - UNSEEN) + np.array(rgb(PAPER)) * UNSEEN
     inner = (max(right - left, 1), max(bottom - top, 1))
     faded[top : top + inner[1], left : left + inner[0]] = _light_region(
@@ -49,11 +52,27 @@ def outline_region(photo: Image.Image, region: Region, room: tuple[int, int], bo
     return Image.fromarray(faded.round().clip(0, 255).astype(np.uint8))
 
 
-def blur_outside(crop: Image.Image, region: Region) -> Image.Image:
-    """Return what the model is shown with everything but the region blurred, as it is asked about the region alone."""
+def blur_parts(crop: Image.Image, region: Region) -> tuple[Image.Image, Image.Image]:
+    """Return what the model is shown with all but the region blurred, and with the region blurred, as it is asked."""
     pixels = torch.from_numpy(np.array(crop.convert("RGB"))).permute(2, 0, 1)[None].double()
-    alone, _ = split_by_region(pixels, region.mask)
-    return Image.fromarray(alone[0].permute(1, 2, 0).round().clamp(0, 255).to(torch.uint8).numpy())
+    alone, without = (
+        Image.fromarray(part[0].permute(1, 2, 0).round().clamp(0, 255).to(torch.uint8).numpy())
+        for part in split_by_region(pixels, region.mask)
+    )
+    return alone, without
+
+
+def shown_window(size: tuple[int, int], box: Box) -> tuple[int, int, int, int]:
+    """Return the part of a photo of this size (width, height) that is shown with the box: all of it, unless it is long.
+
+    Left, top, right and bottom, in whole pixels. Of a panorama, in which the box would be tiny, it is the surroundings.
+
+    >>> shown_window((150, 100), (31, 6, 119, 94)), shown_window((1000, 100), (456, 6, 544, 94))
+    ((0, 0, 150, 100), (403, 0, 597, 100))
+    """
+    wide, high = (AROUND * (box[2] - box[0]), AROUND * (box[3] - box[1]))
+    left, top = max(math.floor(box[0] - wide), 0), max(math.floor(box[1] - high), 0)
+    return left, top, min(math.ceil(box[2] + wide), size[0]), min(math.ceil(box[3] + high), size[1])
 
 
 def fit_size(size: tuple[int, int], room: tuple[int, int]) -> tuple[int, int]:

@@ -6,7 +6,7 @@ the score along the walks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,13 +14,13 @@ from PIL import Image
 
 from samp.attribution import Attribution
 from samp.models.answers import Answers
-from samp.plots.answer_rows import AnswerRow, alone_sentences, answer_rows, region_rows, region_sentence
+from samp.plots.answer_rows import AnswerRow, answer_rows, part_sentences, region_rows, region_sentence
 from samp.plots.curves import draw_curves
 from samp.plots.palette import FRAME, INK, PAPER, QUIET, SERIES
 from samp.plots.paper import Paper
-from samp.plots.region_view import Box, blur_outside, enlarge, outline_region
+from samp.plots.region_view import Box, blur_parts, enlarge, outline_region, shown_window
 from samp.plots.shading import FULL_WHITE_QUANTILE, brightness, drawable_map, signed_colours
-from samp.region import region_of
+from samp.region import Region, region_of
 
 PANEL, GAP = 336, 24  # pixels: side of a panel, space between panels
 WIDTH = 3 * PANEL + 4 * GAP
@@ -90,25 +90,25 @@ def make_pictures(
     box: Box | None = None,
     signed: bool = False,
 ) -> Pictures:
-    """Return the pictures of one sample with their captions; score curves only if the method walks.
+    """Return the pictures of one sample with their captions; for a method that does not walk, the photo without the
+    region takes the place of the score curves.
 
     >>> import samp, torch
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 2)).eval()
     >>> result = samp.explain(net, torch.rand(1, 3, 4, 4), method="gradientxinput")
     >>> len(make_pictures(Image.new("RGB", (4, 4)), result).panels)
-    2
+    3
     """
     region, (height, width) = region_of(result, sample), result.map.shape[1:]
     part = photo.resize((width, height), Image.Resampling.BICUBIC, box=box)
-    hidden = "" if box is None or _is_whole(photo, box) else " Pale: what the model is not shown."
     panels = [_map_panel(result, sample, signed)]
+    walks = {str(name): scores[sample] for name, scores in result.scores.items()}
     if not region.is_empty:
-        alone = " ".join(alone_sentences(answers)) if answers else "The outlined part alone, the rest blurred."
-        panels.append((enlarge(blur_outside(part, region), (PANEL, PANEL)), alone))
-    if result.scores:
-        walks = {str(name): scores[sample] for name, scores in result.scores.items()}
+        panels += _region_panels(part, region, part_sentences(answers), 1 if walks else 2)
+    if walks:
         panels.append((draw_curves(walks, (PANEL, PANEL)), CURVES_CAPTION))
-    return Pictures((outline_region(photo, region, LARGE, box), region_sentence(region) + hidden), tuple(panels))
+    caption = " ".join([region_sentence(region), *_describe_surroundings(photo, box)])
+    return Pictures((outline_region(photo, region, LARGE, box), caption), tuple(panels))
 
 
 def stack_sheets(sheets: Sequence[Image.Image]) -> Image.Image:
@@ -139,8 +139,20 @@ def _map_panel(result: Attribution, sample: int, signed: bool) -> tuple[Image.Im
     return enlarge(image, (PANEL, PANEL)), f"{words} {detail}".strip()
 
 
-def _is_whole(photo: Image.Image, box: Box) -> bool:
-    return (box[0], box[1]) == (0, 0) and (box[2], box[3]) == photo.size
+def _region_panels(
+    part: Image.Image, region: Region, sentences: Sequence[str], count: int
+) -> list[tuple[Image.Image, str]]:
+    """Return the region alone, and if `count` is 2 the photo without it; one picture alone has both sentences."""
+    pictures = [enlarge(image, (PANEL, PANEL)) for image in blur_parts(part, region)]
+    return list(zip(pictures, sentences if count > 1 else [" ".join(sentences)], strict=False))
+
+
+def _describe_surroundings(photo: Image.Image, box: Box | None) -> Iterator[str]:
+    """Yield what the caption states about the part of the photo that the model is not shown, if there is any."""
+    if box is not None and box != (0, 0, *photo.size):
+        yield "Pale: what the model is not shown."
+        if shown_window(photo.size, box) != (0, 0, *photo.size):
+            yield "The ends of the photo are cut off."
 
 
 def _place_photo(paper: Paper, photo: tuple[Image.Image, str], answers: Answers | None) -> None:
