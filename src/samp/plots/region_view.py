@@ -98,10 +98,7 @@ def _resize(image: Image.Image, size: tuple[int, int]) -> Image.Image:
 def _light_region(shown: Array, region: Region) -> Array:
     """Return the photo (h w 3) in full colour within the region, dim around it, with an outline between."""
     height, width = shown.shape[:2]
-    credit = region.smooth.numpy()
-    full = region.threshold if not region.is_empty else np.inf
-    near = np.clip(_scale_map(credit, (width, height)) / full, 0, 1)[..., None] if full > 0 else np.ones((1, 1, 1))
-    dim = (COLOUR_LEFT * shown + (1 - COLOUR_LEFT) * _grey(shown)) * (DIM + NEAR * near)
+    dim = dim_photo(shown, region)
     inside = _scale_mask(region, (FINE * width, FINE * height))
     lit = _shrink(inside)
     picture: Array = shown * lit + dim * (1 - lit)
@@ -111,6 +108,15 @@ def _light_region(shown: Array, region: Region) -> Array:
         cover = _shrink(line)
         picture = picture * (1 - cover) + np.array(rgb(colour)) * cover
     return picture
+
+
+def dim_photo(pixels: Array, region: Region) -> Array:
+    """Return the photo (h w 3) paler and darker, most of all where there is no credit."""
+    # where the region is all of the credit, what lies outside of it has none
+    edge = region.threshold if region.threshold > 0 else np.inf
+    near = np.clip(_scale_map(region.smooth.numpy(), pixels.shape[1::-1]) / edge, 0, 1)[..., None]
+    dim: Array = (COLOUR_LEFT * pixels + (1 - COLOUR_LEFT) * _grey(pixels)) * (DIM + NEAR * near)
+    return dim
 
 
 def _scale_map(credit: Array, size: tuple[int, int]) -> Array:
