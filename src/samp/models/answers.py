@@ -73,13 +73,22 @@ def ask_about_region(classified: ClassifiedPhoto, region: Region, target: int) -
     >>> answers.explained.label, answers.alone.explained.score == answers.explained.score
     ('cat', True)
     """
-    classifier, outputs = classified.classifier, [classified.scores]
-    if not region.is_empty:
-        pictures = (*split_by_region(classified.x, region.mask), Blurred()(classified.x))
-        outputs += [run_classifier(classifier, picture) for picture in pictures]
-    guesses = _guesses(classifier, torch.stack(outputs))
+    classifier, (_, *others) = classified.classifier, pictures_to_ask(classified.x, region)
+    # one after the other, as some nets take one picture at a time
+    outputs = [classified.scores, *(run_classifier(classifier, picture) for picture in others)]
+    return read_answers(classifier, torch.stack(outputs), target)
+
+
+def pictures_to_ask(x: Tensor, region: Region) -> list[Tensor]:
+    """Return a photo (1 c h w) and, if there is a region, that alone, the photo without it, and all of it blurred."""
+    return [x] if region.is_empty else [x, *split_by_region(x, region.mask), Blurred()(x)]
+
+
+def read_answers(classifier: Classifier, outputs: Tensor, target: int) -> Answers:
+    """Return the answers by a net's outputs for `pictures_to_ask`: 4 n, or 1 n if there is no region."""
+    guesses = _guesses(classifier, outputs)
     top, explained = _best(guesses[0], TOP), guesses[0][target]
-    if region.is_empty:
+    if len(guesses) == 1:
         return Answers(top, explained, None, None, None)
     alone, without, blurred = (Reply(_best(row, 1)[0], row[target]) for row in guesses[1:])
     return Answers(top, explained, alone, without, blurred)

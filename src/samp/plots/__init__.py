@@ -1,4 +1,4 @@
-"""Figures for papers and notebooks (extra `viz`): regions, maps, overlays, score curves, film strips of paths, comparisons.
+"""Figures for papers and notebooks (extra `viz`): regions, maps, overlays, score curves, film strips, comparisons.
 
 Each function returns a `matplotlib.figure.Figure`. Its axes hold the credit itself, so that a label or a colour limit
 can still be changed, and `figure.savefig` writes it. Every figure has a caption with the method, its numbers and how
