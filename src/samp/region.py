@@ -21,7 +21,12 @@ SIDE_PER_SIGMA = 40  # credit is smoothed by a Gaussian whose σ is this part of
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """The smallest area that holds a share of a map's smoothed positive credit."""
+    """The smallest area that holds a share of a map's smoothed positive credit.
+
+    >>> region = find_region(torch.tensor([[4.0, 1.0], [-9.0, 3.0]]), sigma=0)
+    >>> region.mask.tolist(), region.share_of_picture, region.threshold
+    ([[True, False], [False, False]], 0.25, 4.0)
+    """
 
     mask: Tensor  # h w, bool, on the CPU
     smooth: Tensor  # h w, float64: the smoothed positive credit, whose largest values are in the mask
@@ -57,10 +62,19 @@ def region_of(result: Attribution, sample: int = 0, share: float = HALF) -> Regi
     """
     if result.map.ndim != 3:
         raise ValueError(f"a region is part of an image, but the map has shape {tuple(result.map.shape)}, not b h w.")
-    credit = result.map[sample]
-    height, width = credit.shape
-    sigma = smoothing_width(height, width, resolution_of(result, sample))
-    return Region(region_mask(credit, share, sigma), smooth_credit(credit.clamp(min=0), sigma), share, sigma)
+    height, width = result.map.shape[1:]
+    return find_region(result.map[sample], share, smoothing_width(height, width, resolution_of(result, sample)))
+
+
+def find_region(credit: Tensor, share: float = HALF, sigma: float | None = None) -> Region:
+    """Return the region of a map (h w); arguments and errors are those of `region_mask`.
+
+    >>> find_region(torch.ones(10, 10), share=0.3).share_of_picture
+    0.3
+    """
+    mask = region_mask(credit, share, sigma)
+    width = smoothing_width(*credit.shape) if sigma is None else sigma
+    return Region(mask, smooth_credit(credit.clamp(min=0), width), share, width)
 
 
 def region_mask(credit: Tensor, share: float = HALF, sigma: float | None = None) -> Tensor:

@@ -9,7 +9,7 @@ from PIL import Image
 
 from samp.baselines import Blurred
 from samp.plots.region_view import blur_parts, outline_region
-from samp.region import Region, region_mask, smooth_credit
+from samp.region import Region, find_region
 
 COLOUR = (40, 160, 90)
 
@@ -17,7 +17,7 @@ COLOUR = (40, 160, 90)
 def disc(side: int = 60, sigma: float = 6.0) -> Region:
     credit = torch.zeros(side, side)
     credit[side // 2, side // 2] = 1.0
-    return Region(region_mask(credit, 0.5, sigma), smooth_credit(credit, sigma), 0.5, sigma)
+    return find_region(credit, 0.5, sigma)
 
 
 def pixels(image: Image.Image) -> np.ndarray:
@@ -72,7 +72,7 @@ def test_a_region_that_is_everything_has_no_outline() -> None:
 def test_small_pictures_are_outlined_along_their_pixels() -> None:
     credit = torch.zeros(8, 8)
     credit[2, 3] = 1.0
-    region = Region(region_mask(credit, 0.5, 0), credit.double(), 0.5, 0.0)
+    region = find_region(credit, 0.5, 0.0)
     shown = pixels(outline_region(Image.new("RGB", (8, 8), COLOUR), region, (320, 320)))
     kept = np.abs(shown - COLOUR).sum(2) < 3
     assert kept[80:120, 120:160].all()

@@ -16,7 +16,7 @@ from samp.plots.page import Panel, fit_height, frame_axes, make_figure
 from samp.plots.palette import INK, PAPER
 from samp.plots.reading import Array, CreditMap, Photo, check_photo_fits, credit_of, describe_result, photo_of
 from samp.plots.region_view import dim_photo
-from samp.region import HALF, Region, region_mask, resolution_of, smooth_credit, smoothing_width
+from samp.region import HALF, Region, find_region, resolution_of, smoothing_width
 
 LINES = ((3.0, INK), (1.3, PAPER))  # points: the light line of an outline lies on a dark one
 
@@ -36,10 +36,7 @@ class Outline:
 
     def region(self, credit: Array) -> Region:
         """The region of a map (h w)."""
-        given = torch.from_numpy(credit)
-        sigma = smoothing_width(*given.shape) if self.sigma is None else self.sigma
-        mask = region_mask(given, self.share, sigma)
-        return Region(mask, smooth_credit(given.clamp(min=0), sigma), self.share, sigma)
+        return find_region(torch.from_numpy(credit), self.share, self.sigma)
 
     def draw(self, axes: Axes, credit: Array, photo: Array) -> AxesImage:
         """The photo (h w 3) with the outline, in these axes."""

@@ -32,10 +32,8 @@ def outline_region(photo: Image.Image, region: Region, room: tuple[int, int], bo
     `box` is the part of the photo that the map is of, all of it if None; what lies outside of it is grey and faded to
     white, and cut off far from it. The photo of an empty region is dim all over.
 
-    >>> from samp.region import region_mask
-    >>> credit = torch.eye(4)
-    >>> region = Region(region_mask(credit, sigma=0), credit.double(), 0.5, 0.0)
-    >>> outline_region(Image.new("RGB", (40, 20)), region, room=(400, 300)).size
+    >>> from samp.region import find_region
+    >>> outline_region(Image.new("RGB", (40, 20)), find_region(torch.eye(4)), room=(400, 300)).size
     (400, 200)
     """
     part = box or (0.0, 0.0, float(photo.width), float(photo.height))
