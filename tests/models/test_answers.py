@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from samp.baselines import Blurred
 from samp.models import Classifier
-from samp.models.answers import Answers, ask_about_region, probabilities, split_by_region
+from samp.models.answers import Answers, ask_about_region, probabilities, read_answers, split_by_region
 from samp.models.prediction import ClassifiedPhoto, classify_photo
 from samp.region import Region
 
@@ -88,3 +88,11 @@ def test_outputs_that_are_probabilities_stay_as_they_are() -> None:
     assert probabilities(outputs) is outputs
     logits = torch.tensor([[0.9, 1.8], [0.1, 0.2]])  # though those of the second picture could be probabilities
     torch.testing.assert_close(probabilities(logits), logits.softmax(1))
+
+
+def test_outputs_that_are_not_numbers_have_no_probability(photo: ClassifiedPhoto) -> None:
+    outputs = torch.stack([photo.scores, photo.scores, torch.full((3,), torch.nan), photo.scores])
+    answers = read_answers(photo.classifier, outputs, target=1)
+    assert answers.without is not None
+    assert answers.without.explained.probability is None
+    assert answers.explained.probability is not None

@@ -52,3 +52,11 @@ def test_a_net_without_probabilities_has_scores() -> None:
     only = Guess("this", 0, 3.25, None)
     (row,) = answer_rows(Answers((only,), only, None, None, None))
     assert (row.text, row.probability) == ("score 3.250", None)
+
+
+def test_classes_of_the_same_name_are_not_taken_for_each_other() -> None:
+    bird, machine = Guess("crane", 134, 5.0, 0.6), Guess("crane", 517, 4.0, 0.3)
+    answers = Answers((bird, machine), machine, Reply(bird, machine), Reply(machine, machine), Reply(bird, machine))
+    assert [row.explained for row in answer_rows(answers)] == [False, True]
+    assert [bool(row.remark) for row in region_rows(answers)] == [False, True, False, True]
+    assert answer_sentence(answers, "Net") == "The model's answer is another: Net says crane, 60%; crane, 30%."

@@ -35,7 +35,7 @@ def answer_lines(record: Mapping[str, Any]) -> dict[str, str]:
     >>> cat = {"class": "cat", "index": 0, "probability": 0.9}
     >>> region = {"share_of_credit": 0.5, "share_of_picture": 0.07}
     >>> region |= {"alone": {**cat, "explained_probability": 0.9}, "without": {**cat, "explained_probability": 0.3}}
-    >>> answer_lines({"class": "cat", "answer": cat, "probability": 0.9, "region": region})["region"]
+    >>> answer_lines({"class": "cat", "index": 0, "answer": cat, "probability": 0.9, "region": region})["region"]
     '50% of the credit on 7% of the picture; it alone: cat, 90%; without it: cat, 30%'
     """
     if "answer" not in record:
@@ -44,10 +44,10 @@ def answer_lines(record: Mapping[str, Any]) -> dict[str, str]:
     shares = f"{format_share(region['share_of_credit'])} of the credit on {format_share(region['share_of_picture'])}"
     lines = {"region": "none: no credit is positive"}
     if region["alone"] is not None:
-        alone, without = (_reply_text(record["class"], region[name]) for name in ("alone", "without"))
+        alone, without = (_reply_text(record, region[name]) for name in ("alone", "without"))
         lines = {"region": f"{shares} of the picture; it alone: {alone}; without it: {without}"}
     said = _chance(record["answer"]["class"], record["answer"]["probability"])
-    other = record["answer"]["class"] != record["class"]
+    other = record["answer"]["index"] != record["index"]
     return {"answer": f"{said}; {_chance(record['class'], record['probability'])}" if other else said, **lines}
 
 
@@ -59,9 +59,9 @@ def _reply(reply: Reply | None) -> dict[str, Any] | None:
     return None if reply is None else {**_guess(reply.best), "explained_probability": reply.explained.probability}
 
 
-def _reply_text(explained: str, reply: Mapping[str, Any]) -> str:
-    own = _chance(explained, reply["explained_probability"])
-    return own if reply["class"] == explained else f"{_chance(reply['class'], reply['probability'])} ({own})"
+def _reply_text(record: Mapping[str, Any], reply: Mapping[str, Any]) -> str:
+    own = _chance(record["class"], reply["explained_probability"])
+    return own if reply["index"] == record["index"] else f"{_chance(reply['class'], reply['probability'])} ({own})"
 
 
 def _chance(label: str, probability: float | None) -> str:

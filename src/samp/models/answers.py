@@ -6,6 +6,7 @@ of the answer: where the blurred photo is still recognised, its region proves no
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -22,7 +23,10 @@ TOP = 3
 
 @dataclass(frozen=True)
 class Guess:
-    """A class, with the model's score for it and its probability (None for a net with a single output)."""
+    """A class, with the model's score for it and its probability.
+
+    The probability is None for a net with a single output, and where the net gives NaN.
+    """
 
     label: str
     index: int
@@ -36,6 +40,11 @@ class Reply:
 
     best: Guess
     explained: Guess
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the explained class is the best one."""
+        return self.best.index == self.explained.index
 
 
 @dataclass(frozen=True)
@@ -122,13 +131,14 @@ def probabilities(outputs: Tensor) -> Tensor | None:
 
 def _guesses(classifier: Classifier, outputs: Tensor) -> list[list[Guess]]:
     """Return a guess for each class, one list for each row of outputs (k n)."""
-    chances = probabilities(outputs)
+    known = probabilities(outputs)
+    chances = torch.full_like(outputs, math.nan) if known is None else known
     return [
         [
-            Guess(classifier.label(index), index, score, None if chances is None else float(chances[row, index]))
-            for index, score in enumerate(scores)
+            Guess(classifier.label(index), index, score, chance if math.isfinite(chance) else None)
+            for index, (score, chance) in enumerate(zip(*row, strict=True))
         ]
-        for row, scores in enumerate(outputs.tolist())
+        for row in zip(outputs.tolist(), chances.tolist(), strict=True)
     ]
 
 

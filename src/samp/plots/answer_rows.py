@@ -22,8 +22,9 @@ class AnswerRow:
 
 def answer_rows(answers: Answers) -> list[AnswerRow]:
     """Return the best classes of the photo, and below them the explained one if it is not among them."""
-    rows = [*answers.top, *([] if answers.explained in answers.top else [answers.explained])]
-    return [_row(guess.label, guess, guess == answers.explained) for guess in rows]
+    index = answers.explained.index  # names may come twice: ImageNet has two maillots and two cranes
+    rows = [*answers.top, *([] if index in [guess.index for guess in answers.top] else [answers.explained])]
+    return [_row(guess.label, guess, guess.index == index) for guess in rows]
 
 
 def region_rows(answers: Answers) -> list[AnswerRow]:
@@ -98,10 +99,10 @@ def _row(label: str, guess: Guess, explained: bool, remark: str = "") -> AnswerR
 
 
 def _remark(reply: Reply) -> str:
-    return "" if reply.best == reply.explained else f"{reply.best.label}, {format_guess(reply.best)}"
+    return "" if reply.agrees else f"{reply.best.label}, {format_guess(reply.best)}"
 
 
 def _reply_text(reply: Reply) -> str:
     explained = f"{reply.explained.label}, {format_guess(reply.explained)}"
     best = f"{reply.best.label}, {format_guess(reply.best)}"
-    return explained if reply.best == reply.explained else f"{best} ({explained})"
+    return explained if reply.agrees else f"{best} ({explained})"
