@@ -18,7 +18,7 @@ from samp.plots.reading import Array, CreditMap, Photo, check_photo_fits, credit
 from samp.plots.region_view import dim_photo
 from samp.region import HALF, Region, find_region, resolution_of, smoothing_width
 
-LINES = ((3.0, INK), (1.3, PAPER))  # points: the light line of an outline lies on a dark one
+LINES = ((2.2, INK), (0.9, PAPER))  # points: the light line of an outline lies on a dark one
 
 
 @dataclass(frozen=True)
