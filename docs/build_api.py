@@ -77,9 +77,10 @@ SECTIONS: tuple[tuple[str, str, str], ...] = (
     (
         "Figures",
         "samp.plots",
-        "grey_map signed_map overlay score_curves film_strip method_grid measured_curves metric_curves "
-        "Grey Signed Glow",
+        "outline grey_map signed_map overlay score_curves film_strip method_grid measured_curves metric_curves "
+        "Outline Grey Signed Glow",
     ),
+    ("Regions", "samp.region", "region_of find_region region_mask Region smooth_credit"),
     ("Path player", "samp.player", "page save"),
     ("For Captum's users", "samp.captum", "Coupled SAMP SAMPPlusPlus"),
     ("For Quantus' users", "samp.quantus", "explain"),

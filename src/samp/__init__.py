@@ -61,6 +61,7 @@ _MODULES = {
     "player": "samp.html.player",
     "plots": "samp.plots",
     "quantus": "samp.integrations.quantus",
+    "region": "samp.region",
 }
 
 __all__ = [

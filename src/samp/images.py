@@ -144,13 +144,25 @@ def crop_centre(
     ((224, 224), (40, 30))
     """
     height, width = (size, size) if isinstance(size, int) else size
+    return photo.resize((width, height), resample, box=centre_box(photo.size, size, margin))
+
+
+def centre_box(
+    photo_size: tuple[int, int], size: int | tuple[int, int], margin: float | None = 0.875
+) -> tuple[float, float, float, float]:
+    """Return left, top, right and bottom, in pixels of the photo (width, height), of the part that `crop_centre` takes.
+
+    >>> centre_box((400, 300), 224, margin=1.0), centre_box((400, 300), 224, margin=None)
+    ((50.0, 0.0, 350.0, 300.0), (0.0, 0.0, 400.0, 300.0))
+    """
+    wide, high = photo_size
     if margin is None:
-        return photo.resize((width, height), resample)
-    scale = margin * min(photo.width / width, photo.height / height)
+        return 0.0, 0.0, float(wide), float(high)
+    height, width = (size, size) if isinstance(size, int) else size
+    scale = margin * min(wide / width, high / height)
     # rounding may put an edge of the box beyond the photo, which Pillow refuses
-    left, top = max((photo.width - scale * width) / 2, 0.0), max((photo.height - scale * height) / 2, 0.0)
-    right, bottom = min(left + scale * width, photo.width), min(top + scale * height, photo.height)
-    return photo.resize((width, height), resample, box=(left, top, right, bottom))
+    left, top = max((wide - scale * width) / 2, 0.0), max((high - scale * height) / 2, 0.0)
+    return left, top, min(left + scale * width, wide), min(top + scale * height, high)
 
 
 def _photos_in(place: Path) -> list[Path]:

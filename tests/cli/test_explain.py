@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ import samp
 from cli_runs import a_photo, answer, assert_refused, demo, explain, tiny
 from samp import images
 from samp.methods.coupled import QUALITIES
-from samp.plots import sheet
+from samp.plots.shading import brightness
 
 BLACK, WHITE = "Colour(name='black', values=(-1.0, -1.0, -1.0))", "Colour(name='white', values=(1.0, 1.0, 1.0))"
 
@@ -50,7 +51,7 @@ def test_golden_numbers_of_the_papers_method() -> None:
     # The first pixels that fall otherwise change all that follow: noise of 1e-4 on the input moves it by up to 4 %.
     assert float(facts["residual"].split()[0]) == pytest.approx(-980, rel=0.1)
     picture = Image.open("explanation.png")
-    assert picture.width == 1464
+    assert picture.width == 1104
     assert np.asarray(picture.convert("L"), dtype=float).std() > 20  # not an empty page
     assert os.listdir() == ["explanation.png"]
 
@@ -69,7 +70,7 @@ def test_the_map_is_brighter_on_the_object_than_off_it(name: str) -> None:
     mask = Image.new("1", (224, 224))
     for x, y, a, b in OBJECTS[name]:
         ImageDraw.Draw(mask).ellipse((x - a, y - b, x + a, y + b), fill=1)
-    inside, shade = np.asarray(mask), sheet.brightness(torch.from_numpy(np.load("why.npz")["map"][0]))
+    inside, shade = np.asarray(mask), brightness(torch.from_numpy(np.load("why.npz")["map"][0]))
     assert shade[inside].mean() > 1.5 * shade[~inside].mean()
 
 
@@ -157,6 +158,70 @@ def test_a_picture_carries_its_numbers() -> None:
     assert facts["photo"] == "photo.png"
 
 
+def test_the_numbers_hold_the_answer_and_what_the_model_says_of_the_region() -> None:
+    (facts,) = answer(tiny(images.example_photo(), "--target", "cup", "--json"))
+    best = facts["best"][0]
+    assert (facts["answer"]["class"], facts["answer"]["index"]) == (best["class"], best["index"])
+    assert facts["class"] == "cup" != best["class"]
+    assert 0 < facts["probability"] < facts["answer"]["probability"] < 1
+    region = facts["region"]
+    assert region["share_of_credit"] == 0.5
+    assert 0 < region["share_of_picture"] < 0.5
+    for part in ("alone", "without", "blurred"):
+        assert region[part]["probability"] >= region[part]["explained_probability"] > 0
+    changes = facts["score_change_by_direction"]
+    assert facts["score_change"] == pytest.approx(changes["to_image"] + changes["to_baseline"])
+
+
+def test_the_terminal_says_what_the_model_said_and_what_is_in_the_region() -> None:
+    own, other = tiny(images.example_photo()), tiny(images.example_photo(), "--target", "cup")
+    (said,), (also,) = (
+        [line for line in one.stdout.splitlines() if line.startswith("answer:")] for one in (own, other)
+    )
+    assert also.startswith(f"{said}; cup, ")
+    (region,) = [line for line in own.stdout.splitlines() if line.startswith("region:")]
+    assert "50% of the credit on " in region
+    assert "; it alone: " in region
+    assert "; without it: " in region
+
+
+def test_the_page_asks_why_and_says_that_the_model_said_something_else() -> None:
+    best = answer(tiny(images.example_photo(), "--out", "own.html", "--json"))[0]["class"]
+    assert tiny(images.example_photo(), "--target", "cup", "--out", "other.html").exit_code == 0
+    own, other = (Path(name).read_text(encoding="utf-8") for name in ("own.html", "other.html"))
+    assert f"<h2>Why {best}?</h2>" in own
+    assert f'<p class="answer">tiny says {best}, ' in own
+    assert "<h2>Why cup?</h2>" in other
+    assert re.search(rf"answer is another: tiny says {best}, \d+%; cup, \d+%\.", other)
+    assert "two walks added up, " in own
+
+
+def test_a_map_without_positive_credit_has_no_region() -> None:
+    Image.new("RGB", (20, 20), "black").save("black.png")
+    # black is 0 for this net, and so is its credit
+    words = ["--mean", "0", "--std", "1", "--method", "gradientxinput"]
+    (facts,) = answer(tiny("black.png", *words, "--out", "why.html", "--json"))
+    assert facts["region"] == {
+        "share_of_credit": 0.5,
+        "share_of_picture": 0.0,
+        "sigma": 0.4,
+        "alone": None,
+        "without": None,
+        "blurred": None,
+    }
+    assert "No region: no credit is positive." in Path("why.html").read_text(encoding="utf-8")
+    assert "region:    none: no credit is positive" in tiny("black.png", *words).stdout
+
+
+def test_signed_pictures_show_credit_against_the_class() -> None:
+    for words in ([], ["--signed"]):
+        assert tiny(images.example_photo(), *words, "--out", f"why{len(words)}.html").exit_code == 0
+    assert ["blue against" in Path(f"why{number}.html").read_text(encoding="utf-8") for number in (0, 1)] == [
+        False,
+        True,
+    ]
+
+
 def test_the_best_classes_stand_one_above_the_other() -> None:
     one, three = tiny(a_photo(), "--out", "one.png"), tiny(a_photo(), "--top", "3", "--out", "three.png", "--json")
     assert one.exit_code == three.exit_code == 0
@@ -211,13 +276,17 @@ def test_the_page_is_escaped_and_needs_no_network() -> None:
     assert page.count("<script") == page.count("</script>") == 1  # the numbers, which are not run
     facts = json.loads(page.split('id="facts">')[1].split("</script>")[0])
     assert {fact["class"] for fact in facts} == {"<b>cup</b>", "<i>cat</i>", "dog", "</script>", "crane"}
-    assert page.count("data:image/png;base64,") == 5 * 4
+    assert page.count("data:image/jpeg;base64,") == 5  # photos
+    assert page.count("data:image/png;base64,") == 5 * 3  # map, region and curves
 
 
 def test_a_method_that_does_not_walk_has_no_curves_and_no_residual() -> None:
     result = tiny(a_photo(), "--method", "gradientxinput", "--out", "why.png", "--json")
     assert answer(result)[0]["residual"] is None
-    assert Image.open("why.png").width == 1104  # three panels
+    assert tiny(a_photo(), "--method", "gradientxinput", "--out", "why.html").exit_code == 0
+    assert "along the walks" not in Path("why.html").read_text(encoding="utf-8")
+    assert tiny(a_photo(), "--out", "walked.html").exit_code == 0
+    assert "along the walks" in Path("walked.html").read_text(encoding="utf-8")
 
 
 def test_the_form_follows_the_name() -> None:

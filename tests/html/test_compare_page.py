@@ -27,7 +27,9 @@ from samp.html.render import read_source
 from samp.metrics.protocol_text import describe_protocol
 from samp.models.prediction import ClassifiedPhoto
 from samp.models.zero_colour import zero_colour
-from samp.plots import sheet
+from samp.plots.answer_rows import region_sentence
+from samp.plots.shading import brightness
+from samp.region import region_of
 
 
 @pytest.fixture(scope="module")
@@ -58,11 +60,16 @@ def pictures(text: str, kind: str) -> list[Image.Image]:
 def test_the_pictures_are_the_maps(text: str, asked: ClassifiedPhoto, compared: Compared) -> None:
     grey, over = pictures(text, "grey"), pictures(text, "over")
     assert len(grey) == len(over) == len(NAMES)
-    for picture, glowing, row in zip(grey, over, compared.rows, strict=True):
-        shade = sheet.brightness(row.attribution.map[0])
+    photo = np.asarray(asked.crop.convert("RGB"), dtype=float)
+    for picture, outlined, row in zip(grey, over, compared.rows, strict=True):
+        shade = brightness(row.attribution.map[0])
         assert np.array_equal(np.asarray(picture), (255 * shade).round().astype(np.uint8))
-        lit = np.asarray(glowing.convert("L").resize((12, 12), Image.Resampling.BOX), dtype=float)
-        assert lit[shade > 0.9].mean() > lit[shade < 0.1].mean() + 50
+        region = region_of(row.attribution)
+        assert region_sentence(region) in text
+        shown = np.asarray(outlined.resize((12, 12), Image.Resampling.NEAREST), dtype=float)  # the middle of each pixel
+        inside = region.mask.numpy()
+        assert np.abs(shown - photo)[inside].mean() < 8  # JPEG
+        assert shown[~inside].mean() < 0.85 * photo[~inside].mean()
 
 
 def test_the_curves_are_the_curves(text: str, compared: Compared) -> None:
@@ -135,8 +142,8 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
 
 
 def test_a_map_without_positive_credit_is_dark_and_says_so() -> None:
-    assert compare_page.describe_scale(sheet.brightness(-torch.ones(3, 3))) == "no positive credit: all dark"
-    assert compare_page.describe_scale(sheet.brightness(torch.tensor([[1.0, -1.0]]))) == (
+    assert compare_page.describe_scale(brightness(-torch.ones(3, 3))) == "no positive credit: all dark"
+    assert compare_page.describe_scale(brightness(torch.tensor([[1.0, -1.0]]))) == (
         "brightest: top 1%; dark: no credit, or negative (50% of pixels)"
     )
 
@@ -148,7 +155,9 @@ def test_pictures_keep_their_shape(tmp_path: Path, size: tuple[int, int]) -> Non
     for kind in ("grey", "over"):
         (picture,) = pictures(text, kind)
         assert picture.height * size[1] == picture.width * size[0]
-    assert np.asarray(pictures(text, "over")[0].convert("L")).max() <= 250  # no paper beside it
+    shown = np.asarray(pictures(text, "over")[0].convert("L"))
+    for edge in (shown[0], shown[-1], shown[:, 0], shown[:, -1]):  # no paper beside it, outlines aside
+        assert np.median(edge) < 200
 
 
 def test_further_methods_repeat_the_colours_in_other_dashes() -> None:

@@ -29,6 +29,8 @@ from samp.html.player import film
 from samp.html.player.likely import ClassProbabilities
 from samp.images import example_photo, read
 from samp.methods import names, resolve_method
+from samp.plots.answer_rows import region_sentence
+from samp.region import region_of
 from small_player import EVIL, SIDE, Bumpy, data_of, explain_tiny, image, tiny
 
 
@@ -169,7 +171,7 @@ def test_a_margin_names_both_classes_and_has_no_chance() -> None:
 def test_labels_and_names_are_escaped() -> None:
     page = player.page(explain_tiny(), tiny(name=EVIL), name=EVIL)
     assert "<script>document" not in page
-    assert "<img" not in page
+    assert page.count("<img") == 1  # the photo with the region
     assert page.count("</script>") == 3  # data, film, program
     assert f"<title>Why {escape(EVIL)}? {escape(EVIL)}</title>" in page
 
@@ -303,3 +305,14 @@ def test_ours_take_shorter_steps_unless_told_otherwise() -> None:
     assert played(MethodOptions("samp++")) == samp.SAMPPlusPlus(eta=0.02)
     assert played(MethodOptions("samp++", eta=0.3)) == samp.SAMPPlusPlus(eta=0.3)
     assert played(MethodOptions("samp")) == samp.SAMP()
+
+
+def test_the_region_is_shown_with_what_the_model_says_of_it() -> None:
+    result = explain_tiny()
+    page = player.page(result, tiny())
+    assert region_sentence(region_of(result)) in page
+    assert "The outlined part alone, the rest blurred: " in page
+    margin = samp.explain(Bumpy().eval(), image(), target=lambda output: output[:, 0] - output[:, 1], keep_points=True)
+    own = player.page(margin, tiny())
+    assert region_sentence(region_of(margin)) in own
+    assert "The outlined part alone" not in own  # there is no class to ask about

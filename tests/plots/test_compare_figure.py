@@ -26,7 +26,13 @@ def test_the_figure_shows_the_same_in_the_same_colours(tmp_path: Path) -> None:
     found = comparison_record(asked, compared, {}, "samp compare")
     figure = draw(asked, compared, found)
     *maps, deletion, insertion, table = figure.axes
-    assert [axes.get_title() for axes in maps] == ["photo", *NAMES]
+    assert [axes.get_title() for axes in maps if axes.get_title()] == ["photo", *NAMES]
+    assert len(maps) == 1 + 2 * len(NAMES)
+    for grey, outlined in zip(maps[1::2], maps[2::2], strict=True):  # the region below its map
+        assert outlined.collections
+        assert not grey.collections
+        assert outlined.get_position().x0 == pytest.approx(grey.get_position().x0)
+        assert outlined.get_position().y1 < grey.get_position().y0
     light = render_page("base.html", {"title": "", "lead": ""}).partition('[data-theme="dark"]')[0]
     for row, number, down, up in zip(compared.rows, range(8), deletion.lines, insertion.lines, strict=True):
         assert list(down.get_ydata()) == pytest.approx(row.curves.deletion_curve[0].tolist())

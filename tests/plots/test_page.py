@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import samp
-from samp.plots import sheet
+from samp.plots.curves import WALK_LABELS
 
 matplotlib = pytest.importorskip("matplotlib", reason="needs the extra viz")
 from matplotlib.figure import Figure  # noqa: E402  # only where matplotlib is
@@ -40,7 +40,7 @@ def test_score_curves_are_the_scores_of_both_walks(result: samp.Attribution) -> 
         steps = int(result.steps[direction][1])
         assert any(np.array_equal(line.get_ydata(), scores[1, : steps + 1].double()) for line in axes.lines)
     labels = [text.get_text().split(",")[0] for text in axes.get_legend().get_texts()]
-    assert labels == list(sheet.WALK_LABELS.values())
+    assert labels == list(WALK_LABELS.values())
 
 
 def test_methods_that_do_not_walk_have_no_curves(result: samp.Attribution) -> None:

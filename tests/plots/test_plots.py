@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw
 
 import samp
 from samp import images, models
-from samp.plots import sheet
+from samp.plots.shading import brightness
 
 pytest.importorskip("matplotlib", reason="needs the extra viz")
 from matplotlib.figure import Figure
@@ -49,7 +49,7 @@ def blob(value: float = 1.0) -> np.ndarray:
 def test_grey_map_shades_credit_as_the_command_line_does() -> None:
     credit = torch.randn(40, 50)
     image = plots.grey_map(credit).axes[0].images[0]
-    assert np.allclose(image.norm(credit.double().numpy()).clip(0, 1), sheet.brightness(credit))
+    assert np.allclose(image.norm(credit.double().numpy()).clip(0, 1), brightness(credit))
 
 
 @pytest.mark.parametrize("draw", MAPS.values(), ids=MAPS)

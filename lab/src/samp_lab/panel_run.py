@@ -116,7 +116,7 @@ class PanelOptions:
     """COCO photos."""
     grids: int = 6
     separate_grids: int = 2
-    """Grids for DiFull, whose net takes a forward pass for every cell."""
+    """Grids for DiFull, whose net takes a forward pass for every cell; 0 leaves it out."""
     planted: int = 40
     seed: int = 0
     methods: Sequence[str] = field(default_factory=lambda: tuple(METHODS))
@@ -208,13 +208,15 @@ class PanelRunner:
     def _judge_grids(self, model: nn.Module, photos: Tensor, classes: Tensor) -> Panel:
         """Return the panel of the grids; each is explained once for each of its cells."""
         grids = make_grids(model, photos, classes, count=self.options.grids, seed=self.options.seed)
-        separate = make_grids(model, photos, classes, count=self.options.separate_grids, seed=self.options.seed)
         cells = torch.arange(4, device=photos.device).repeat(len(grids))
         masks = torch.zeros(len(cells), 2, 2, dtype=torch.bool, device=photos.device).flatten(1)
         masks = masks.scatter(1, cells[:, None], True).view(-1, 2, 2)
         truth = masks.repeat_interleave(SIZE, 1).repeat_interleave(SIZE, 2)
         x, target = grids.images.repeat_interleave(4, 0), grids.classes.flatten()
         found = self._judge("grids", model, x, target, [GRID], truth=truth)
+        if not self.options.separate_grids:
+            return found
+        separate = make_grids(model, photos, classes, count=self.options.separate_grids, seed=self.options.seed)
         return join_panels([found, self._judge_separately(model, separate)])
 
     def _judge_separately(self, model: nn.Module, grids: Grids) -> Panel:

@@ -27,12 +27,11 @@ from samp.cli.options import (
 from samp.cli.terminal import format_lines, say, say_block
 
 if TYPE_CHECKING:
-    from samp.attribution import Attribution
     from samp.cli.progress import EvaluationBar
     from samp.fast import Speed
+    from samp.html.facts import ExplainedPhoto
     from samp.methods import Method
     from samp.models import Classifier
-    from samp.models.prediction import ClassifiedPhoto
 
 EPILOG = f"""{ABOUT}
 
@@ -54,6 +53,7 @@ interrupted. Whatever was written by then is whole."""
     type=click.Choice(["png", "html", "npz", "samp"]),
     help="What to write: a picture, a page, arrays or the whole result.  [default: as --out ends, else png]",
 )
+@click.option("--signed", is_flag=True, help="Show credit against the class too, in blue, with that for it in orange.")
 @click.option("--json", "as_json", is_flag=True, help="Numbers on stdout, one JSON object a line; all else on stderr.")
 @speed_option
 @model_options
@@ -65,6 +65,7 @@ def explain(
     top: int,
     out: Path | None,
     form: str | None,
+    signed: bool,
     as_json: bool,
     speed: Speed,
     model: ModelOptions,
@@ -72,9 +73,10 @@ def explain(
 ) -> None:
     """Explain what a model sees in each PHOTO (an embedded cup of coffee if left out).
 
-    A PHOTO is a file, a folder of photos or a quoted glob. For each, one file is written with what the model was shown,
-    the map of credit, both together and the score along the walks. A photo that cannot be read, or whose file cannot be
-    written, is reported and skipped.
+    A PHOTO is a file, a folder of photos or a quoted glob. For each, one file is written: the photo with an outline of
+    the area that holds half of the credit, the map of credit, what the model says of the outlined part alone and of
+    the photo without it, and the score along the walks. A photo that cannot be read, or whose file cannot be written,
+    is reported and skipped.
 
     \b
     Examples:
@@ -100,7 +102,7 @@ def explain(
         say(f"samp: {others}.", err=True)
 
     classifier = model.load()
-    explainer = PhotoExplainer(classifier, how.method(classifier), how.seed, target, top, speed, against)
+    explainer = PhotoExplainer(classifier, how.method(classifier), how.seed, target, top, speed, against, signed)
     make_folder(files)
     done = explain_all(explainer, list(zip(paths, files, strict=True)), form, _print_json if as_json else _print_words)
     if done < len(paths):
@@ -133,6 +135,7 @@ class PhotoExplainer:
     top: int
     speed: Speed = "exact"
     against: str | None = None
+    signed: bool = False
 
     @property
     def expected_rows(self) -> int | None:
@@ -142,17 +145,18 @@ class PhotoExplainer:
         rows = expected_rows(self.method, *self.classifier.shape)
         return rows and rows * self.top
 
-    def explain(
-        self, path: Path, bar: EvaluationBar, name: str, expected: int | None
-    ) -> tuple[ClassifiedPhoto, Attribution, list[dict[str, Any]]]:
-        """Return the photo with its classes, the result, and the numbers of each class ready for JSON."""
+    def explain(self, path: Path, bar: EvaluationBar, name: str, expected: int | None) -> ExplainedPhoto:
+        """Return the photo with its classes, the result, what the model says of its regions, and the numbers of it."""
         import samp
-        from samp.html.facts import facts
+        from samp.html.facts import ExplainedPhoto, facts
+        from samp.models.answers import ask_about_region
         from samp.models.prediction import classify_photo
+        from samp.region import region_of
 
         net = self.classifier.net
         classified = classify_photo(path, self.classifier, self.target, self.top, self.against)
-        x = classified.x.expand(len(classified.targets), -1, -1, -1)
+        targets = classified.targets
+        x = classified.x.expand(len(targets), -1, -1, -1)
         started = time.perf_counter()
         # to watch a net takes a hook, and a net with hooks is explained exactly
         with bar.watch(net if self.speed == "exact" else None, name, expected):
@@ -160,7 +164,11 @@ class PhotoExplainer:
                 net, x, target=classified.question, method=self.method, seed=self.seed, speed=self.speed
             )
         seconds = time.perf_counter() - started
-        return classified, result, [facts(classified, result, sample, seconds) for sample in range(len(x))]
+        regions = [region_of(result, sample) for sample in range(len(targets))]
+        answers = [ask_about_region(classified, *asked) for asked in zip(regions, targets, strict=True)]
+        pairs = enumerate(zip(regions, answers, strict=True))
+        records = tuple(facts(classified, result, sample, seconds, asked) for sample, asked in pairs)
+        return ExplainedPhoto(classified, result, tuple(answers), records, self.signed)
 
 
 def explain_all(
@@ -189,9 +197,9 @@ def explain_all(
         for number, (path, file) in enumerate(jobs, 1):
             name = f"photo {number} of {len(jobs)}, {path.name}" if len(jobs) > 1 else path.name
             try:
-                classified, result, records = explainer.explain(path, bar, name, expected)
+                explained = explainer.explain(path, bar, name, expected)
                 expected = bar.rows or expected  # the next photo takes about as many
-                write_explanation(file, form, classified, result, records)
+                write_explanation(file, form, explained)
             except skipped as error:
                 if isinstance(error, UnwritableError) and error.full:
                     raise
@@ -201,7 +209,7 @@ def explain_all(
                 say(f"samp: {reason}", err=True)
                 on_result([{"photo": click.format_filename(path), "error": reason}])
             else:
-                on_result([{**one, "out": click.format_filename(file)} for one in records])
+                on_result([{**one, "out": click.format_filename(file)} for one in explained.records])
                 done += 1
     return done
 

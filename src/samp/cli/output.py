@@ -16,11 +16,9 @@ from typing import TYPE_CHECKING, Any
 from samp.atomic import atomic_write
 
 if TYPE_CHECKING:
-    from samp.attribution import Attribution
-    from samp.models.prediction import ClassifiedPhoto
+    from samp.html.facts import ExplainedPhoto
 
 FORMS = ("png", "html", "npz", "samp")
-Records = Sequence[dict[str, Any]]  # one entry for each class explained
 
 
 def output_files(photos: Sequence[Path], out: Path | None, form: str | None, folder: bool) -> tuple[list[Path], str]:
@@ -66,16 +64,16 @@ def make_folder(files: Sequence[Path]) -> None:
         raise OSError(f"the folder {folder} cannot be made ({error.strerror}): choose another --out.") from error
 
 
-def write_explanation(out: Path, form: str, classified: ClassifiedPhoto, result: Attribution, records: Records) -> None:
+def write_explanation(out: Path, form: str, explained: ExplainedPhoto) -> None:
     """Write the explanations of one photo into a file of this form: png, html, npz or samp."""
-    writers: dict[str, Callable[[Path, ClassifiedPhoto, Attribution, Records], None]] = {
+    writers: dict[str, Callable[[Path, ExplainedPhoto], None]] = {
         "png": _png,
         "html": _html,
         "npz": _npz,
         "samp": _samp,
     }
     with nullcontext(out) if form == "samp" else atomic_write(out) as unfinished:  # a result is saved whole by itself
-        writers[form](unfinished, classified, result, records)
+        writers[form](unfinished, explained)
 
 
 def _form_of(out: Path | None, several: bool) -> str:
@@ -95,40 +93,51 @@ def _files_in_folder(photos: Sequence[Path], folder: Path, form: str) -> list[Pa
     return list(files)
 
 
-def _png(path: Path, classified: ClassifiedPhoto, result: Attribution, records: Records) -> None:
+def _png(path: Path, explained: ExplainedPhoto) -> None:
     """A sheet for each class, one above the other, with the numbers in the file's own notes."""
     from PIL.PngImagePlugin import PngInfo
 
-    from samp.html.facts import notes, title
-    from samp.plots import sheet
+    from samp.plots.sheet import sheet, stack_sheets
 
+    classified = explained.classified
     sheets = [
-        sheet.sheet(classified.crop, result, title(one), notes(one, classified.classifier), sample)
-        for sample, one in enumerate(records)
+        sheet(
+            classified.photo,
+            explained.result,
+            explained.headline(sample),
+            explained.notes(sample),
+            sample,
+            answers=answers,
+            box=classified.crop_box,
+            signed=explained.signed,
+        )
+        for sample, answers in enumerate(explained.answers)
     ]
     notebook = PngInfo()
-    notebook.add_itxt("samp", json.dumps(list(records)))
-    sheet.stack_sheets(sheets).save(path, "PNG", pnginfo=notebook)
+    notebook.add_itxt("samp", json.dumps(explained.records))
+    stack_sheets(sheets).save(path, "PNG", pnginfo=notebook)
 
 
-def _html(path: Path, classified: ClassifiedPhoto, result: Attribution, records: Records) -> None:
+def _html(path: Path, explained: ExplainedPhoto) -> None:
     from samp.html.explain_page import explanation_page  # jinja2 is imported for pages alone
 
-    path.write_text(explanation_page(classified, result, records), encoding="utf-8")
+    path.write_text(explanation_page(explained), encoding="utf-8")
 
 
-def _npz(path: Path, classified: ClassifiedPhoto, result: Attribution, records: Records) -> None:
+def _npz(path: Path, explained: ExplainedPhoto) -> None:
     """The map and credit of each class (k h w, k c h w), what the model was fed, curves, and the numbers as JSON."""
     import numpy as np
 
+    classified, result = explained.classified, explained.result
     tensors: dict[str, Any] = {"map": result.map, "values": result.values, "input": classified.x}
     tensors |= {f"scores_{direction}": scores for direction, scores in result.scores.items()}
     arrays: dict[str, Any] = {name: tensor.detach().float().cpu().numpy() for name, tensor in tensors.items()}
     with path.open("wb") as file:
         np.savez_compressed(
-            file, photo=np.asarray(classified.crop), facts=np.array(json.dumps(list(records))), **arrays
+            file, photo=np.asarray(classified.crop), facts=np.array(json.dumps(explained.records)), **arrays
         )
 
 
-def _samp(path: Path, classified: ClassifiedPhoto, result: Attribution, records: Records) -> None:
-    replace(result, details={**result.details, "facts": list(records)}).save(path)
+def _samp(path: Path, explained: ExplainedPhoto) -> None:
+    result = explained.result
+    replace(result, details={**result.details, "facts": list(explained.records)}).save(path)

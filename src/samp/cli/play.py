@@ -114,7 +114,7 @@ def _make_page(classified: ClassifiedPhoto, method: Method, seed: int, frames: i
                 net, classified.x, target=classified.question, method=method, keep_points=True, seed=seed
             )
         seconds = time.perf_counter() - started
-        points = sum(min(frames, int(steps[0]) + 1) for steps in result.steps.values())
+        points = sum(min(frames, int(steps[0]) + 1) for steps in result.steps.values()) + 4  # the photo and its region
         with bar.watch(net, f"{name}, classes along the path", points, size=1 - WALKING):
             page = player.page(result, classified.classifier, name=click.format_filename(name), frames=frames)
     return page, lines(facts(classified, result, 0, seconds))

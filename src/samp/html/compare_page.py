@@ -23,8 +23,12 @@ from samp.metrics.protocol_text import describe_protocol, describe_score
 from samp.models.prediction import ClassifiedPhoto
 from samp.models.question import name_class
 from samp.models.zero_colour import zero_colour
-from samp.plots import sheet
+from samp.plots.answer_rows import region_sentence
 from samp.plots.axes import pad_limits
+from samp.plots.region_view import outline_region
+from samp.plots.shading import FULL_WHITE_QUANTILE, brightness
+from samp.plots.sheet import PANEL
+from samp.region import region_of
 
 MOST_COLUMNS = 5  # of maps on a wide screen
 
@@ -83,14 +87,15 @@ def _lead(record: Record) -> str:
 
 def _method(number: int, row: Row, compared: Compared, classified: ClassifiedPhoto) -> Record:
     """Return what the page shows of one method: its map, alone and over the photo, and its line of the table."""
-    shade = sheet.brightness(row.attribution.map[0])
-    over = crop_padding(sheet.overlay(classified.crop, shade), shade.shape[1], shade.shape[0])
+    shade, region = brightness(row.attribution.map[0]), region_of(row.attribution)
+    over = outline_region(classified.crop, region, (PANEL, PANEL))
     return {
         "name": row.name,
         "classes": css_classes(number),
         "grey": embed_image(Image.fromarray((255 * shade).round().astype(np.uint8))),
         "over": embed_image(over, "JPEG"),
         "scale": describe_scale(shade),
+        "outlined": region_sentence(region),
         "settings": row.attribution.method,
         "cells": [_cell(row, column, compared) for column in COLUMNS],
     }
@@ -110,19 +115,7 @@ def describe_scale(shade: np.ndarray[Any, Any]) -> str:
     if not shade.any():
         return "no positive credit: all dark"
     dark = f"no credit, or negative ({(shade == 0).mean():.0%} of pixels)"
-    return f"brightest: top {1 - sheet.FULL_WHITE_QUANTILE:.0%}; dark: {dark}"
-
-
-def crop_padding(panel: Image.Image, width: int, height: int) -> Image.Image:
-    """Return a panel without the margins beside a picture of this shape that is not square.
-
-    >>> crop_padding(Image.new("RGB", (336, 336)), 24, 8).size
-    (336, 112)
-    """
-    fit = max(panel.size) / max(width, height)
-    wide, high = max(round(width * fit), 1), max(round(height * fit), 1)
-    left, top = (panel.width - wide) // 2, (panel.height - high) // 2
-    return panel.crop((left, top, left + wide, top + high))
+    return f"brightest: top {1 - FULL_WHITE_QUANTILE:.0%}; dark: {dark}"
 
 
 # ---- table and texts

@@ -4,26 +4,61 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from samp.attribution import Attribution, format_residual, score_source
 from samp.baselines import Constant
+from samp.html.answer_facts import answer_facts, answer_lines
+from samp.html.walk_notes import describe_score_change
 from samp.models import Classifier
+from samp.models.answers import Answers
 from samp.models.outputs import output_kind
 from samp.models.prediction import ClassifiedPhoto
 from samp.models.question import margin_kind, name_class
-from samp.models.zero_colour import name_zero
+from samp.models.zero_colour import name_zero, zero_colour
+from samp.plots.answer_rows import answer_sentence
+from samp.region import Region
 
 Record = dict[str, Any]
 """The numbers of one explanation or comparison, as JSON has them."""
 BEST = 5  # classes listed
 
 
-def facts(classified: ClassifiedPhoto, result: Attribution, sample: int, seconds: float) -> Record:
+@dataclass(frozen=True, eq=False)
+class ExplainedPhoto:
+    """A photo with its explanations: all that a picture or a page shows."""
+
+    classified: ClassifiedPhoto
+    result: Attribution
+    answers: tuple[Answers, ...]
+    """What the model says, for each class explained."""
+    records: tuple[Record, ...]
+    """The numbers of each class, ready for JSON."""
+    signed: bool = False
+    """Whether the fine map shows negative credit as well."""
+
+    def headline(self, sample: int) -> tuple[str, str]:
+        """Return the question of one class, and the model's answer to the photo."""
+        record = self.records[sample]
+        return f"Why {name_class(record)}?", answer_sentence(self.answers[sample], record["model"])
+
+    def notes(self, sample: int) -> list[str]:
+        """Return the lines below the pictures of one class."""
+        return notes(self.records[sample], self.classified.classifier)
+
+
+def facts(
+    classified: ClassifiedPhoto,
+    result: Attribution,
+    sample: int,
+    seconds: float,
+    asked: tuple[Region, Answers] | None = None,
+) -> Record:
     """Return the numbers of one explained class, ready for JSON; those that a method does not have are None.
 
-    `seconds` is the time of all classes of the photo together.
+    `seconds` is the time of all classes of the photo together; `asked` the region and what the model says of it.
     """
     index, classifier, other = classified.targets[sample], classified.classifier, classified.against
     score, kind = float(classified.scores[index]), output_kind(classified.scores[None])
@@ -43,9 +78,11 @@ def facts(classified: ClassifiedPhoto, result: Attribution, sample: int, seconds
             _class_score(classified, best)
             for best in classified.scores.topk(min(BEST, len(classified.scores))).indices.tolist()
         ],
+        **(answer_facts(*asked) if asked else {}),
         "method": result.method,
         "zero": name_zero(classifier),
         "score_change": _number(change),
+        "score_change_by_direction": {name: _number(float(c[sample])) for name, c in result.score_change.items()},
         "credit": _number(float(result.group_values[sample].double().sum())),
         "residual": _number(residual),
         "gradients": int(result.gradients[sample]),
@@ -71,6 +108,7 @@ def lines(record: Record) -> dict[str, str]:
     return {
         "class": name_class(record, numbers=True),
         "score": f"{record['score']:.3f} ({score_source(record['score_is'], record['model'])})",
+        **answer_lines(record),
         "residual": _residual(record),
         "gradients": str(record["gradients"]),
         **({"forwards": str(record["forwards"])} if record["forwards"] else {}),
@@ -78,12 +116,6 @@ def lines(record: Record) -> dict[str, str]:
         **({"speed": record["speed"]} if record.get("speed", "exact") != "exact" else {}),
         "method": describe_method(record),
     }
-
-
-def title(record: Record) -> str:
-    """Return the headline of the picture."""
-    texts = lines(record)
-    return f"Why {texts['class']}? Score {texts['score']}"
 
 
 def describe_method(record: Record) -> str:
@@ -97,13 +129,17 @@ def describe_method(record: Record) -> str:
 
 
 def notes(record: Record, classifier: Classifier) -> list[str]:
-    """Return the lines below the picture: how it was made and what the credit misses."""
+    """Return the lines below the picture: what the scores are, how it was made, what the credit misses."""
     spent = [
         _count_text(record["gradients"], "gradient"),
         _count_text(record["forwards"], "forward"),
         f"{record['seconds']:.2f} s",
     ]
-    return [describe_method(record), f"residual: {_residual(record)}; {', '.join(filter(None, spent))}"]
+    return [
+        describe_score_change(record, zero_colour(classifier)),
+        describe_method(record),
+        f"residual: {_residual(record)}; {', '.join(filter(None, spent))}",
+    ]
 
 
 def printable_path(path: Path) -> str:

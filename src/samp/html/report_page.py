@@ -28,7 +28,7 @@ from samp.html.report_facts import (
 )
 from samp.html.report_pictures import read_pictures
 from samp.html.svg import histogram_chart
-from samp.plots import sheet
+from samp.plots.shading import brightness
 
 MOST_FAILURES = 50
 
@@ -149,7 +149,7 @@ def _examples(run: RunResults, columns: Columns, ranking: Quantity, pictures: bo
 
 def embed_map(credit: Tensor) -> EmbeddedImage:
     """Return a map in grey; credit of other inputs than images is one row of pixels."""
-    shade = sheet.brightness(credit if credit.ndim == 2 else credit.reshape(1, -1))
+    shade = brightness(credit if credit.ndim == 2 else credit.reshape(1, -1))
     return embed_image(Image.fromarray((255 * shade).round().astype(np.uint8)))
 
 

@@ -51,6 +51,11 @@ class ClassifiedPhoto:
         """The part of the photo that the model sees."""
         return self.classifier.crop(self.photo)
 
+    @property
+    def crop_box(self) -> tuple[float, float, float, float]:
+        """Where that part lies: left, top, right and bottom in pixels of the photo."""
+        return images.centre_box(self.photo.size, self.classifier.shape, self.classifier.margin)
+
 
 def classify_photo(
     path: Path, classifier: Classifier, target: str | None = None, top: int = 1, against: str | None = None

@@ -1,4 +1,4 @@
-"""Figures for papers and notebooks (extra `viz`): maps, overlays, score curves, the path as a film strip, comparisons.
+"""Figures for papers and notebooks (extra `viz`): regions, maps, overlays, score curves, film strips, comparisons.
 
 Each function returns a `matplotlib.figure.Figure`. Its axes hold the credit itself, so that a label or a colour limit
 can still be changed, and `figure.savefig` writes it. Every figure has a caption with the method, its numbers and how
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from samp.plots.film import film_strip
     from samp.plots.grid import method_grid
     from samp.plots.maps import grey_map, overlay, signed_map
+    from samp.plots.outlines import Outline, outline
     from samp.plots.reading import CreditMap, Photo
     from samp.plots.shades import Glow, Grey, Shade, Signed
     from samp.plots.walks import score_curves
@@ -26,6 +27,7 @@ _HOME = {
     "CreditMap": "reading",
     "Glow": "shades",
     "Grey": "shades",
+    "Outline": "outlines",
     "Photo": "reading",
     "Shade": "shades",
     "Signed": "shades",
@@ -34,6 +36,7 @@ _HOME = {
     "measured_curves": "deletion_insertion",
     "method_grid": "grid",
     "metric_curves": "deletion_insertion",
+    "outline": "outlines",
     "overlay": "maps",
     "score_curves": "walks",
     "signed_map": "maps",
@@ -43,6 +46,7 @@ __all__ = [
     "CreditMap",
     "Glow",
     "Grey",
+    "Outline",
     "Photo",
     "Shade",
     "Signed",
@@ -51,6 +55,7 @@ __all__ = [
     "measured_curves",
     "method_grid",
     "metric_curves",
+    "outline",
     "overlay",
     "score_curves",
     "signed_map",

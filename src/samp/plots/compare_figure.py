@@ -19,7 +19,7 @@ from samp.metrics.protocol_text import describe_protocol, describe_score
 from samp.models.prediction import ClassifiedPhoto
 from samp.models.question import name_class
 from samp.models.zero_colour import zero_colour
-from samp.plots import Grey
+from samp.plots import Grey, Outline
 from samp.plots.axes import pad_limits
 from samp.plots.deletion_insertion import DASHES, Style
 from samp.plots.fonts import fonts_for, make_legible, warn_of_missing
@@ -39,6 +39,7 @@ from samp.plots.page import (
 )
 from samp.plots.palette import BEST, QUIET, SERIES
 from samp.plots.reading import credit_of, photo_of
+from samp.region import region_of
 
 ACROSS = 5  # pictures in a row, at most
 TALL, TICKS, BETWEEN, HEADING, BELOW = 2.1, 0.5, 0.35, 0.2, 0.42  # inches: of curves and what is around them
@@ -77,24 +78,26 @@ def styles(count: int) -> list[Style]:
 
 
 def _maps(classified: ClassifiedPhoto, compared: Compared) -> tuple[list[Panel], float]:
-    """The panels of the photo and the maps, in rows, and where they end (inches)."""
+    """The panels of the photo and the maps, each above its region, in rows, and where they end (inches)."""
     photo = photo_of(classified.crop).pixels
-    credits = [None, *(credit_of(row.attribution) for row in compared.rows)]
-    across = ceil(len(credits) / ceil(len(credits) / ACROSS))
+    pictures = 1 + len(compared.rows)
+    across = ceil(pictures / ceil(pictures / ACROSS))
     width = (WIDTH - 2 * MARGIN - (across - 1) * GAP) / across
     height = fit_height(width, photo.shape)
-    step = height + LINE + 0.06 + GAP
-    panels = [
-        Panel(
-            (i % across) * (width + GAP),
-            LINE + 0.06 + (i // across) * step,
-            width,
-            height,
-            GridCell(photo, credit, Grey(), name, ""),
-        )
-        for i, (credit, name) in enumerate(zip(credits, ("photo", *compared.names), strict=True))
-    ]
-    return panels, step * ceil(len(credits) / across)
+    step = 2 * height + LINE + 0.06 + 2 * GAP
+
+    def place(number: int, below: int, cell: GridCell) -> Panel:
+        top = LINE + 0.06 + (number // across) * step + below * (height + GAP / 2)
+        return Panel((number % across) * (width + GAP), top, width, height, cell)
+
+    panels = [place(0, 0, GridCell(photo, None, Grey(), "photo", ""))]
+    for number, row in enumerate(compared.rows, 1):
+        credit, sigma = credit_of(row.attribution), region_of(row.attribution).sigma
+        panels += [
+            place(number, 0, GridCell(photo, credit, Grey(), row.name, "")),
+            place(number, 1, GridCell(photo, credit, Outline(sigma=sigma), "", "")),
+        ]
+    return panels, step * ceil(pictures / across)
 
 
 def _curves(compared: Compared, top: float, height: str) -> tuple[list[Panel], float]:
@@ -166,7 +169,8 @@ def _caption(classified: ClassifiedPhoto, compared: Compared, record: Mapping[st
     zero = zero_colour(classified.classifier)
     measured = describe_protocol(compared.protocol, len(record["shares"]), zero, record["score_is"])
     return [
-        f"Each map has a scale of its own: {Grey().rule()}. Arrows point to what is better; the best is framed, but "
+        f"Each map has a scale of its own: {Grey().rule()}. Below it, {Outline().rule()}. "
+        "Arrows point to what is better; the best is framed, but "
         "never a map made without asking the model. One photo is no statistics.",
         f"Deletion and insertion by {measured}",
         *(f"{row.name}: {row.attribution.method}" for row in compared.rows),

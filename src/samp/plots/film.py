@@ -14,6 +14,7 @@ from torch import Tensor
 
 from samp.attribution import Attribution, Direction, Tape
 from samp.lookup import look_up
+from samp.plots.curves import WALK_LABELS
 from samp.plots.page import EDGE, GAP, MARGIN, SIZE, WIDTH, Panel, fit_height, frame_axes, make_figure
 from samp.plots.reading import (
     Array,
@@ -26,7 +27,6 @@ from samp.plots.reading import (
     stretch_to_unit,
 )
 from samp.plots.shades import GREY, Grey
-from samp.plots.sheet import WALK_LABELS
 from samp.plots.walks import draw_walk, scored_directions, scores_of, share_of_walk
 
 Scale = float | Sequence[float] | None

@@ -62,7 +62,7 @@ def method_grid(
 
     - `results`: {heading of the column: maps of all photos, in their order}.
     - `labels`: one per row, for instance the class explained.
-    - `shade`: `Grey()`, `Signed()` or `Glow()`.
+    - `shade`: `Grey()`, `Signed()`, `Glow()` or `Outline()`.
 
     >>> import numpy as np
     >>> figure = method_grid([np.zeros((4, 4, 3))] * 2, {"a": np.ones((2, 4, 4)), "b": np.ones((2, 4, 4))})
@@ -120,7 +120,7 @@ def _check_kinds(photos: object, results: object, labels: object, shade: object)
     if not isinstance(labels, Sequence) or isinstance(labels, str) or not all(isinstance(one, str) for one in labels):
         raise TypeError(f"labels is a list of strings, one for each photo, not {type(labels).__name__}.")
     if isinstance(shade, type) or not callable(getattr(shade, "rule", None)):
-        raise TypeError(f"shade is Grey(), Signed() or Glow(), not {shade!r}.")
+        raise TypeError(f"shade is Grey(), Signed(), Glow() or Outline(), not {shade!r}.")
 
 
 def _check(count: int, results: Mapping[str, CreditMap], labels: Sequence[str]) -> None:

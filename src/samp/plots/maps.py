@@ -11,7 +11,7 @@ from samp.plots.page import GAP, SMALL, Panel, fit_height, frame_axes, make_figu
 from samp.plots.palette import INK
 from samp.plots.reading import Array, CreditMap, Photo, PhotoPixels, credit_of, describe_result, photo_of
 from samp.plots.shades import Glow, Grey, Shade, Signed
-from samp.plots.sheet import FULL_WHITE_QUANTILE
+from samp.plots.shading import FULL_WHITE_QUANTILE
 
 SIDE, BAR, INSET = 3.6, 0.09, 0.15  # inches
 

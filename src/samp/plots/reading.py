@@ -144,6 +144,15 @@ def check_finite(values: Array, what: str) -> Array:
     return values
 
 
+def check_photo_fits(photo: Array, credit: Array) -> None:
+    """Raise ValueError if the photo (h w 3) is not as large as the map (h w)."""
+    if photo.shape[:2] != credit.shape:
+        raise ValueError(
+            f"the photo is {photo.shape[1]}×{photo.shape[0]} pixels but the map is "
+            f"{credit.shape[1]}×{credit.shape[0]}: give what the model was shown of the photo, at that size."
+        )
+
+
 def format_number(value: float) -> str:
     """The number with three significant digits, or as an integer from 1,000 to a million, with a true minus sign.
 

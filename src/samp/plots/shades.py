@@ -11,8 +11,8 @@ from matplotlib.colors import Colormap, LinearSegmentedColormap
 from matplotlib.image import AxesImage
 
 from samp.plots.palette import HEAT, SIGNED
-from samp.plots.reading import Array, format_number
-from samp.plots.sheet import FULL_WHITE_QUANTILE
+from samp.plots.reading import Array, check_photo_fits, format_number
+from samp.plots.shading import FULL_WHITE_QUANTILE
 
 DIM = 0.45  # the photo's brightness under an overlay, as `samp explain` draws it
 DIVERGING = LinearSegmentedColormap.from_list("samp_signed", SIGNED, N=257)
@@ -22,9 +22,6 @@ GREY = LinearSegmentedColormap.from_list("samp_grey", ["black", "white"])
 
 class Shade(Protocol):
     """Draws a map (h w) into axes, over a photo (h w 3) if it needs one, and describes how credit is scaled."""
-
-    @property
-    def percentile(self) -> float: ...
 
     def draw(self, axes: Axes, credit: Array, photo: Array) -> AxesImage: ...
 
@@ -132,11 +129,7 @@ class Glow:
 
     def draw(self, axes: Axes, credit: Array, photo: Array) -> AxesImage:
         """The map (h w) over the photo (h w 3)."""
-        if photo.shape[:2] != credit.shape:
-            raise ValueError(
-                f"the photo is {photo.shape[1]}×{photo.shape[0]} pixels but the map is "
-                f"{credit.shape[1]}×{credit.shape[0]}: give what the model was shown of the photo, at that size."
-            )
+        check_photo_fits(photo, credit)
         axes.imshow(DIM * photo @ [0.299, 0.587, 0.114], cmap=GREY, vmin=0, vmax=1)
         limits = self.limits(credit)
         return _image(axes, credit, limits, GLOW, np.sqrt((credit / limits[1]).clip(0, 1)))

@@ -1,51 +1,114 @@
-"""The sheet of one explanation: photo, map, overlay and score curves in one picture, drawn with Pillow alone."""
+"""The sheet of one explanation, drawn with Pillow alone.
+
+First the photo in colour with its region and the model's answer beside it; below the fine map, the region alone, and
+the score along the walks.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-import torch
-from PIL import Image, ImageDraw
+from PIL import Image
 
 from samp.attribution import Attribution
-from samp.plots.axes import pad_limits, round_ticks
-from samp.plots.fonts import BUILT_IN, draw_text, fonts_for, make_legible, open_font, text_width, warn_of_missing
-from samp.plots.palette import HEAT, INK, PAPER, QUIET, RULE, WALKS, rgb
+from samp.models.answers import Answers
+from samp.plots.answer_rows import AnswerRow, answer_rows, part_sentences, region_rows, region_sentence
+from samp.plots.curves import draw_curves
+from samp.plots.palette import FRAME, INK, PAPER, QUIET, SERIES
+from samp.plots.paper import Paper
+from samp.plots.region_view import Box, blur_parts, enlarge, outline_region, shown_window
+from samp.plots.shading import FULL_WHITE_QUANTILE, brightness, drawable_map, signed_colours
+from samp.region import Region, region_of
 
-PANEL, GAP, TEXT = 336, 24, 16  # pixels: side of a panel, space between panels, height of letters
-WALK_LABELS = {"to_baseline": "to the baseline", "to_image": "to the image"}
-FULL_WHITE_QUANTILE = 0.99  # the share of pixels below full white, which the captions state
+PANEL, GAP = 336, 24  # pixels: side of a panel, space between panels
+WIDTH = 3 * PANEL + 4 * GAP
+LARGE = (2 * PANEL + GAP, 480)  # room of the photo
+HEADLINE, TEXT, SMALL = 30, 16, 14  # heights of letters
+BAR, NUMBER = 8, 64  # height of a bar, space for its number
+CAPTION = 6  # space above a caption
+WIDEST = 420  # of bars
+CURVES_CAPTION = "The score along the walks: pixels appear (to the image), or go (to the baseline)."
+EXPLAINED, OTHER = SERIES[1], FRAME  # colours of bars
 
 
-def sheet(photo: Image.Image, result: Attribution, title: str, notes: Sequence[str], sample: int = 0) -> Image.Image:
-    """Return the picture of one sample: title, panels with captions, notes. Score curves only if the method walks.
+@dataclass(frozen=True, eq=False)
+class Pictures:
+    """The pictures of one sample, each with its caption: the photo first, then the panels below it."""
 
-    >>> import samp
+    photo: tuple[Image.Image, str]
+    panels: tuple[tuple[Image.Image, str], ...]
+
+
+def sheet(
+    photo: Image.Image,
+    result: Attribution,
+    title: Sequence[str],
+    notes: Sequence[str],
+    sample: int = 0,
+    *,
+    answers: Answers | None = None,
+    box: Box | None = None,
+    signed: bool = False,
+) -> Image.Image:
+    """Return the picture of one sample: title, photo with its region, answers, panels with captions, notes.
+
+    - `title`: the headline, and lines below it.
+    - `answers`: what the model says, beside the photo; nothing stands there if None.
+    - `box`: the part of the photo that the model was shown; all of it if None.
+    - `signed`: whether the fine map shows negative credit in another colour.
+
+    >>> import samp, torch
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 2)).eval()
     >>> result = samp.explain(net, torch.rand(1, 3, 4, 4))
-    >>> sheet(Image.new("RGB", (4, 4)), result, "title", ["a note"]).size
-    (1464, 468)
+    >>> sheet(Image.new("RGB", (4, 4)), result, ["Why cup?"], ["a note"]).width
+    1104
     """
-    pictures = panels(photo, result, sample)
-    width = len(pictures) * (PANEL + GAP) + GAP
-    large, small = (fonts_for(text) for text in (title, " ".join(notes)))
-    warn_of_missing(" ".join([title, *notes]), (*large, *small))
-    head = _wrap_lines(title, width - 2 * GAP, large, TEXT + 4)
-    lines = [line for note in notes for line in _wrap_lines(note, width - 2 * GAP, small, TEXT - 2)]
-    top = GAP + len(head) * (TEXT + 8)
-    page = Image.new("RGB", (width, top + PANEL + GAP + (2 + len(lines)) * (TEXT + 4)), PAPER)
-    pen = ImageDraw.Draw(page)
-    for number, line in enumerate(head):
-        draw_text(pen, (GAP, GAP // 2 + number * (TEXT + 8)), line, INK, large, TEXT + 4)
-    for number, (panel, caption) in enumerate(pictures):
-        left = GAP + number * (PANEL + GAP)
-        page.paste(panel, (left, top))
-        pen.text((left, top + PANEL + 4), caption, INK, open_font(BUILT_IN, TEXT))
-    for number, line in enumerate(lines):
-        draw_text(pen, (GAP, top + PANEL + 8 + (number + 1) * (TEXT + 4)), line, QUIET, small, TEXT - 2)
-    return page
+    pictures = make_pictures(photo, result, sample, answers=answers, box=box, signed=signed)
+    paper = Paper(WIDTH)
+    paper.skip(GAP // 2)
+    for number, line in enumerate(title):
+        size, colour = (TEXT, QUIET) if number else (HEADLINE, INK)
+        paper.write(line, size, colour, GAP, WIDTH - 2 * GAP)
+    paper.skip(GAP // 2)
+    _place_photo(paper, pictures.photo, answers)
+    paper.skip(GAP)
+    _place_row(paper, pictures.panels)
+    paper.skip(GAP // 2)
+    for note in notes:
+        paper.write(note, SMALL, QUIET, GAP, WIDTH - 2 * GAP)
+    return paper.finish(GAP // 2)
+
+
+def make_pictures(
+    photo: Image.Image,
+    result: Attribution,
+    sample: int = 0,
+    *,
+    answers: Answers | None = None,
+    box: Box | None = None,
+    signed: bool = False,
+) -> Pictures:
+    """Return the pictures of one sample with their captions; for a method that does not walk, the photo without the
+    region takes the place of the score curves.
+
+    >>> import samp, torch
+    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 2)).eval()
+    >>> result = samp.explain(net, torch.rand(1, 3, 4, 4), method="gradientxinput")
+    >>> len(make_pictures(Image.new("RGB", (4, 4)), result).panels)
+    3
+    """
+    region, (height, width) = region_of(result, sample), result.map.shape[1:]
+    part = photo.resize((width, height), Image.Resampling.BICUBIC, box=box)
+    panels = [_map_panel(result, sample, signed)]
+    walks = {str(name): scores[sample] for name, scores in result.scores.items()}
+    if not region.is_empty:
+        panels += _region_panels(part, region, part_sentences(answers), 1 if walks else 2)
+    if walks:
+        panels.append((draw_curves(walks, (PANEL, PANEL)), CURVES_CAPTION))
+    caption = " ".join([region_sentence(region), *_describe_surroundings(photo, box)])
+    return Pictures((outline_region(photo, region, LARGE, box), caption), tuple(panels))
 
 
 def stack_sheets(sheets: Sequence[Image.Image]) -> Image.Image:
@@ -62,97 +125,76 @@ def stack_sheets(sheets: Sequence[Image.Image]) -> Image.Image:
     return whole
 
 
-def panels(photo: Image.Image, result: Attribution, sample: int = 0) -> list[tuple[Image.Image, str]]:
-    """Return the pictures of one sample with their captions; score curves only if the method walks.
-
-    >>> import samp
-    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 2)).eval()
-    >>> result = samp.explain(net, torch.rand(1, 3, 4, 4), method="gradientxinput")
-    >>> [caption for _, caption in panels(Image.new("RGB", (4, 4)), result)]
-    ['what the model is shown', 'credit (white: top 1%; none or negative: black)', 'credit over the photo']
-    """
-    shade = brightness(result.map[sample])
-    pictures: list[tuple[Image.Image, str]] = [
-        (_enlarge(photo), "what the model is shown"),
-        (_enlarge(Image.fromarray((255 * shade).astype(np.uint8)).convert("RGB")), f"credit ({_scale_text()})"),
-        (overlay(photo, shade), "credit over the photo"),
-    ]
-    if result.scores:
-        walks: dict[str, torch.Tensor] = {name: scores[sample] for name, scores in result.scores.items()}
-        pictures.append((curves(walks), "score along the walks"))
-    return pictures
+def _map_panel(result: Attribution, sample: int, signed: bool) -> tuple[Image.Image, str]:
+    credit, detail = drawable_map(result, sample)
+    if signed:
+        colours = signed_colours(credit)
+        words = "Credit of each pixel: orange speaks for the class, blue against it."
+    else:
+        colours = 255 * brightness(credit)[..., None].repeat(3, 2)
+        words = (
+            f"Credit of each pixel: white is the top {1 - FULL_WHITE_QUANTILE:.0%}, black is none or against the class."
+        )
+    image = Image.fromarray(colours.astype(np.uint8))
+    return enlarge(image, (PANEL, PANEL)), f"{words} {detail}".strip()
 
 
-def brightness(credit: torch.Tensor) -> np.ndarray:
-    """Return h w in [0, 1]: positive credit, 1 from its 99th percentile on; negative credit and maps of zeros are 0.
-
-    >>> brightness(torch.tensor([[-1.0, 0.0], [0.0, 0.0]])).tolist()
-    [[0.0, 0.0], [0.0, 0.0]]
-    """
-    positive = credit.detach().double().clamp(min=0).cpu().numpy()
-    full = float(np.quantile(positive, FULL_WHITE_QUANTILE)) or float(positive.max())
-    return np.clip(positive / full, 0, 1) if full > 0 else positive
+def _region_panels(
+    part: Image.Image, region: Region, sentences: Sequence[str], count: int
+) -> list[tuple[Image.Image, str]]:
+    """Return the region alone, and if `count` is 2 the photo without it; one picture alone has both sentences."""
+    pictures = [enlarge(image, (PANEL, PANEL)) for image in blur_parts(part, region)]
+    return list(zip(pictures, sentences if count > 1 else [" ".join(sentences)], strict=False))
 
 
-def overlay(photo: Image.Image, shade: np.ndarray) -> Image.Image:
-    """Return a panel with the photo in dim grey and the credit (`shade`, h w in [0, 1]) glowing on it."""
-    grey = np.asarray(photo.convert("L"), dtype=float)[..., None].repeat(3, 2) * 0.45
-    glow = _heat(shade)
-    alpha = np.sqrt(shade)[..., None]
-    return _enlarge(Image.fromarray((grey * (1 - alpha) + glow * alpha).astype(np.uint8)))
+def _describe_surroundings(photo: Image.Image, box: Box | None) -> Iterator[str]:
+    """Yield what the caption states about the part of the photo that the model is not shown, if there is any."""
+    if box is not None and box != (0, 0, *photo.size):
+        yield "Pale: what the model is not shown."
+        if shown_window(photo.size, box) != (0, 0, *photo.size):
+            yield "The ends of the photo are cut off."
 
 
-def curves(scores: Mapping[str, torch.Tensor]) -> Image.Image:
-    """Return a panel with the score against the share of the walk, one labelled line per direction."""
-    scale = 2  # drawn large and shrunk, for smooth lines
-    image = Image.new("RGB", (PANEL * scale, PANEL * scale), PAPER)
-    pen, small = ImageDraw.Draw(image), open_font(BUILT_IN, (TEXT - 3) * scale)
-    lines = {name: [v for v in line.double().cpu().tolist() if math.isfinite(v)] for name, line in scores.items()}
-    low, high = pad_limits([v for line in lines.values() for v in line], 0.05)
-    left, right, top, bottom = 48 * scale, (PANEL - 6) * scale, 28 * scale, (PANEL - 28) * scale
-
-    def place(x: float, y: float) -> tuple[float, float]:
-        return left + x * (right - left), bottom - (y - low) / (high - low) * (bottom - top)
-
-    for tick in round_ticks(low, high, 4):
-        pen.line([place(0, tick), place(1, tick)], RULE, scale)
-        pen.text((left - 6 * scale, place(0, tick)[1]), f"{tick:g}", INK, small, anchor="rm")
-    for share, anchor in ((0, "la"), (0.5, "ma"), (1, "ra")):
-        pen.text((place(share, low)[0], bottom + 5 * scale), f"{share:.0%}", INK, small, anchor=anchor)
-    for number, (name, line) in enumerate(lines.items()):
-        colour = WALKS[name]
-        pen.line([place(i / max(len(line) - 1, 1), v) for i, v in enumerate(line)], colour, 3 * scale, joint="curve")
-        pen.text((left + number * (right - left) / 2, 4 * scale), WALK_LABELS[name], colour, small)
-    return image.resize((PANEL, PANEL), Image.Resampling.LANCZOS)
+def _place_photo(paper: Paper, photo: tuple[Image.Image, str], answers: Answers | None) -> None:
+    """Draw the photo with its caption, and beside it the answers."""
+    image, caption = photo
+    start, left = paper.top, GAP + max(image.width, PANEL) + GAP
+    paper.paste(image, GAP)
+    paper.skip(image.height + CAPTION)
+    paper.write(caption, TEXT, INK, GAP, max(image.width, PANEL))
+    end = paper.top
+    if answers:
+        paper.top = start
+        _place_rows(paper, "The model's answer", answer_rows(answers), left)
+        if rows := region_rows(answers):
+            paper.skip(GAP)
+            _place_rows(paper, f"How likely it finds {answers.explained.label} in", rows, left)
+        paper.top = max(paper.top, end)
 
 
-def _wrap_lines(text: str, width: int, fonts: tuple[str, ...], size: int) -> list[str]:
-    """Return the text in lines of at most `width` pixels, broken between words, in characters that the fonts have."""
-    lines = [""]
-    for word in make_legible(text, fonts).split():
-        longer = f"{lines[-1]} {word}".strip()
-        if text_width(longer, fonts, size) <= width or not lines[-1]:
-            lines[-1] = longer
-        else:
-            lines.append(word)
-    return lines
+def _place_rows(paper: Paper, heading: str, rows: Sequence[AnswerRow], left: int) -> None:
+    """Draw a small bar chart from `left` to the margin: the explained class in colour, others grey."""
+    width = min(WIDTH - GAP - left, WIDEST)
+    paper.write(heading, TEXT, QUIET, left, width)
+    for row in rows:
+        paper.skip(CAPTION)
+        paper.write_right(row.text, TEXT, INK, left + width)
+        paper.write(row.label, TEXT, INK, left, width - NUMBER)
+        if row.probability is not None:
+            paper.draw_bar(row.probability, EXPLAINED if row.explained else OTHER, left, width, BAR)
+        if row.remark:
+            paper.skip(CAPTION // 2)
+            paper.write(f"its answer: {row.remark}", SMALL, QUIET, left, width)
 
 
-def _scale_text() -> str:
-    return f"white: top {1 - FULL_WHITE_QUANTILE:.0%}; none or negative: black"
-
-
-def _heat(shade: np.ndarray) -> np.ndarray:
-    """Return h w 3: the colours of `HEAT` for shades in [0, 1]."""
-    stops = np.linspace(0, 1, len(HEAT))
-    return np.stack([np.interp(shade, stops, channel) for channel in zip(*map(rgb, HEAT), strict=True)], -1)
-
-
-def _enlarge(image: Image.Image) -> Image.Image:
-    """Return the image scaled to fit a panel; the pixels of a small one stay visible as squares."""
-    fit = PANEL / max(image.size)
-    filtering = Image.Resampling.NEAREST if fit >= 4 else Image.Resampling.BICUBIC
-    big = image.convert("RGB").resize((max(round(image.width * fit), 1), max(round(image.height * fit), 1)), filtering)
-    panel = Image.new("RGB", (PANEL, PANEL), PAPER)
-    panel.paste(big, ((PANEL - big.width) // 2, (PANEL - big.height) // 2))
-    return panel
+def _place_row(paper: Paper, panels: Sequence[tuple[Image.Image, str]]) -> None:
+    """Draw panels beside each other, with their captions below."""
+    start, ends = paper.top, [paper.top]
+    tallest = max(image.height for image, _ in panels)
+    for number, (image, caption) in enumerate(panels):
+        paper.top, left = start, GAP + number * (PANEL + GAP)
+        paper.paste(image, left)
+        paper.skip(tallest + CAPTION)
+        paper.write(caption, SMALL, INK, left, PANEL)
+        ends.append(paper.top)
+    paper.top = max(ends)

@@ -7,10 +7,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from samp.attribution import Attribution, Direction
+from samp.plots.curves import WALK_LABELS
 from samp.plots.page import EDGE, Panel, make_figure, rule_axes
 from samp.plots.palette import WALKS
 from samp.plots.reading import Array, as_float_array, check_finite, describe_result
-from samp.plots.sheet import WALK_LABELS
 
 
 def score_curves(result: Attribution, *, sample: int = 0, title: str = "") -> Figure:

@@ -11,22 +11,29 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from PIL import Image
 from torch import Tensor
 
 from samp.atomic import atomic_write
 from samp.attribution import Attribution, Direction
+from samp.html.embed import embed_image
 from samp.html.player.caption import facts, legend, make_question, top_heading
 from samp.html.player.film import Bytes, Film, jpeg, make_film, pack_blocks
 from samp.html.player.likely import DIGITS, ClassProbabilities, outputs
 from samp.html.render import render_page
 from samp.models import Classifier
+from samp.models.answers import pictures_to_ask, read_answers
 from samp.models.outputs import output_kind
 from samp.models.zero_colour import name_zero
+from samp.plots.answer_rows import part_sentences, region_sentence
 from samp.plots.palette import HEAT, rgb
-from samp.plots.sheet import brightness
+from samp.plots.region_view import outline_region
+from samp.plots.shading import brightness
+from samp.region import region_of
 
 __all__ = ["FRAMES", "page", "save"]
 
+REGION_SIDE = 336  # pixels of the picture with the region
 FRAMES = 60  # of each walk: the page of a 224-pixel photo then stays below 3 MB
 WALKS: tuple[Direction, ...] = ("to_image", "to_baseline")  # as they are played: up to the photo, then away from it
 
@@ -70,10 +77,22 @@ def page(result: Attribution, classifier: Classifier, *, name: str = "", frames:
         "legend": legend(films, likely[0]),
         "facts": facts(result, question, name_zero(classifier), sample),
         "data": data,
+        **_region(result, films[0], classifier, question.index, sample),
         "film": pack_blocks(list(_blocks(films, shade))),
     }
     scripts = ["theme.js", "film.js", "player.js"]
     return render_page("player.html", values, styles=["player.css"], scripts=scripts)
+
+
+def _region(result: Attribution, film: Film, classifier: Classifier, target: int | None, sample: int) -> dict[str, Any]:
+    """Return the outlined photo, and sentences on the region: what the model says of it if a class is explained."""
+    region = region_of(result, sample)
+    sentences = [region_sentence(region)]
+    if target is not None and not region.is_empty:
+        asked = pictures_to_ask(film.photo_point, region)
+        sentences += part_sentences(read_answers(classifier, outputs(torch.cat(asked), classifier), target))
+    picture = outline_region(Image.fromarray(film.photo), region, (REGION_SIDE, REGION_SIDE))
+    return {"outlined": embed_image(picture, "JPEG"), "sentences": sentences}
 
 
 def save(text: str, path: str | os.PathLike[str]) -> Path:

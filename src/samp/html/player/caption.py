@@ -11,7 +11,7 @@ from samp.html.player.film import COARSE, TOLERANCE, Film
 from samp.html.player.likely import ClassProbabilities
 from samp.models import Classifier
 from samp.models.question import margin_kind
-from samp.plots.sheet import FULL_WHITE_QUANTILE
+from samp.plots.shading import FULL_WHITE_QUANTILE
 
 
 @dataclass(frozen=True)

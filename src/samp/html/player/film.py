@@ -73,6 +73,11 @@ class Film:
         return picture
 
     @property
+    def photo_point(self) -> Tensor:
+        """1 c h w: the same, as the model is fed."""
+        return self.points[-1:] if self.direction == "to_image" else self.points[:1]
+
+    @property
     def baseline(self) -> Bytes:
         """h w 3: the other end."""
         picture: Bytes = self.pixels[0 if self.direction == "to_image" else -1]
