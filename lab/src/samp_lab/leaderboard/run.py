@@ -1,0 +1,116 @@
+"""Measure the panel net by net, and keep each net as soon as it is done."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import samp
+from samp.metrics import Panel
+from samp_lab.bench.machine import describe_machine
+from samp_lab.leaderboard.results_file import FILE, NetResult, PanelResults, read_results, write_results
+from samp_lab.runner import FailedMeasurement, Say, error_line
+
+NETS = ("mobilenet_v2", "squeezenet1_1", "resnet50", "efficientnet_lite0")
+
+
+@dataclass(frozen=True)
+class PanelOptions:
+    """The settings of a panel: how many photos, which methods, on which device, and where the data is.
+
+    >>> PanelOptions(photos=3).describe()
+    {'photos': 3, 'methods': None, 'seed': 0}
+    """
+
+    photos: int = 100
+    methods: tuple[str, ...] | None = None
+    """Names as in `samp methods`; None for all of the leaderboard's."""
+    device: str = "cpu"
+    data: Path | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.photos < 1:
+            raise ValueError(f"photos is a number of at least 1, not {self.photos}.")
+
+    def describe(self) -> dict[str, Any]:
+        """Return what the numbers depend on, as panel.json keeps it; a net with the same is not measured again."""
+        kept = {key: value for key, value in asdict(self).items() if key not in ("device", "data")}
+        return {**kept, "methods": None if self.methods is None else list(self.methods)}
+
+
+Measured = Panel | Mapping[str, Any]
+"""A panel; or {"panel": it, "gradients": {method: mean}, and whatever else is to be known}, as a net of panel.json."""
+MeasurePanel = Callable[[str, PanelOptions], Measured]
+
+
+def measure_nets(
+    nets: Sequence[str],
+    options: PanelOptions,
+    folder: Path,
+    *,
+    measure: MeasurePanel | None = None,
+    command: str = "",
+    say: Say = print,
+) -> list[FailedMeasurement]:
+    """Measure the panel on each net and write panel.json after each; return what failed.
+
+    Nets that the file has already, measured with the same options, are kept; so are other nets in it. `measure` is
+    `samp_lab.panel_run.measure_panel` if left out.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / FILE
+    results = read_results(path) if path.is_file() else PanelResults({})
+    failed = []
+    for net in dict.fromkeys(nets):
+        kept = results.nets.get(net)
+        if kept is not None and kept.facts.get("asked") == options.describe():
+            say(f"{net}: kept from {path}")
+            continue
+        try:
+            found = as_result(net, (measure or _import_measure())(net, options), options)
+        except Exception as error:  # the other nets are worth having
+            failed.append(FailedMeasurement(net, f"the panel on {net}", error_line(error)))
+            continue
+        about = {**results.about, **describe_run(options.device, command)}
+        results = PanelResults({**results.nets, net: found}, about)
+        write_results(path, results)
+        say(f"{net}: {len(found.panel.methods)} methods before {len(found.panel.criteria)} judges")
+    return failed
+
+
+def as_result(net: str, measured: Measured, options: PanelOptions) -> NetResult:
+    """Return what was measured on a net as panel.json keeps it; raise TypeError if it is no panel.
+
+    >>> as_result("resnet50", Panel((), {}), PanelOptions(photos=3)).facts["photos"]
+    3
+    """
+    given: dict[str, Any] = {"panel": measured} if isinstance(measured, Panel) else {**measured}
+    panel = given.pop("panel", None)
+    if isinstance(panel, Mapping):
+        panel = Panel.from_json(panel)
+    if not isinstance(panel, Panel):
+        raise TypeError(f"measuring the panel on {net} gave {type(panel).__name__}, and not a samp.metrics.Panel.")
+    gradients = {name: float(count) for name, count in dict(given.pop("gradients", {})).items()}
+    return NetResult(net, panel, gradients, {"photos": options.photos, **given, "asked": options.describe()})
+
+
+def describe_run(device: str, command: str) -> dict[str, Any]:
+    """Return the machine, the command and the versions of a run.
+
+    >>> sorted(describe_run("cpu", "samp bench panel"))
+    ['command', 'machine', 'versions']
+    """
+    versions = {"samp": samp.__version__, "torch": torch.__version__, "python": platform.python_version()}
+    return {"machine": describe_machine(device), "command": command, "versions": versions}
+
+
+def _import_measure() -> MeasurePanel:
+    found: MeasurePanel = import_module("samp_lab.panel_run").measure_panel
+    return found
