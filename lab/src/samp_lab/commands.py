@@ -8,7 +8,7 @@ import click
 
 from samp.cli.terminal import say_block
 from samp_lab.experiment_commands import ExperimentGroup
-from samp_lab.panel_command import panel
+from samp_lab.panel_commands import panel
 
 
 @click.group(cls=ExperimentGroup)

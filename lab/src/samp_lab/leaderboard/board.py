@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -46,7 +46,7 @@ class Board:
         return [name for name in first if all(name in methods for methods in others)]
 
     @cached_property
-    def joined(self) -> Panel | None:
+    def panel_of_all(self) -> Panel | None:
         """The panels of all nets as one, of the common methods; None if there are none."""
         if not self.common_methods:
             return None
@@ -56,7 +56,7 @@ class Board:
     @cached_property
     def ranks(self) -> Ranks:
         """{method: mean rank over the judges of all nets}, of the common methods."""
-        return self.joined.mean_rank() if self.joined is not None else {}
+        return self.panel_of_all.mean_rank() if self.panel_of_all is not None else {}
 
     @cached_property
     def net_ranks(self) -> dict[str, Ranks]:
@@ -71,7 +71,7 @@ class Board:
     @cached_property
     def judge_ranks(self) -> dict[str, dict[str, float]]:
         """{judge: {method: mean of its ranks over the nets}}, of the judges that rank and the common methods."""
-        found = self.joined.ranks() if self.joined is not None else {}
+        found = self.panel_of_all.ranks() if self.panel_of_all is not None else {}
         places = {judge.key: [f"{one.net}, {judge.key}" for one in self.nets] for judge in self.judges}
         table = {
             key: {name: [row[place] for place in own if place in row] for name, row in found.items()}
@@ -123,6 +123,18 @@ def judge_title_with_arrow(judge: Criterion) -> str:
     'MPRT ↓'
     """
     return replace(judge, heading=judge_title(judge)).heading_with_arrow
+
+
+def meanings(judges: Iterable[Criterion]) -> list[tuple[str, str]]:
+    """Return the titles of judges and what they ask; those that ask the same share an entry.
+
+    >>> meanings([Criterion("a", "A", "lower", "x"), Criterion("b", "B", None, "y"), Criterion("c", "C", "lower", "x")])
+    [('A ↓, C ↓', 'x'), ('B', 'y')]
+    """
+    found: dict[str, list[str]] = {}
+    for judge in judges:
+        found.setdefault(judge.meaning, []).append(judge_title_with_arrow(judge))
+    return [(", ".join(titles), meaning) for meaning, titles in found.items()]
 
 
 def best_methods(ranks: Mapping[str, float]) -> set[str]:

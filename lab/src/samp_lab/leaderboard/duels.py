@@ -46,6 +46,11 @@ class Duel:
     def tests(self) -> int:
         return len(self.worse) + len(self.level) + len(self.better)
 
+    def on_net(self, net: str) -> Duel:
+        """Return the same two before the judges of one net, by its title."""
+        parts = ([one for one in part if one.net == net] for part in (self.worse, self.level, self.better))
+        return Duel(self.ours, self.rival, *map(tuple, parts))
+
     def name_losses(self) -> str:
         """Return the judges by which ours is worse, by net; empty if there are none."""
         return name_findings(self.worse)
@@ -60,6 +65,11 @@ def find_duels(board: Board) -> list[Duel]:
     rivals = [name for name in board.methods if not board.is_ours(name)]
     found = [_fight(board.nets, own, rival) for own in ours for rival in rivals]
     return sorted((duel for duel in found if duel.tests), key=lambda duel: (ours.index(duel.ours), -len(duel.worse)))
+
+
+def select_net(duels: Iterable[Duel], net: str) -> list[Duel]:
+    """Return the duels on one net, by its title, those without a test there left out."""
+    return [one for duel in duels if (one := duel.on_net(net)).tests]
 
 
 def name_findings(findings: Iterable[Finding]) -> str:

@@ -13,9 +13,9 @@ from markupsafe import Markup
 from samp.html.render import render_page
 from samp.metrics import Criterion
 from samp.metrics.panel_table import format_number
-from samp_lab.leaderboard.board import Board, Ranks, best_methods, judge_title, judge_title_with_arrow
+from samp_lab.leaderboard.board import Board, Ranks, best_methods, judge_title, judge_title_with_arrow, meanings
 from samp_lab.leaderboard.chart import Point, rank_chart
-from samp_lab.leaderboard.duels import Duel
+from samp_lab.leaderboard.duels import Duel, select_net
 from samp_lab.leaderboard.results_file import NetResult
 from samp_lab.leaderboard.wording import (
     describe_board,
@@ -40,7 +40,7 @@ class Head:
     note: str = ""
 
     @property
-    def shown(self) -> str:
+    def label(self) -> str:
         """The text, whose arrow stays with its word."""
         return ARROW.sub("\N{NO-BREAK SPACE}", self.text)
 
@@ -83,12 +83,12 @@ def render_board(board: Board, duels: list[Duel]) -> str:
         "standings": standings_table(board),
         "about_ranks": explain_ranks(board),
         "chart": _chart(board, None, "Mean rank over all nets against gradients"),
-        "duels": duel_table(duels) if duels else None,
+        "duels": duel_table(duels, "Tests against each rival") if duels else None,
         "losses": list_losses(duels),
         "about_duels": explain_duels(),
         "judge_ranks": judge_table(board) if len(board.nets) > 1 and board.judge_ranks else None,
-        "nets": [_net(board, one) for one in board.nets],
-        "meanings": [(judge_title_with_arrow(judge), judge.meaning) for judge in board.judges],
+        "nets": [_net(board, one, duels) for one in board.nets],
+        "meanings": meanings(board.judges),
         "facts": _facts(board),
     }
     scripts = ["theme.js", "panel.js"]
@@ -136,7 +136,7 @@ def means_table(board: Board, result: NetResult) -> Table:
     return Table(f"Means on {result.title}", heads, _rows(board, names, columns))
 
 
-def duel_table(duels: list[Duel]) -> Table:
+def duel_table(duels: list[Duel], title: str) -> Table:
     """Return rivals × methods of ours: in how many tests ours is worse, better, or neither."""
     ours, rivals = (list(dict.fromkeys(names)) for names in zip(*((d.ours, d.rival) for d in duels), strict=True))
     found = {(duel.ours, duel.rival): _duel_cell(duel) for duel in duels}
@@ -145,7 +145,7 @@ def duel_table(duels: list[Duel]) -> Table:
     )
     rows = [Row(rival, False, tuple(found.get((own, rival), Cell("–")) for own in ours)) for rival in places]
     heads = (Head("rival"), *(Head(own, "higher") for own in ours))
-    return Table("Tests against each rival", heads, tuple(rows))
+    return Table(title, heads, tuple(rows))
 
 
 def _duel_cell(duel: Duel) -> Cell:
@@ -222,19 +222,19 @@ def _sort_place(mean: float) -> float:
 # ---- parts of the page
 
 
-def _net(board: Board, result: NetResult) -> dict[str, Any]:
+def _net(board: Board, result: NetResult, duels: list[Duel]) -> dict[str, Any]:
     anchor = "net-" + re.sub(r"[^a-z0-9]+", "-", result.net.lower()).strip("-")
     left_out = [f"{key}: {reason}" for key, reason in result.panel.left_out.items()]
-    chart = _chart(board, result, f"Mean rank on {result.title} against gradients") if len(board.nets) > 1 else None
-    facts = ", ".join(f"{result.facts[key]} {key}" for key in ("photos",) if key in result.facts)
-    table = means_table(board, result) if result.panel.methods else None
+    several = len(board.nets) > 1  # one net has them in the sections before
+    own = select_net(duels, result.title) if several else []
     return {
         "anchor": anchor,
         "title": result.title,
-        "table": table,
-        "chart": chart,
+        "photos": f"{result.facts['photos']} photos. " if "photos" in result.facts else "",
+        "table": means_table(board, result) if result.panel.methods else None,
         "left_out": left_out,
-        "facts": facts,
+        "chart": _chart(board, result, f"Mean rank on {result.title} against gradients") if several else None,
+        "duels": duel_table(own, f"Tests on {result.title}") if own else None,
     }
 
 

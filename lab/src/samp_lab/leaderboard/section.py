@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from samp.metrics.panel_table import format_number
-from samp_lab.leaderboard.board import Board, Ranks, best_methods, judge_title_with_arrow
-from samp_lab.leaderboard.duels import Duel, find_duels
+from samp_lab.leaderboard.board import Board, Ranks, best_methods, judge_title_with_arrow, meanings
+from samp_lab.leaderboard.duels import Duel, find_duels, select_net
 from samp_lab.leaderboard.results_file import FILE, NetResult, read_results
 from samp_lab.leaderboard.wording import (
     describe_board,
@@ -50,9 +50,10 @@ def make_whole_section(board: Board, duels: list[Duel]) -> Section:
     blocks: list[Block] = list(short.blocks)
     for one in board.nets:
         blocks.append(means_grid(board, one))
+        own = select_net(duels, one.title) if len(board.nets) > 1 else []
+        blocks += [duel_grid(own, f"{one.title}: ours against each rival")] if own else []
         blocks += [Paragraph(f"Not asked here: {key}: {reason}.") for key, reason in one.panel.left_out.items()]
-    meanings = tuple((judge_title_with_arrow(judge), judge.meaning) for judge in board.judges)
-    blocks.append(Grid(("judge", "what it asks"), meanings, "What each judge asks"))
+    blocks.append(Grid(("judge", "what it asks"), tuple(meanings(board.judges)), "What each judge asks"))
     return Section(short.name, short.title, tuple(blocks))
 
 
@@ -69,7 +70,7 @@ def standings_grid(board: Board) -> Grid:
     return Grid(("method", "gradients", *places), rows, "Standings: mean rank over the judges", groups)
 
 
-def duel_grid(duels: list[Duel]) -> Grid:
+def duel_grid(duels: list[Duel], title: str = "Judge by judge: ours against each rival") -> Grid:
     """Return a row for each method of ours and rival."""
     rows = tuple(
         (
@@ -82,7 +83,7 @@ def duel_grid(duels: list[Duel]) -> Grid:
         for duel in duels
     )
     heads = ("ours against a rival", "worse", "level", "better", "worse by")
-    return Grid(heads, rows, "Judge by judge: ours against each rival")
+    return Grid(heads, rows, title)
 
 
 def means_grid(board: Board, result: NetResult) -> Grid:

@@ -104,10 +104,10 @@ def _tally(name: str, duels: Sequence[Duel]) -> tuple[bool, str]:
     )
     rest = f"better in {better}, level in {level}."
     if not losses:
-        return False, f"{name} is worse than no rival by any judge in {tests} tests; {rest}"
+        return False, f"{name} is worse than no rival by any judge in {_count(tests, 'test')}; {rest}"
     ordered = sorted(losses, key=lambda duel: -len(duel.worse))
     against = ", ".join(f"{duel.rival} {len(duel.worse)}" for duel in ordered)
-    return True, f"{name} is worse than a rival in {lost} of {tests} tests ({against}), {rest}"
+    return True, f"{name} is worse than a rival in {lost} of {_count(tests, 'test')} ({against}), {rest}"
 
 
 def _own_methods(duels: Iterable[Duel]) -> list[str]:
