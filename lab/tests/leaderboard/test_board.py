@@ -10,6 +10,7 @@ import torch
 from panel_results import ABOUT, make_panel
 from samp.metrics import Criterion, Panel, panel
 from samp_lab.leaderboard.board import Board
+from samp_lab.leaderboard.claims import list_claims
 from samp_lab.leaderboard.duels import LEVEL, find_duels
 from samp_lab.leaderboard.results_file import NetResult, PanelResults
 from samp_lab.leaderboard.section import duel_grid, make_section, make_whole_section, means_grid, standings_grid
@@ -132,7 +133,7 @@ def test_one_photo_has_ranks_and_neither_intervals_nor_tests() -> None:
     board = board_of(a=one)
     assert find_duels(board) == []
     assert standings_grid(board).rows[0][2] == "**1.00**"
-    assert not any(getattr(block, "heads", ("",))[0].startswith("ours") for block in make_section(board, []).blocks)
+    assert not any(getattr(block, "heads", ("",))[0] == "ours" for block in make_section(board, []).blocks)
 
 
 def test_ours_are_found_by_name_unless_the_file_names_them() -> None:
@@ -176,8 +177,8 @@ def test_a_panel_measured_on_tiny_nets_makes_a_whole_section() -> None:
 
 def test_the_table_of_duels_has_the_losses_of_each_own_method_first(uneven: Board) -> None:
     rows = duel_grid(find_duels(uneven)).rows
-    assert [row[0] for row in rows] == ["coupled against IG", "coupled against late", "coupled against random"]
-    assert rows[-1] == ("coupled against random", "0", "0", "3", "–")
+    assert [row[:2] for row in rows] == [("coupled", "IG"), ("coupled", "late"), ("coupled", "random")]
+    assert rows[-1] == ("coupled", "random", "0", "0", "3", "–")
 
 
 def test_a_duel_can_be_looked_at_on_one_net(uneven: Board) -> None:
@@ -186,3 +187,37 @@ def test_a_duel_can_be_looked_at_on_one_net(uneven: Board) -> None:
     assert [len(part) for part in (here.worse, here.level, here.better)] == [1, 0, 1]
     assert [len(part) for part in (there.worse, there.level, there.better)] == [0, 0, 1]
     assert whole.on_net("SqueezeNet 1.1").tests == 0
+
+
+# ---- claims
+
+
+def states(board: Board) -> dict[tuple[str, str], str]:
+    """{(test bed, beginning of the claim): state}."""
+    return {(one.setup, one.claim.split(" ")[0]): one.state for one in list_claims(board, find_duels(board))}
+
+
+def test_the_claim_of_the_best_rank_follows_the_intervals(uneven: Board) -> None:
+    found = {where: state for (where, claim), state in states(uneven).items() if claim == "One"}
+    assert found == {"all nets": "holds", "ResNet-50": "open", "MobileNetV2": "fails"}
+    assert list_claims(uneven, [])[0].state == "fails"
+
+
+def many(count: int, **starts: float) -> dict[str, dict[str, torch.Tensor]]:
+    return {f"j{n}": scores(**starts) for n in range(count)}
+
+
+@pytest.mark.parametrize(
+    ("wins", "losses", "state"), [(10, 0, "holds"), (9, 0, "open"), (12, 1, "fails")], ids=["ten", "nine", "one lost"]
+)
+def test_the_claim_at_the_price_of_samp_needs_ten_wins_and_no_loss(wins: int, losses: int, state: str) -> None:
+    table = many(wins, **{"coupled": 3, "coupled fine": 2, "SAMP++": 1})
+    table |= {f"k{n}": scores(**{"coupled": 0, "coupled fine": 2, "SAMP++": 1}) for n in range(losses)}
+    judges = tuple(Criterion(key, key.upper(), "higher", "…") for key in table)
+    board = board_of(a=Panel(judges, table))
+    board.nets[0].gradients.update({"coupled": 11.0, "coupled fine": 100.0})  # type: ignore[attr-defined]
+    (claim,) = [one for one in list_claims(board, find_duels(board)) if "gradients" in one.claim]
+    assert claim.state == state
+    assert claim.claim == "coupled (11 gradients): worse than SAMP++ by no judge, better by 10 or more"
+    assert claim.ours.startswith(f"worse {losses}, better {wins}, level 0")
+    assert claim.ours.endswith("; worse by K0") == bool(losses)

@@ -107,6 +107,12 @@ def test_a_method_of_one_net_is_named_and_has_a_dash(seen: Visit) -> None:
     assert "without a rank over all nets: IG." in seen.page.locator("#in-short").inner_text()
 
 
+def test_claims_that_fail_come_first_in_words(seen: Visit) -> None:
+    found = seen.page.locator(".claims .state").all_inner_texts()
+    assert len(found) == 3 + 4  # best ranks of both nets and of all; SAMP++ twice on each net
+    assert found == sorted(found, key=["✗ fails", "? open", "✓ holds"].index)
+
+
 # ---- sorting
 
 
@@ -160,7 +166,14 @@ def test_nothing_is_wider_than_the_window(chromium: Any, path: Path, width: int)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_can_be_read_in_both_themes(chromium: Any, path: Path, scheme: str) -> None:
     with visit(chromium, path, color_scheme=scheme) as visited:
-        for selector in ("h2", "#standings button", "#standings .below", "#duels-table .fails", ".verdicts li"):
+        for selector in (
+            "h2",
+            "#standings button",
+            "#standings .below",
+            "#duels-table .fails",
+            ".claims .state",
+            ".verdicts li",
+        ):
             assert contrast(visited.page, selector) >= 4.5, selector
     assert visited.faults() == []
 

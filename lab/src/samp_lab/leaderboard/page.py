@@ -15,6 +15,7 @@ from samp.metrics import Criterion
 from samp.metrics.panel_table import format_number
 from samp_lab.leaderboard.board import Board, Ranks, best_methods, judge_title, judge_title_with_arrow, meanings
 from samp_lab.leaderboard.chart import Point, rank_chart
+from samp_lab.leaderboard.claims import list_claims
 from samp_lab.leaderboard.duels import Duel, select_net
 from samp_lab.leaderboard.results_file import NetResult
 from samp_lab.leaderboard.wording import (
@@ -25,6 +26,7 @@ from samp_lab.leaderboard.wording import (
     format_rank,
     verdict_lines,
 )
+from samp_lab.report.texts import SIGNS, STATES
 
 SHADES = 4  # in the style sheet: from the best rank, in green, to no colour
 TITLE = "The panel"
@@ -80,6 +82,7 @@ def render_board(board: Board, duels: list[Duel]) -> str:
         "title": TITLE,
         "lead": describe_board(board),
         "verdicts": verdict_lines(board, duels),
+        "claims": [(SIGNS[one.state], STATES[one.state], one) for one in list_claims(board, duels)],
         "standings": standings_table(board),
         "about_ranks": explain_ranks(board),
         "chart": _chart(board, None, "Mean rank over all nets against gradients"),

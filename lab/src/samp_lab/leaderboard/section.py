@@ -6,6 +6,7 @@ from pathlib import Path
 
 from samp.metrics.panel_table import format_number
 from samp_lab.leaderboard.board import Board, Ranks, best_methods, judge_title_with_arrow, meanings
+from samp_lab.leaderboard.claims import list_claims
 from samp_lab.leaderboard.duels import Duel, find_duels, select_net
 from samp_lab.leaderboard.results_file import FILE, NetResult, read_results
 from samp_lab.leaderboard.wording import (
@@ -16,7 +17,7 @@ from samp_lab.leaderboard.wording import (
     format_rank,
     verdict_lines,
 )
-from samp_lab.sections import Block, Grid, Paragraph, Section
+from samp_lab.sections import Block, Grid, Paragraph, Section, Verdicts
 
 NAME, TITLE = "panel", "The panel: every judge, every net"
 
@@ -38,6 +39,8 @@ def make_section(board: Board, duels: list[Duel]) -> Section:
     words = "panel.html shows every judge's mean on each net, and says what each judge asks."
     blocks: list[Block] = [Paragraph(f"{describe_board(board)} {words}")]
     blocks += [Paragraph(line) for line in verdict_lines(board, duels)]
+    claims = tuple(list_claims(board, duels))
+    blocks += [Verdicts(claims, "What we claim, and whether it holds")] if claims else []
     blocks += [standings_grid(board), Paragraph(explain_ranks(board))]
     if duels:
         blocks += [duel_grid(duels), Paragraph(explain_duels())]
@@ -74,7 +77,8 @@ def duel_grid(duels: list[Duel], title: str = "Judge by judge: ours against each
     """Return a row for each method of ours and rival."""
     rows = tuple(
         (
-            f"{duel.ours} against {duel.rival}",
+            duel.ours,
+            duel.rival,
             f"{len(duel.worse)}",
             f"{len(duel.level)}",
             f"{len(duel.better)}",
@@ -82,7 +86,7 @@ def duel_grid(duels: list[Duel], title: str = "Judge by judge: ours against each
         )
         for duel in duels
     )
-    heads = ("ours against a rival", "worse", "level", "better", "worse by")
+    heads = ("ours", "rival", "worse", "level", "better", "worse by")
     return Grid(heads, rows, title)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from samp.metrics import MeanRank
-from samp_lab.leaderboard.board import Board, best_methods
+from samp_lab.leaderboard.board import Board, Ranks, best_methods
 from samp_lab.leaderboard.duels import LEVEL, Duel
 
 
@@ -74,24 +74,31 @@ def format_gradients(count: float) -> str:
     return f"{count:.1f}" if count < 10 and count != round(count) else f"{count:,.0f}"
 
 
-def _leaders(board: Board) -> Iterable[tuple[bool, str]]:
-    """Yield, for all nets and for each one, whether a rival leads, and the sentence."""
+def _leaders(board: Board) -> Iterator[tuple[bool, str]]:
+    """Yield whether a rival leads, and who: over all nets, and on each one where a rival does."""
     places = {one.title: board.net_ranks[one.net] for one in board.nets}
-    if len(places) > 1:
-        places = {"all nets": board.ranks, **places}
-    for where, ranks in places.items():
+    overall = {"all nets": board.ranks} if len(places) > 1 else {}
+    for where, ranks in {**overall, **places}.items():
         first = best_methods({name: rank.mean for name, rank in ranks.items()})
-        if not first:
-            continue
-        words = _and(sorted(first))
-        text = " ".join(filter(None, format_rank(ranks[min(first)])))
-        behind = [name for name in board.methods if name in ranks and board.is_ours(name) != board.is_ours(min(first))]
-        sentence = f"Best mean rank over {where}: {words}, {text}"
-        if behind:
-            best = min(behind, key=lambda name: ranks[name].mean)
-            whose = "the best of ours" if board.is_ours(best) else "the best rival"
-            sentence += f"; {whose} is {best}, {' '.join(filter(None, format_rank(ranks[best])))}"
-        yield not any(board.is_ours(name) for name in first), f"{sentence}."
+        rival_leads = not any(board.is_ours(name) for name in first)
+        if first and (rival_leads or where in overall or not overall):
+            yield rival_leads, _leader_sentence(board, ranks, sorted(first), where)
+
+
+def _leader_sentence(board: Board, ranks: Ranks, first: list[str], where: str) -> str:
+    """Return who leads, and the best of the other side: of ours if a rival leads, else of the rivals."""
+    leads = board.is_ours(first[0])
+    sentence = f"Best mean rank over {where}: {_and(first)}, {_rank_text(ranks[first[0]])}"
+    behind = [name for name in board.methods if name in ranks and board.is_ours(name) != leads]
+    if behind:
+        best = min(behind, key=lambda name: ranks[name].mean)
+        whose = "the best rival" if leads else "the best of ours"
+        sentence += f"; {whose} is {best}, {_rank_text(ranks[best])}"
+    return f"{sentence}."
+
+
+def _rank_text(rank: MeanRank) -> str:
+    return " ".join(filter(None, format_rank(rank)))
 
 
 def _tally(name: str, duels: Sequence[Duel]) -> tuple[bool, str]:
