@@ -13,11 +13,9 @@ from samp_lab.experiment_commands import command_line
 
 
 @click.command()
-@click.option(
-    "--net", "nets", multiple=True, help="Net, as often as you like; the four of the leaderboard if left out."
-)
+@click.option("--net", "nets", multiple=True, help="Net, as often as you like; all of the leaderboard if left out.")
 @click.option("--photos", type=click.IntRange(1), default=100, show_default=True, help="Photos on each net.")
-@click.option("--methods", default="", help="Methods, with commas between; those of the leaderboard if left out.")
+@click.option("--methods", multiple=True, help="Method of the leaderboard, as often as you like; all if left out.")
 @click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
 @click.option("--data", type=click.Path(path_type=Path), envvar="SAMP_DATA", help="Folder of the data.")
 @click.option("--seed", default=0, show_default=True, help="Picks the photos; seeds random methods and judges.")
@@ -30,7 +28,14 @@ from samp_lab.experiment_commands import command_line
 )
 @click.option("--render", is_flag=True, help="Measure nothing: write the pages again from panel.json.")
 def panel(
-    nets: tuple[str, ...], photos: int, methods: str, device: str, data: Path | None, seed: int, out: Path, render: bool
+    nets: tuple[str, ...],
+    photos: int,
+    methods: tuple[str, ...],
+    device: str,
+    data: Path | None,
+    seed: int,
+    out: Path,
+    render: bool,
 ) -> None:
     """Leaderboard: methods before all judges of the panel, on several nets, with mean ranks and paired tests.
 
@@ -47,8 +52,7 @@ def panel(
         from samp_lab.leaderboard.run import NETS, PanelOptions, measure_nets
 
         usable_device(device)
-        names = tuple(name.strip() for name in methods.split(",") if name.strip())
-        options = PanelOptions(photos, names or None, device, data, seed)
+        options = PanelOptions(photos, methods or None, device, data, seed)
         failed = measure_nets(nets or NETS, options, out, command=command_line(), say=say)
         for one in failed:
             say(f"samp: {one.title} failed: {name_flags(one.why)}", err=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -28,6 +30,7 @@ class Measure:
     def __init__(self, *failing: str) -> None:
         self.nets: list[str] = []
         self.failing = failing
+        self.options: Any = None
 
     def __call__(self, net: str, options: PanelOptions) -> dict[str, Any]:
         self.nets.append(net)
@@ -132,26 +135,71 @@ def test_photos_are_at_least_one() -> None:
 
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch) -> Measure:
-    """The function that the command measures with, in place of the one that needs photos and nets."""
+    """What the command measures with, in place of that which needs photos and nets."""
     module, measure = ModuleType("samp_lab.panel_run"), Measure("resnet50")
-    monkeypatch.setattr(module, "measure_panel", measure, raising=False)
+
+    def measure_panel(net: str, options: RunOptions) -> Run:
+        found = measure(net, PanelOptions(options.photos))
+        assert max(options.again, options.boxes, options.planted) == options.photos
+        assert options.grids == options.separate_grids == 1
+        measure.options = options
+        return Run(found["panel"], found["gradients"])
+
+    monkeypatch.setattr(module, "measure_panel", measure_panel, raising=False)
+    monkeypatch.setattr(module, "PanelOptions", RunOptions, raising=False)
     monkeypatch.setitem(sys.modules, "samp_lab.panel_run", module)
+    monkeypatch.setenv("SAMP_DATA", "data")
     return measure
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of `samp_lab.panel_run` that the leaderboard sets."""
+
+    data: Path
+    device: str = "cpu"
+    photos: int = 100
+    again: int = 32
+    boxes: int = 60
+    grids: int = 6
+    separate_grids: int = 2
+    planted: int = 40
+    seed: int = 0
+    methods: Sequence[str] = ("coupled", "IG")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What `samp_lab.panel_run` returns."""
+
+    panel: Panel
+    gradients: dict[str, float]
+    seconds: dict[str, float] = field(default_factory=lambda: {"IG": 1.0})
+    images: dict[str, int] = field(default_factory=lambda: {"photos": 4, "boxes": 2})
 
 
 def test_the_command_measures_and_renders(tmp_path: Path, measured: Measure) -> None:
     out = tmp_path / "out"
-    result = run(
-        "bench", "panel", "--net", "a", "--net", "b", "--photos", "4", "--methods", "ig, coupled", "--out", out
-    )
+    result = run("bench", "panel", "--net", "a", "--net", "b", "--photos", "4", "--methods", "IG", "--out", out)
     assert result.exit_code == 0, result.output
     assert measured.nets == ["a", "b"]
     assert {path.name for path in out.iterdir()} == {"panel.json", "panel.md", "panel.html"}
-    asked = json.loads((out / "panel.json").read_text())["nets"]["a"]["asked"]
-    assert asked == {"photos": 4, "methods": ["ig", "coupled"], "seed": 0}
+    entry = json.loads((out / "panel.json").read_text())["nets"]["a"]
+    assert entry["asked"] == {"photos": 4, "methods": ["IG"], "seed": 0}
+    assert (entry["photos"], entry["images"]) == (4, {"photos": 4, "boxes": 2})
+    assert measured.options.methods == ("IG",)
+    assert measured.options.data == Path("data")
+    assert "Images: photos 4, boxes 2." in (out / "panel.html").read_text()
 
 
-def test_the_command_has_four_nets_and_exits_with_1_if_one_fails(tmp_path: Path, measured: Measure) -> None:
+def test_without_data_it_says_what_to_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SAMP_DATA", raising=False)
+    result = run("bench", "panel", "--net", "a", "--out", tmp_path)
+    assert result.exit_code == 1
+    assert "the panel needs photos and nets: give the folder of the data as --data." in result.output
+
+
+def test_the_command_has_all_nets_and_exits_with_1_if_one_fails(tmp_path: Path, measured: Measure) -> None:
     result = run("bench", "panel", "--photos", "4", "--out", tmp_path)
     assert result.exit_code == 1
     assert tuple(measured.nets) == NETS

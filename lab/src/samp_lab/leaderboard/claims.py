@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from samp_lab.leaderboard.board import Board, Ranks
 from samp_lab.leaderboard.duels import Duel, select_net
+from samp_lab.leaderboard.results_file import NetResult
 from samp_lab.leaderboard.wording import format_gradients, format_rank
 from samp_lab.sections import State, Verdict
 
@@ -24,8 +25,8 @@ def list_claims(board: Board, duels: Sequence[Duel]) -> list[Verdict]:
 
 
 def _rank_claims(board: Board) -> Iterator[Verdict]:
-    places = {one.title: board.net_ranks[one.net] for one in board.nets}
-    if len(places) > 1:
+    places = {one.title: board.net_ranks[one.net] for one in board.nets if _count_judges(one) > 1}
+    if len(board.nets) > 1:
         places = {"all nets": board.ranks, **places}
     for where, ranks in places.items():
         ours = _best(ranks, (name for name in ranks if board.is_ours(name)))
@@ -51,7 +52,7 @@ def rank_state(ranks: Ranks, ours: str, rival: str) -> State:
 
 
 def _price_claims(board: Board, duels: Sequence[Duel]) -> Iterator[Verdict]:
-    for net in board.nets:
+    for net in (one for one in board.nets if _count_judges(one) >= MANY):
         ranks = board.net_ranks[net.net]
         rivals = [name for name in ranks if name.lower().startswith(PAPER_METHODS) and not board.is_ours(name)]
         prices = [board.gradients(name, net.net) for name in rivals]
@@ -75,6 +76,11 @@ def _price_state(duel: Duel) -> State:
     if duel.worse:
         return "fails"
     return "holds" if len(duel.better) >= MANY else "open"
+
+
+def _count_judges(result: NetResult) -> int:
+    """Return how many judges rank the methods of a net."""
+    return len(next(iter(result.panel.ranks().values()), {}))
 
 
 def _best(ranks: Ranks, names: Iterable[str]) -> str | None:

@@ -233,12 +233,18 @@ def _net(board: Board, result: NetResult, duels: list[Duel]) -> dict[str, Any]:
     return {
         "anchor": anchor,
         "title": result.title,
-        "photos": f"{result.facts['photos']} photos. " if "photos" in result.facts else "",
+        "images": _count_images(result),
         "table": means_table(board, result) if result.panel.methods else None,
         "left_out": left_out,
         "chart": _chart(board, result, f"Mean rank on {result.title} against gradients") if several else None,
         "duels": duel_table(own, f"Tests on {result.title}") if own else None,
     }
+
+
+def _count_images(result: NetResult) -> str:
+    """Return how many images there are of each set, or how many photos; nothing if the file does not say it."""
+    sets = result.facts.get("images") or ({"photos": result.photos} if result.photos is not None else {})
+    return f"Images: {', '.join(f'{name} {count}' for name, count in sets.items())}. " if sets else ""
 
 
 def _chart(board: Board, result: NetResult | None, label: str) -> Markup | None:

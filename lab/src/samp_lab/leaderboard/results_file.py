@@ -41,7 +41,12 @@ class NetResult:
     @property
     def title(self) -> str:
         """The name of the net in reports."""
-        return NET_TITLES.get(self.net, self.net)
+        return {**NET_TITLES, "planted": "Net of known truth"}.get(self.net, self.net)
+
+    @property
+    def photos(self) -> int | None:
+        """The number of photos, if the file says it."""
+        return self.facts.get("photos")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,13 +95,19 @@ def make_entry(result: NetResult) -> dict[str, Any]:
         key: {name: [_shorten(value) for value in values] for name, values in row.items()}
         for key, row in record["scores"].items()
     }
-    return {"panel": {**record, "scores": scores}, "gradients": dict(result.gradients), **result.facts}
+    return {"panel": {**record, "scores": scores}, "gradients": _without_nan(result.gradients), **result.facts}
 
 
 def _read_net(net: str, entry: Mapping[str, Any]) -> NetResult:
-    gradients = {name: math.nan if value is None else float(value) for name, value in entry["gradients"].items()}
+    gradients = {
+        name: math.nan if value is None else float(value) for name, value in entry.get("gradients", {}).items()
+    }
     facts = {key: value for key, value in entry.items() if key not in ("panel", "gradients")}
     return NetResult(net, Panel.from_json(entry["panel"]), gradients, facts)
+
+
+def _without_nan(numbers: Mapping[str, float]) -> dict[str, float | None]:
+    return {name: None if math.isnan(value) else value for name, value in numbers.items()}
 
 
 def _shorten(value: float | None) -> float | None:

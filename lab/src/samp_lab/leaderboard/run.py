@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from samp_lab.bench.machine import describe_machine
 from samp_lab.leaderboard.results_file import FILE, NetResult, PanelResults, read_results, write_results
 from samp_lab.runner import FailedMeasurement, Say, error_line
 
-NETS = ("mobilenet_v2", "squeezenet1_1", "resnet50", "efficientnet_lite0")
+NETS = ("mobilenet_v2", "squeezenet1_1", "resnet50", "efficientnet_lite0", "planted")  # "planted": its truth is known
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class PanelOptions:
 
     photos: int = 100
     methods: tuple[str, ...] | None = None
-    """Names as in `samp methods`; None for all of the leaderboard's."""
+    """Names of the leaderboard's methods (`samp_lab.panel_run.METHODS`); None for all of them."""
     device: str = "cpu"
     data: Path | None = None
     seed: int = 0
@@ -61,8 +61,8 @@ def measure_nets(
 ) -> list[FailedMeasurement]:
     """Measure the panel on each net and write panel.json after each; return what failed.
 
-    Nets that the file has already, measured with the same options, are kept; so are other nets in it. `measure` is
-    `samp_lab.panel_run.measure_panel` if left out.
+    Nets that the file has already, measured with the same options, are kept; so are other nets in it. If `measure` is
+    left out, `samp_lab.panel_run` measures.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / FILE
@@ -74,7 +74,7 @@ def measure_nets(
             say(f"{net}: kept from {path}")
             continue
         try:
-            found = as_result(net, (measure or _import_measure())(net, options), options)
+            found = as_result(net, (measure or measure_net)(net, options), options)
         except Exception as error:  # the other nets are worth having
             failed.append(FailedMeasurement(net, f"the panel on {net}", error_line(error)))
             continue
@@ -98,7 +98,7 @@ def as_result(net: str, measured: Measured, options: PanelOptions) -> NetResult:
     if not isinstance(panel, Panel):
         raise TypeError(f"measuring the panel on {net} gave {type(panel).__name__}, and not a samp.metrics.Panel.")
     gradients = {name: float(count) for name, count in dict(given.pop("gradients", {})).items()}
-    return NetResult(net, panel, gradients, {"photos": options.photos, **given, "asked": options.describe()})
+    return NetResult(net, panel, gradients, {"photos": options.photos} | given | {"asked": options.describe()})
 
 
 def describe_run(device: str, command: str) -> dict[str, Any]:
@@ -111,6 +111,24 @@ def describe_run(device: str, command: str) -> dict[str, Any]:
     return {"machine": describe_machine(device), "command": command, "versions": versions}
 
 
-def _import_measure() -> MeasurePanel:
-    found: MeasurePanel = import_module("samp_lab.panel_run").measure_panel
-    return found
+def measure_net(net: str, options: PanelOptions) -> dict[str, Any]:
+    """Return the panel on a net with its gradients, seconds and numbers of images; fewer photos mean less of all.
+
+    Raises ValueError without a folder of data.
+    """
+    if options.data is None:
+        raise ValueError("the panel needs photos and nets: give the folder of the data as `data`.")
+    module = import_module("samp_lab.panel_run")  # its nets and data sets take a while to import
+    usual = module.PanelOptions(options.data)
+    sizes = {name: min(getattr(usual, name), options.photos) for name in ("again", "boxes", "planted")}
+    sizes |= {name: min(getattr(usual, name), max(options.photos // 4, 1)) for name in ("grids", "separate_grids")}
+    chosen = {} if options.methods is None else {"methods": options.methods}
+    own = replace(usual, device=options.device, photos=options.photos, seed=options.seed, **sizes, **chosen)
+    found = module.measure_panel(net, own)
+    return {
+        "panel": found.panel,
+        "gradients": found.gradients,
+        "photos": found.images.get("photos"),
+        "images": dict(found.images),
+        "seconds": dict(found.seconds),
+    }

@@ -24,7 +24,7 @@ def verdict_lines(board: Board, duels: Sequence[Duel]) -> list[str]:
 def describe_board(board: Board) -> str:
     """Return a sentence on how many methods, judges, nets and photos there are."""
     nets = [one.title for one in board.nets]
-    photos = sorted({int(one.facts["photos"]) for one in board.nets if "photos" in one.facts})
+    photos = sorted({one.photos for one in board.nets if one.photos is not None})
     on_photos = f", {' or '.join(f'{count:,}' for count in photos)} photos each" if photos else ""
     return (
         f"{_count(len(board.methods), 'method')} before {_count(len(board.judges), 'judge')} on "
@@ -35,7 +35,7 @@ def describe_board(board: Board) -> str:
 def explain_ranks(board: Board) -> str:
     """Return a paragraph on what the mean rank is, and whom it leaves out."""
     missing = [name for name in board.methods if name not in board.common_methods]
-    left_out = f" Not on every net, and so without a rank over all nets: {', '.join(missing)}." if missing else ""
+    left_out = f" Not on every net, and so without a rank over all nets: {'; '.join(missing)}." if missing else ""
     return (
         "Mean rank: each judge ranks the methods by their means over images, 1 being the best, and every judge of "
         "every net counts the same. In brackets a 95 % bootstrap interval over images, drawn anew for each net."
@@ -88,12 +88,12 @@ def _leaders(board: Board) -> Iterator[tuple[bool, str]]:
 def _leader_sentence(board: Board, ranks: Ranks, first: list[str], where: str) -> str:
     """Return who leads, and the best of the other side: of ours if a rival leads, else of the rivals."""
     leads = board.is_ours(first[0])
-    sentence = f"Best mean rank over {where}: {_and(first)}, {_rank_text(ranks[first[0]])}"
+    sentence = f"Best mean rank over {where}: {_and(first)} with {_rank_text(ranks[first[0]])}"
     behind = [name for name in board.methods if name in ranks and board.is_ours(name) != leads]
     if behind:
         best = min(behind, key=lambda name: ranks[name].mean)
         whose = "the best rival" if leads else "the best of ours"
-        sentence += f"; {whose} is {best}, {_rank_text(ranks[best])}"
+        sentence += f"; {whose} is {best} with {_rank_text(ranks[best])}"
     return f"{sentence}."
 
 
@@ -113,7 +113,7 @@ def _tally(name: str, duels: Sequence[Duel]) -> tuple[bool, str]:
     if not losses:
         return False, f"{name} is worse than no rival by any judge in {_count(tests, 'test')}; {rest}"
     ordered = sorted(losses, key=lambda duel: -len(duel.worse))
-    against = ", ".join(f"{duel.rival} {len(duel.worse)}" for duel in ordered)
+    against = "; ".join(f"{duel.rival}: {len(duel.worse)}" for duel in ordered)  # names have commas
     return True, f"{name} is worse than a rival in {lost} of {_count(tests, 'test')} ({against}), {rest}"
 
 
@@ -122,7 +122,7 @@ def _own_methods(duels: Iterable[Duel]) -> list[str]:
 
 
 def _and(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    return " and ".join(words)
 
 
 def _count(count: int, what: str) -> str:
