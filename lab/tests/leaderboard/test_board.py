@@ -114,7 +114,7 @@ def test_a_judge_without_numbers_is_no_test_and_a_dash() -> None:
 
 def test_the_sentence_on_a_rival_that_wins_comes_first(uneven: Board) -> None:
     lines = verdict_lines(uneven, find_duels(uneven))
-    assert lines[0].startswith("Best mean rank over MobileNetV2: late with 1.00")
+    assert lines[0].startswith("Best mean rank on MobileNetV2: late with 1.00")
     assert "the best of ours is coupled with 2.00" in lines[0]
     assert lines[1] == "coupled is worse than a rival in 2 of 7 tests (IG: 1; late: 1), better in 5, level in 0."
     assert any(line.startswith("Best mean rank over all nets: coupled with 1.33") for line in lines[2:])
@@ -123,7 +123,7 @@ def test_the_sentence_on_a_rival_that_wins_comes_first(uneven: Board) -> None:
 def test_without_a_loss_the_sentence_says_so() -> None:
     board = board_of(a=Panel((ROAD,), {"road": scores(coupled=3, IG=1)}))
     assert verdict_lines(board, find_duels(board)) == [
-        "Best mean rank over a: coupled with 1.00 [1.00, 1.00]; the best rival is IG with 2.00 [2.00, 2.00].",
+        "Best mean rank on a: coupled with 1.00 [1.00, 1.00]; the best rival is IG with 2.00 [2.00, 2.00].",
         "coupled is worse than no rival by any judge in 1 test; better in 1, level in 0.",
     ]
 

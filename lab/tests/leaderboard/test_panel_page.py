@@ -224,6 +224,13 @@ def test_methods_without_gradients_stand_at_a_mark_of_their_own() -> None:
     assert "nan" not in chart
 
 
+@pytest.mark.parametrize("gradients", [0, 0.3, 0.5, 0.8, 1, 1.2, 51, 1e4])
+def test_one_method_alone_has_a_chart_whatever_it_takes(gradients: float) -> None:
+    chart = str(rank_chart([point("a", gradients, 1)], "chart"))
+    assert chart.count("<circle") == 1
+    assert chart.count('text-anchor="middle">') > 1  # a mark on the axis, besides its name
+
+
 def test_what_is_not_known_is_left_out() -> None:
     nothing = point("a", float("nan"), 1)
     assert rank_chart([nothing], "chart") is None

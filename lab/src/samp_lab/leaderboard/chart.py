@@ -100,9 +100,9 @@ def _axes(points: Sequence[Point]) -> tuple[Scale, Scale, list[Markup]]:
 
     ticks = [tick for tick in round_ticks(best, worst) if tick >= 1]
     parts = [FRAME.grid_line((worst - tick) / (worst - best), f"{tick:g}") for tick in ticks]
-    marks = [(place, text) for place, text in marks_across(max(left, -0.01), right, True) if place >= 0]
+    marks = marks_across(max(left, 0.0), right, True) if right > 0 else []  # below 1 there is 0 alone
     parts += [FRAME.mark_below(f"{x_of(10**place):.1f}", text) for place, text in marks]
-    if min(one.gradients for one in points) < NO_GRADIENT:
+    if min(one.gradients for one in points) <= NO_GRADIENT:
         parts.append(FRAME.mark_below(f"{x_of(0):.1f}", "0"))
     middle = {"x": f"{FRAME.x_of(0.5):.0f}", "y": FRAME.height - 6, "text-anchor": "middle"}
     parts.append(element("text", middle, "gradients of an image"))

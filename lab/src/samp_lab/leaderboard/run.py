@@ -81,7 +81,7 @@ def measure_nets(
         about = {**results.about, **describe_run(options.device, command)}
         results = PanelResults({**results.nets, net: found}, about)
         write_results(path, results)
-        say(f"{net}: {len(found.panel.methods)} methods before {len(found.panel.criteria)} judges")
+        say(f"{net}: methods {len(found.panel.methods)}, judges {len(found.panel.criteria)}")
     return failed
 
 

@@ -82,13 +82,14 @@ def _leaders(board: Board) -> Iterator[tuple[bool, str]]:
         first = best_methods({name: rank.mean for name, rank in ranks.items()})
         rival_leads = not any(board.is_ours(name) for name in first)
         if first and (rival_leads or where in overall or not overall):
-            yield rival_leads, _leader_sentence(board, ranks, sorted(first), where)
+            place = f"{'over' if where in overall else 'on'} {where}"
+            yield rival_leads, _leader_sentence(board, ranks, sorted(first), place)
 
 
-def _leader_sentence(board: Board, ranks: Ranks, first: list[str], where: str) -> str:
+def _leader_sentence(board: Board, ranks: Ranks, first: list[str], place: str) -> str:
     """Return who leads, and the best of the other side: of ours if a rival leads, else of the rivals."""
     leads = board.is_ours(first[0])
-    sentence = f"Best mean rank over {where}: {_and(first)} with {_rank_text(ranks[first[0]])}"
+    sentence = f"Best mean rank {place}: {_and(first)} with {_rank_text(ranks[first[0]])}"
     behind = [name for name in board.methods if name in ranks and board.is_ours(name) != leads]
     if behind:
         best = min(behind, key=lambda name: ranks[name].mean)
