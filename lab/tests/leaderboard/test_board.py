@@ -68,6 +68,7 @@ def test_mean_ranks_are_those_of_all_judges_of_all_nets(uneven: Board) -> None:
 def test_a_method_of_one_net_stands_last_and_has_a_rank_there_alone(uneven: Board) -> None:
     assert uneven.methods == ["coupled", "IG", "random", "late"]
     assert uneven.net_ranks["mobilenet_v2"]["late"].mean == 1.0
+    assert [row[0] for row in means_grid(uneven, uneven.nets[1]).rows] == ["late", "coupled", "IG", "random"]
     row = standings_grid(uneven).rows[-1]
     assert row[:4] == ("late", "10", "–", "–")
     assert row[4].startswith("**1.00** [")

@@ -83,6 +83,10 @@ class Board:
             if row and all(row.values())
         }
 
+    def order_on(self, net: str) -> list[str]:
+        """Return the methods of a net, the best mean rank there first."""
+        return sorted(self.results.nets[net].panel.methods, key=lambda name: _or_last(self.net_ranks[net][name].mean))
+
     def gradients(self, method: str, net: str | None = None) -> float:
         """Return the gradients of an image on a net, or their mean over all nets that have the method; else NaN."""
         nets = self.nets if net is None else [self.results.nets[net]]

@@ -129,7 +129,7 @@ def means_table(board: Board, result: NetResult) -> Table:
     """Return what each judge found on one net: means of methods × judges, with mean rank and gradients."""
     panel = result.panel
     own = board.net_ranks[result.net]
-    names = sorted(panel.methods, key=lambda name: _sort_place(own[name].mean))
+    names = board.order_on(result.net)
     ranks, means = panel.ranks(), panel.means()
     columns = [_rank_cells(board, own, names), [_gradient_cell(board.gradients(n, result.net)) for n in names]]
     for judge in panel.criteria:
@@ -216,10 +216,6 @@ def _gradient_cell(count: float) -> Cell:
 
 def _sort_value(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.9g}"
-
-
-def _sort_place(mean: float) -> float:
-    return math.inf if math.isnan(mean) else mean
 
 
 # ---- parts of the page

@@ -94,7 +94,7 @@ def means_grid(board: Board, result: NetResult) -> Grid:
     """Return methods × judges of one net: means, the best of each judge in ** **."""
     panel = result.panel
     means, ranks = panel.means(), panel.ranks()
-    names = [name for name in board.methods if name in panel.methods]
+    names = board.order_on(result.net)
     columns = []
     for judge in panel.criteria:
         best = best_methods({name: row[judge.key] for name, row in ranks.items() if judge.key in row})
