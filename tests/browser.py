@@ -124,7 +124,9 @@ _COLOURS = """element => {
 
 
 def _luminance(colour: str) -> float:
-    """Of a colour such as "rgb(1, 2, 3)"."""
-    levels = [int(level) / 255 for level in colour.removeprefix("rgb(").removesuffix(")").split(",")]
+    """Of a colour such as "rgb(1, 2, 3)", or "color(srgb 0.1 0.2 0.3)" if the browser mixed it."""
+    mixed = colour.startswith("color(srgb ")
+    numbers = colour.partition("(")[2].removeprefix("srgb ").removesuffix(")").replace(",", " ").split()
+    levels = [float(number) if mixed else int(number) / 255 for number in numbers]
     linear = [level / 12.92 if level <= 0.04045 else ((level + 0.055) / 1.055) ** 2.4 for level in levels]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -8,6 +8,7 @@ import click
 
 from samp.cli.terminal import say_block
 from samp_lab.experiment_commands import ExperimentGroup
+from samp_lab.panel_commands import panel
 
 
 @click.group(cls=ExperimentGroup)
@@ -19,6 +20,9 @@ def bench() -> None:
       samp bench list
       samp bench table1 --dataset mnist --data DIR
     """
+
+
+bench.add_command(panel)
 
 
 @bench.command()

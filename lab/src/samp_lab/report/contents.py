@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from samp_lab.experiment import Experiment
+from samp_lab.leaderboard.section import read_section
 from samp_lab.measurements.base import name_of
 from samp_lab.report.remarks import Remark, read_remarks
 from samp_lab.sections import Grid, Paragraph, Section, State, Verdict
@@ -98,6 +99,9 @@ def gather_report(store: Store, experiments: Iterable[Experiment]) -> Report:
             chapters.append(Chapter(section, read_remarks(store.folder / "remarks" / f"{experiment.name}.md")))
         unfinished += mixed.values()
         unfinished += _unfinished_notes(experiment, {one: count for one, count in known.items() if one not in enough})
+    panel = read_section(store.folder)
+    if panel is not None:
+        chapters.append(Chapter(panel, read_remarks(store.folder / "remarks" / f"{panel.name}.md")))
     return Report(
         chapters=tuple(chapters),
         remarks=read_remarks(store.folder / "remarks" / "summary.md"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from samp_lab.report.contents import Chapter, Report
 from samp_lab.report.remarks import Line, Remark, TextRun
@@ -17,7 +18,7 @@ from samp_lab.report.shared_tables import (
     tally_table,
 )
 from samp_lab.report.texts import HEADINGS, LEAD, MEANINGS, TITLE
-from samp_lab.sections import Block, Grid, Paragraph, Picture, Verdicts
+from samp_lab.sections import Block, Grid, Paragraph, Picture, Section, Verdicts
 
 # What starts or ends markup wherever it stands; an underscore inside a word and a bracket without a target do not.
 MARKUP = re.compile(r"[\\`*~|$]|(?<!\w)_|_(?!\w)|\](?=[(\[:])|!(?=\[)")
@@ -34,6 +35,18 @@ def render_markdown(report: Report) -> str:
     '# Path choice matters, measured again'
     """
     return "\n\n".join(_parts(report)) + "\n"
+
+
+def render_section(section: Section, figures: Path) -> str:
+    """Return one section as a page of its own; `figures` is the folder of its pictures.
+
+    >>> print(render_section(Section("a", "A", (Paragraph("b"),)), Path("figures")), end="")
+    # A
+    <BLANKLINE>
+    b
+    """
+    parts = [f"# {escape_text(section.title)}", *(part for block in section.blocks for part in _block(block, figures))]
+    return "\n\n".join(parts) + "\n"
 
 
 def _parts(report: Report) -> Iterator[str]:
@@ -80,13 +93,13 @@ def _provenance(report: Report) -> Iterator[str]:
 def _chapter(chapter: Chapter, report: Report) -> Iterator[str]:
     yield f'<a id="{chapter.anchor}"></a>\n\n## {escape_text(chapter.section.title)}'
     for block in chapter.section.blocks:
-        yield from _block(block, report)
+        yield from _block(block, report.figures)
     if chapter.remarks:
         yield "### Remarks"
         yield from (_remark(remark) for remark in chapter.remarks)
 
 
-def _block(block: Block, report: Report) -> Iterator[str]:
+def _block(block: Block, figures: Path) -> Iterator[str]:
     match block:
         case Paragraph():
             yield escape_paragraph(block.text)
@@ -97,7 +110,7 @@ def _block(block: Block, report: Report) -> Iterator[str]:
             yield f"### {escape_text(block.title)}"
             yield _table(claim_table(block.rows, states=True))
         case Picture():
-            path = picture_path(block, report.figures)
+            path = picture_path(block, figures)
             target = re.sub(r"[^\w.-]", "", block.file)
             yield (
                 f"![{escape_label(block.caption)}](figures/{target})"

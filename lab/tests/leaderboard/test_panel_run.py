@@ -1,0 +1,255 @@
+"""Measuring net by net: what is done is kept, what failed is told; the command and its pages."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+
+from cli_runs import run
+from panel_results import JUDGES, QUALITY, make_panel, make_results
+from paper_results import write_results as write_paper_results
+from samp.metrics import Criterion, Panel
+from samp_lab.leaderboard import write_leaderboard
+from samp_lab.leaderboard.results_file import NetResult, PanelResults, read_results, write_results
+from samp_lab.leaderboard.run import NETS, PanelOptions, measure_nets
+from samp_lab.report import write_report
+
+
+class Measure:
+    """A panel of two methods; counts its calls, and fails on the nets it is told to fail on."""
+
+    def __init__(self, *failing: str) -> None:
+        self.nets: list[str] = []
+        self.failing = failing
+        self.options: Any = None
+
+    def __call__(self, net: str, options: PanelOptions) -> dict[str, Any]:
+        self.nets.append(net)
+        if net in self.failing:
+            raise ValueError(f"there are no weights of {net}.")
+        panel = make_panel({"coupled": 1.0, "IG": 0.0}, JUDGES[:3], options.photos)
+        return {"panel": panel, "gradients": {"coupled": 32, "IG": 50}, "seconds": 1.5}
+
+
+def quiet(line: str) -> None:
+    pass
+
+
+# ---- the file
+
+
+def test_the_file_is_read_as_it_was_written(tmp_path: Path) -> None:
+    scores = {"road": {"IG": torch.tensor([0.1, math.nan], dtype=torch.float32).double()}}
+    panel = Panel((Criterion("road", "ROAD", "higher", "r"),), scores, {"sds": "no room"}, {"road": 1})
+    given = PanelResults({"a": NetResult("a", panel, {"IG": 50.0}, {"photos": 2})}, {"machine": "m"})
+    write_results(tmp_path / "panel.json", given)
+    found = read_results(tmp_path / "panel.json")
+    assert found.about == {"machine": "m"}
+    assert (found.nets["a"].gradients, found.nets["a"].facts) == ({"IG": 50.0}, {"photos": 2})
+    read = found.nets["a"].panel
+    assert (read.criteria, read.left_out, read.image_sets) == (panel.criteria, panel.left_out, panel.image_sets)
+    assert torch.equal(read.scores["road"]["IG"].float().nan_to_num(7), scores["road"]["IG"].float().nan_to_num(7))
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"nets": {"a": {}}}', '{"nets": {"a": {"panel": {}, "gradients": {}}}}'])
+def test_another_file_is_refused_in_one_sentence(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "panel.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"panel.json is no result of samp bench panel \(.*\): remove it"):
+        read_results(path)
+
+
+def test_a_missing_file_says_how_to_make_it(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="measure the panel first"):
+        write_leaderboard(tmp_path)
+
+
+# ---- measuring
+
+
+def test_each_net_is_written_as_soon_as_it_is_done(tmp_path: Path) -> None:
+    measure = Measure()
+
+    def killed_at_the_second(net: str, options: PanelOptions) -> Any:
+        if net == "b":
+            raise KeyboardInterrupt
+        return measure(net, options)
+
+    with pytest.raises(KeyboardInterrupt):
+        measure_nets(["a", "b"], PanelOptions(4), tmp_path, measure=killed_at_the_second, say=quiet)
+    assert list(read_results(tmp_path / "panel.json").nets) == ["a"]
+    assert measure_nets(["a", "b"], PanelOptions(4), tmp_path, measure=measure, command="again", say=quiet) == []
+    assert measure.nets == ["a", "b"]
+    found = read_results(tmp_path / "panel.json")
+    assert list(found.nets) == ["a", "b"]
+    assert found.about["command"] == "again"
+    assert set(found.about) == {"machine", "command", "versions"}
+    assert found.nets["b"].facts["photos"] == 4
+    assert found.nets["b"].facts["seconds"] == 1.5
+
+
+@pytest.mark.parametrize("other", [{"photos": 5}, {"methods": ("ig",)}, {"seed": 1}])
+def test_other_settings_are_measured_again(tmp_path: Path, other: dict[str, Any]) -> None:
+    measure = Measure()
+    measure_nets(["a"], PanelOptions(4), tmp_path, measure=measure, say=quiet)
+    measure_nets(["a"], PanelOptions(**{"photos": 4, **other}), tmp_path, measure=measure, say=quiet)
+    assert measure.nets == ["a", "a"]
+
+
+def test_another_device_is_the_same_measurement(tmp_path: Path) -> None:
+    measure = Measure()
+    measure_nets(["a"], PanelOptions(4), tmp_path, measure=measure, say=quiet)
+    measure_nets(["a"], PanelOptions(4, device="cuda", data=tmp_path), tmp_path, measure=measure, say=quiet)
+    assert measure.nets == ["a"]
+
+
+def test_a_net_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
+    failed = measure_nets(["a", "b"], PanelOptions(4), tmp_path, measure=Measure("a"), say=quiet)
+    assert [(one.title, one.why) for one in failed] == [("the panel on a", "there are no weights of a.")]
+    assert list(read_results(tmp_path / "panel.json").nets) == ["b"]
+
+
+def test_a_bare_panel_will_do_and_anything_else_is_told(tmp_path: Path) -> None:
+    panel = make_panel({"coupled": 1.0}, JUDGES[:1], 3)
+    assert measure_nets(["a"], PanelOptions(3), tmp_path, measure=lambda *_: panel, say=quiet) == []
+    (failed,) = measure_nets(["b"], PanelOptions(3), tmp_path, measure=lambda *_: {"gradients": {}}, say=quiet)
+    assert "measuring the panel on b gave NoneType, and not a samp.metrics.Panel" in failed.why
+
+
+def test_photos_are_at_least_one() -> None:
+    with pytest.raises(ValueError, match="photos is a number of at least 1, not 0"):
+        PanelOptions(0)
+
+
+# ---- the command
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> Measure:
+    """What the command measures with, in place of that which needs photos and nets."""
+    module, measure = ModuleType("samp_lab.panel_run"), Measure("resnet50")
+
+    def measure_panel(net: str, options: RunOptions) -> Run:
+        found = measure(net, PanelOptions(options.photos))
+        assert max(options.again, options.boxes, options.planted) == options.photos
+        assert options.grids == options.separate_grids == 1
+        measure.options = options
+        return Run(found["panel"], found["gradients"])
+
+    monkeypatch.setattr(module, "measure_panel", measure_panel, raising=False)
+    monkeypatch.setattr(module, "PanelOptions", RunOptions, raising=False)
+    monkeypatch.setitem(sys.modules, "samp_lab.panel_run", module)
+    monkeypatch.setenv("SAMP_DATA", "data")
+    return measure
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of `samp_lab.panel_run` that the leaderboard sets."""
+
+    data: Path
+    device: str = "cpu"
+    photos: int = 100
+    again: int = 32
+    boxes: int = 60
+    grids: int = 6
+    separate_grids: int = 2
+    planted: int = 40
+    seed: int = 0
+    methods: Sequence[str] = ("coupled", "IG")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What `samp_lab.panel_run` returns."""
+
+    panel: Panel
+    gradients: dict[str, float]
+    seconds: dict[str, float] = field(default_factory=lambda: {"IG": 1.0})
+    images: dict[str, int] = field(default_factory=lambda: {"photos": 4, "boxes": 2})
+
+
+def test_the_command_measures_and_renders(tmp_path: Path, measured: Measure) -> None:
+    out = tmp_path / "out"
+    result = run("bench", "panel", "--net", "a", "--net", "b", "--photos", "4", "--methods", "IG", "--out", out)
+    assert result.exit_code == 0, result.output
+    assert measured.nets == ["a", "b"]
+    assert {path.name for path in out.iterdir()} == {"panel.json", "panel.md", "panel.html"}
+    entry = json.loads((out / "panel.json").read_text())["nets"]["a"]
+    assert entry["asked"] == {"photos": 4, "methods": ["IG"], "seed": 0}
+    assert (entry["photos"], entry["images"]) == (4, {"photos": 4, "boxes": 2})
+    assert measured.options.methods == ("IG",)
+    assert measured.options.data == Path("data")
+    assert "Images: photos 4, boxes 2." in (out / "panel.html").read_text()
+
+
+def test_without_data_it_says_what_to_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SAMP_DATA", raising=False)
+    result = run("bench", "panel", "--net", "a", "--out", tmp_path)
+    assert result.exit_code == 1
+    assert "the panel needs photos and nets: give the folder of the data as --data." in result.output
+
+
+def test_the_command_has_all_nets_and_exits_with_1_if_one_fails(tmp_path: Path, measured: Measure) -> None:
+    result = run("bench", "panel", "--photos", "4", "--out", tmp_path)
+    assert result.exit_code == 1
+    assert tuple(measured.nets) == NETS
+    assert "the panel on resnet50 failed: there are no weights of resnet50." in result.output
+    assert (tmp_path / "panel.html").is_file()
+    assert run("bench", "panel", "--photos", "4", "--out", tmp_path).exit_code == 1
+    assert tuple(measured.nets) == (*NETS, "resnet50")  # the others were kept
+
+
+def test_render_measures_nothing_and_gives_the_same_bytes(tmp_path: Path, measured: Measure) -> None:
+    write_results(tmp_path / "panel.json", make_results(photos=5))
+    before = {path.name: path.read_bytes() for path in write_leaderboard(tmp_path)}
+    result = run("bench", "panel", "--render", "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert measured.nets == []
+    assert {name: (tmp_path / name).read_bytes() for name in before} == before
+
+
+def test_render_without_results_is_one_sentence(tmp_path: Path) -> None:
+    result = run("bench", "panel", "--render", "--out", tmp_path)
+    assert result.exit_code == 2
+    assert "measure the panel first" in result.output
+    assert "Traceback" not in result.output
+
+
+# ---- Markdown and the report
+
+
+def test_markdown_has_every_method_judge_and_net(tmp_path: Path) -> None:
+    write_results(tmp_path / "panel.json", make_results(photos=5))
+    markdown, _ = write_leaderboard(tmp_path)
+    text = markdown.read_text(encoding="utf-8")
+    assert text.startswith("# The panel: every judge, every net\n")
+    for name in (*QUALITY, "ROAD ↑", "MPRT ↓", "transfer: SqueezeNet 1.1 ↑", "ResNet-50: means of the judges"):
+        assert name in text
+    assert text.count("| **") + text.count(" **") > 20
+
+
+def test_the_report_has_the_panel_with_its_remarks_only_where_it_was_measured(tmp_path: Path) -> None:
+    store = write_paper_results(tmp_path, [])
+    markdown, page = write_report(store, [])
+    assert "The panel" not in markdown.read_text(encoding="utf-8")
+    write_results(tmp_path / "panel.json", make_results(photos=12))
+    (tmp_path / "remarks").mkdir()
+    (tmp_path / "remarks" / "panel.md").write_text("We looked twice.\n")
+    write_report(store, [])
+    text = markdown.read_text(encoding="utf-8")
+    assert "## The panel: every judge, every net" in text
+    assert "is worse than a rival in" in text
+    assert "We looked twice." in text
+    html = page.read_text(encoding="utf-8")
+    assert 'id="panel"' in html
+    assert "Standings: mean rank over the judges" in html
