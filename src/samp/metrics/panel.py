@@ -80,7 +80,7 @@ def panel(
             for name, verdicts in found.items():
                 columns |= {criterion.key: criterion for criterion, _ in verdicts}
                 for criterion, values in verdicts:
-                    scores.setdefault(criterion.key, {})[name] = values
+                    scores.setdefault(criterion.key, {})[name] = values.cpu()  # few numbers, on one device
     return Panel(tuple(columns.values()), scores, left_out, dict.fromkeys(columns, 0), (details,))
 
 
