@@ -78,16 +78,18 @@ def test_smoothing_is_a_gaussian_convolution() -> None:
 
 def test_the_region_of_a_result_is_smoothed_at_least_to_its_resolution() -> None:
     result = samp.explain(
-        torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(1200, 2)).eval(), torch.rand(2, 3, 20, 20)
+        torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(1200, 2)).eval(),
+        torch.rand(2, 3, 20, 20),
+        method="samp++",
     )
     plain = region_of(result, 1)
     assert plain.sigma == smoothing_width(20, 20) == 0.5
     assert (plain.mask == region_mask(result.map[1], 0.5, 0.5)).all()
-    object.__setattr__(result, "resolution", torch.tensor([1.0, 3.0]))
+    result = replace(result, resolution=torch.tensor([1, 6]))
     coarse = region_of(result, 1)
-    assert coarse.sigma == 3.0
-    assert (coarse.mask == region_mask(result.map[1], 0.5, 3.0)).all()
-    assert region_of(result, 0).sigma == 1.0
+    assert coarse.sigma == 6 / 12**0.5
+    assert (coarse.mask == region_mask(result.map[1], 0.5, 6 / 12**0.5)).all()
+    assert region_of(result, 0).sigma == 0.5
 
 
 def test_its_threshold_separates_it_from_the_rest() -> None:

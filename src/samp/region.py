@@ -121,12 +121,23 @@ def smooth_credit(credit: Tensor, sigma: float) -> Tensor:
 
 
 def smoothing_width(height: int, width: int, resolution: float | None = None) -> float:
-    """Return the σ in pixels by which a region of an image of this size is smoothed: at least the resolution, if known.
+    """Return the σ in pixels by which a region of an image of this size is smoothed.
 
-    >>> smoothing_width(224, 224), smoothing_width(224, 224, resolution=14.0)
-    (5.6, 14.0)
+    That is 1/40 of the longer side, or the Gaussian as wide as a block of the resolution, if that is known and wider.
+
+    >>> smoothing_width(224, 224), round(smoothing_width(224, 224, resolution=24.0), 2)
+    (5.6, 6.93)
     """
-    return max(max(height, width) / SIDE_PER_SIGMA, resolution or 0.0)
+    return max(max(height, width) / SIDE_PER_SIGMA, block_sigma(resolution or 0.0))
+
+
+def block_sigma(side: float) -> float:
+    """Return the σ of the Gaussian that is as wide as a block of this side: both have the same variance.
+
+    >>> round(block_sigma(12), 3)
+    3.464
+    """
+    return side / 12**0.5
 
 
 def resolution_of(result: Attribution, sample: int = 0) -> float | None:

@@ -69,14 +69,15 @@ def test_the_signed_view_shows_negative_credit_in_blue_and_positive_in_orange() 
 
 
 def test_the_map_is_drawn_at_the_resolution_that_the_result_states() -> None:
-    credit = torch.zeros(40, 40)
-    credit[20, 20] = 1.0
-    result = with_map(credit)
-    object.__setattr__(result, "resolution", torch.tensor([8.0]))
-    sharp, smooth = (make_pictures(Image.new("RGB", (40, 40)), one).panels[0] for one in (with_map(credit), result))
-    assert "Drawn at 8 pixels" in smooth[1]
+    credit = torch.zeros(160, 160)
+    credit[78:82, 78:82] = 1.0
+    result = replace(with_map(credit), resolution=torch.tensor([8]))
+    sharp, smooth = (make_pictures(Image.new("RGB", (160, 160)), one).panels[0] for one in (with_map(credit), result))
+    assert "Drawn at 8 pixels, the detail" in smooth[1]
     assert "Drawn" not in sharp[1]
-    assert (np.asarray(smooth[0]) > 0).sum() > 10 * (np.asarray(sharp[0]) > 0).sum()
+    coarse = make_pictures(Image.new("RGB", (160, 160)), replace(result, resolution=torch.tensor([48]))).panels[0]
+    assert "Drawn at 10 pixels; what comes out the same twice is the mean over 48" in coarse[1]
+    assert (np.asarray(smooth[0]) > 0).sum() > 3 * (np.asarray(sharp[0]) > 0).sum()
 
 
 def test_what_the_model_is_not_shown_is_named_only_where_there_is_such() -> None:

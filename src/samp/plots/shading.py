@@ -10,10 +10,11 @@ import torch
 
 from samp.attribution import Attribution
 from samp.plots.palette import SIGNED, rgb
-from samp.region import resolution_of, smooth_credit
+from samp.region import block_sigma, resolution_of, smooth_credit
 
 Array = np.ndarray[Any, np.dtype[Any]]
 FULL_WHITE_QUANTILE = 0.99  # the share of pixels below full white, which the captions state
+COARSEST = 16  # blocks along the longer side, in the coarsest drawing
 
 
 def brightness(credit: torch.Tensor) -> Array:
@@ -51,13 +52,17 @@ def blend_colours(colours: Sequence[str], shade: Array) -> Array:
 def drawable_map(result: Attribution, sample: int = 0) -> tuple[torch.Tensor, str]:
     """Return the map of one sample (h w) at the resolution at which it is reproducible, and what was done, in words.
 
-    It is smoothed by the Gaussian that is as wide as a block of that side; unchanged, and no words, if it is not known.
+    It is smoothed by the Gaussian that is as wide as a block of that side, but no coarser than 1/16 of the longer side:
+    beyond that, the eye has nothing left to see. Unchanged, and no words, if the resolution is not known.
     """
     credit, resolution = result.map[sample], resolution_of(result, sample)
     if resolution is None or resolution <= 1:
         return credit, ""
-    words = f"Drawn at {resolution:g} pixels, the detail that comes out the same twice."
-    return smooth_credit(credit, resolution / 12**0.5), words
+    side = min(resolution, max(credit.shape) / COARSEST)
+    words = f"Drawn at {side:.3g} pixels, the detail that comes out the same twice."
+    if side < resolution:
+        words = f"Drawn at {side:.3g} pixels; what comes out the same twice is the mean over {resolution:g}."
+    return smooth_credit(credit, block_sigma(side)), words
 
 
 def _full(amount: Array) -> float:
