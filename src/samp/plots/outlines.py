@@ -71,8 +71,8 @@ def outline(
 ) -> Figure:
     """Draw the photo in colour with the smallest area outlined that holds this share of the smoothed positive credit.
 
-    `sigma` is that of the smoothing in pixels; if None, 1/40 of the longer side, and at least as wide as the resolution of a
-    result that states one. `credit` and `photo` are as for `overlay`.
+    `sigma` is that of the smoothing in pixels; if None, 1/40 of the longer side, and at least as wide as the resolution
+    of a result that states one. `credit` and `photo` are as for `overlay`.
 
     >>> import numpy as np
     >>> figure = outline(np.eye(4), np.zeros((4, 4, 3)), sigma=0)

@@ -1,8 +1,8 @@
-"""Draw docs/coupled-gallery.png: `python docs/build_coupled_gallery.py PHOTOS [FILE]`, with PHOTOS a folder.
+"""Draw docs/default-gallery.png: `python docs/build_default_gallery.py PHOTOS [FILE]`, with PHOTOS a folder.
 
-The class that EfficientNet-Lite0 predicts for each photo, explained by the coupled walk and three others. The picture
+The class that EfficientNet-Lite0 predicts for each photo, explained by the default and four others. The picture
 in the repository shows photos that may be published: four of scikit-image's data and the four cats of alibi's. It needs
-the extras `demo` and `viz`, and about five minutes on a CPU.
+the extras `demo` and `viz`, and about ten minutes on a CPU.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from PIL import Image
 
 import samp
 from samp import images, models, plots
+from samp.plots.shading import drawable_map
 
-PICTURE = Path(__file__).with_name("coupled-gallery.png")
+PICTURE = Path(__file__).with_name("default-gallery.png")
 METHODS: dict[str, samp.methods.Method] = {
-    "coupled, standard": samp.Coupled(),
-    "coupled, fine": samp.Coupled("fine"),
+    "consensus, the default": samp.Consensus(),
+    "consensus, fine": samp.Consensus("fine"),
     "SAMP++, η 0.02": samp.SAMPPlusPlus(eta=0.02),  # the paper's η for pictures
     "IG": samp.methods.resolve_method("ig"),
     "Grad-CAM": samp.methods.resolve_method("gradcam"),
+    "SmoothGrad": samp.methods.resolve_method("smoothgrad"),
 }
 
 
@@ -34,7 +36,8 @@ def draw(folder: Path, picture: Path) -> None:
     inputs = torch.cat([classifier.prepare(photo) for photo in photos])
     results = {name: samp.explain(classifier.net, inputs, method=method) for name, method in METHODS.items()}
     classes = [classifier.classes[index] for index in results["IG"].details["target"]]
-    figure = plots.method_grid([classifier.crop(photo) for photo in photos], results, labels=classes)
+    maps = {name: torch.stack([drawable_map(one, i)[0] for i in range(len(photos))]) for name, one in results.items()}
+    figure = plots.method_grid([classifier.crop(photo) for photo in photos], maps, labels=classes)
     figure.savefig(buffer := io.BytesIO(), dpi=150)
     full = Image.open(buffer).convert("RGB")
     palette = full.quantize(
@@ -45,5 +48,5 @@ def draw(folder: Path, picture: Path) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) not in (2, 3):
-        raise SystemExit("usage: python docs/build_coupled_gallery.py PHOTOS [FILE]")
+        raise SystemExit("usage: python docs/build_default_gallery.py PHOTOS [FILE]")
     draw(Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) == 3 else PICTURE)
