@@ -21,6 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from samp.attribution import Direction
+from samp.devices import WITHOUT_FLOAT64
 from samp.engine.problem import Problem
 from samp.engine.record import WalkRecord, join_records, select_rows
 from samp.engine.walk import Route
@@ -205,9 +206,19 @@ def map_resolution(even: Tensor, odd: Tensor) -> Tensor:
     """
     sides = [side for side in SIDES if side == 1 or 4 * side <= min(even.shape[1:])]
     found = torch.full((len(even),), sides[-1], device=even.device)
+    wide = torch.float32 if even.device.type in WITHOUT_FLOAT64 else torch.float64
     for side in reversed(sides):
-        a, b = (F.avg_pool2d(half[:, None], side).flatten(1).double() for half in (even, odd))
-        a, b = (half - half.mean(1, keepdim=True) for half in (a, b))
-        halves = (a * b).sum(1) / (a.norm(dim=1) * b.norm(dim=1)).clamp(min=1e-300)
-        found = torch.where(2 * halves / (1 + halves.clamp(min=-0.99)) >= AGREEMENT, side, found)
+        a, b = (F.avg_pool2d(half[:, None].to(wide), side).flatten(1) for half in (even, odd))
+        found = torch.where(_correlate_whole(a, b) >= AGREEMENT, side, found)
     return found
+
+
+def _correlate_whole(a: Tensor, b: Tensor) -> Tensor:
+    """Return the correlation (b) expected of means of all walks, from those of their halves (b s); 1 if these are equal.
+
+    Halves that are level have no correlation, and yet they agree: credit that is 0 everywhere, say.
+    """
+    same = (a == b).all(1)
+    a, b = (half - half.mean(1, keepdim=True) for half in (a, b))
+    halves = (a * b).sum(1) / (a.norm(dim=1) * b.norm(dim=1)).clamp(min=torch.finfo(a.dtype).tiny)
+    return torch.where(same, 1, 2 * halves / (1 + halves.clamp(min=-0.99)))

@@ -147,8 +147,9 @@ class GradedPath:
 
     Groups are lined up by gain, as in `SalientPath` with `full_distance`, each with what is left of its way: 1 at its
     start, 0 at its end. A step moves an amount A, worth that many whole groups. Those within (1 − softness)·A of the
-    line's head move to their end, those beyond (1 + softness)·A stay, and in between the fraction falls evenly. So two
-    groups of nearly the same gain move nearly alike, and rounding cannot turn one walk into another at a single tie.
+    line's head move to their end, those beyond (1 + softness)·A stay, and in between the fraction falls evenly; a group
+    moves by the mean over its stretch of the line. So two groups of nearly the same gain move nearly alike, and
+    rounding cannot turn one walk into another at a single tie.
 
     `steps` and `growth` are those of `SalientPath`. With `softness` 0, whole groups move, but for one at the cut.
     """
@@ -178,7 +179,7 @@ class GradedPath:
         """Return how many groups' worth each row moves next (r 1); all that is left, within rounding, if it is less."""
         to_move = route.to_move.clamp(min=1)
         gone = (1 - left.sum(1, keepdim=True) / to_move).clamp(0, 1)
-        amount = next_step_share(1 / self._own_steps(route), gone, self.growth) * to_move
+        amount = next_step_share(1 / self._own_steps(route).to(left), gone, self.growth) * to_move
         return torch.where(left.sum(1, keepdim=True) <= 1.01 * amount, math.inf, amount)
 
     def _own_steps(self, route: Route) -> Tensor:
@@ -196,10 +197,15 @@ def graded_fractions(gain: Tensor, left: Tensor, amount: Tensor, softness: float
     [[0.875, 0.625, 0.375, 0.125]]
     """
     order = torch.where(left > 0, gain, -math.inf).argsort(dim=1, descending=True, stable=True)
-    ahead = left.gather(1, order).cumsum(1)  # up to and including each group
-    middle = ahead - left.gather(1, order) / 2
-    width = (2 * softness * amount).clamp(min=1e-6)
-    lined_up = (0.5 + (amount - middle) / width).clamp(0, 1)
+    own = left.gather(1, order)
+    width = (2 * softness * amount).clamp(min=1e-30)  # with softness 0, so short that it rounds away
+    after = 0.5 + (amount - own.cumsum(1)) / width  # the fraction where a group's stretch of the line ends, unclamped
+    before = after + own / width
+    inside = after.clamp(0, 1), before.clamp(0, 1)
+    mean = (before.clamp(min=1) - after.clamp(min=1) + (inside[1] - inside[0]) * (inside[0] + inside[1]) / 2) / (
+        before - after
+    )
+    lined_up = torch.where(before > after, mean, inside[0])  # a stretch too short to tell its ends apart is a point
     lined_up = torch.where(amount.isinf(), 1, lined_up)
     return torch.zeros_like(gain).scatter_(1, order, lined_up)
 
