@@ -50,21 +50,14 @@ class Jitter:
     step: int = 0
 
     @classmethod
-    def make(cls, problem: Problem, route: Route, rows: range, settings: JitterSettings) -> Jitter:
-        """Return the jitter for these rows of a route; computes the scores at their ends by forward passes."""
+    def make(cls, problem: Problem, route: Route, rows: range, settings: JitterSettings, ends: EndScores) -> Jitter:
+        """Return the jitter for these rows of a route."""
         elements, baselines = problem.x.shape[1], settings.baselines
         generator = torch.Generator().manual_seed(settings.seed)
         white = torch.randn(elements, generator=generator, dtype=torch.float64)
         seeds = torch.randint(2**62, (settings.first_walk + settings.walks,), generator=generator).tolist()
         places = [_places(elements, len(baselines), seed) for seed in seeds[settings.first_walk :]]
-        samples = torch.arange(rows.start // settings.walks, -(-rows.stop // settings.walks), device=problem.x.device)
-        at_image = end_score(problem, problem.x, samples)
-        pairs = [
-            (end_score(problem, baseline, samples), at_image)[:: 1 if direction == "to_image" else -1]
-            for direction, baseline in baselines.items()
-        ]
-        start_scores, end_scores = (torch.stack(scores, 1) for scores in zip(*pairs, strict=True))
-        own = route.sample - rows.start // settings.walks
+        start_scores, end_scores = ends.up_to(-(-rows.stop // settings.walks), problem)
         return cls(
             problem=problem,
             walks=settings.walks,
@@ -73,8 +66,8 @@ class Jitter:
             noise=white.to(problem.x).repeat(2),
             places=torch.stack(places).to(problem.x.device),
             end=route.end,
-            start_scores=start_scores[own],
-            end_scores=end_scores[own],
+            start_scores=start_scores[route.sample],
+            end_scores=end_scores[route.sample],
         )
 
     def value_and_gradient(self, points: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
@@ -121,6 +114,36 @@ def noise_scale(problem: Problem, baselines: Mapping[Direction, Tensor]) -> Tens
     ]
     parts = zip(torch.split(ways, [x[0].numel() for x in problem.inputs], 1), spans, strict=True)
     return torch.cat([way if span is None else span.to(way) for way, span in parts], 1)
+
+
+class EndScores:
+    """The model's scores at the ends of the walks, by forward passes; the walks of a sample share them.
+
+    >>> from samp.engine.problem import make_problem
+    >>> problem = make_problem(lambda x: x, torch.tensor([[3.0], [5.0]]), target=0)
+    >>> EndScores({"to_baseline": torch.zeros(2, 1), "to_image": torch.ones(2, 1)}).up_to(1, problem)
+    (tensor([[3., 1.]]), tensor([[0., 3.]]))
+    """
+
+    def __init__(self, baselines: Mapping[Direction, Tensor]) -> None:
+        self.baselines, self.scores, self.count = baselines, torch.empty(2, 0, len(baselines)), 0
+
+    def up_to(self, count: int, problem: Problem) -> tuple[Tensor, Tensor]:
+        """Return the scores of the first samples at their starts and their ends (s d each), at least `count` of them.
+
+        Only those of further samples than before are computed.
+        """
+        if count > self.count:
+            samples = torch.arange(self.count, count, device=problem.x.device)
+            at_image = end_score(problem, problem.x, samples)
+            pairs = [
+                torch.stack((end_score(problem, baseline, samples), at_image)[:: 1 if direction == "to_image" else -1])
+                for direction, baseline in self.baselines.items()
+            ]
+            new = torch.stack(pairs, 2)  # 2 s d
+            self.scores = torch.cat([self.scores, new], 1) if self.count else new
+            self.count = count
+        return self.scores[0], self.scores[1]
 
 
 @torch.no_grad()
@@ -214,7 +237,7 @@ def map_resolution(even: Tensor, odd: Tensor) -> Tensor:
 
 
 def _correlate_whole(a: Tensor, b: Tensor) -> Tensor:
-    """Return the correlation (b) expected of means of all walks, from those of their halves (b s); 1 if these are equal.
+    """Return the correlation (b) expected of means of all walks, from their halves (b s); 1 if these are equal.
 
     Halves that are level have no correlation, and yet they agree: credit that is 0 everywhere, say.
     """

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -25,7 +25,7 @@ from torch import Tensor
 from samp.attribution import Direction
 from samp.engine.concave_credit import ConcaveAccount
 from samp.engine.driver import StepCallback
-from samp.engine.jitter import Jitter, JitterSettings, WalkMean
+from samp.engine.jitter import EndScores, Jitter, JitterSettings, WalkMean
 from samp.engine.paths import GradedPath, SalientPath
 from samp.engine.problem import Compiler, Problem, keep_function
 from samp.engine.record import RowTape, WalkRecord, record_walk
@@ -88,6 +88,10 @@ class JointWalkPlan:
     noise: float = 0.0
     seed: int = 0
     first_walk: int = 0
+    ends: EndScores = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ends", EndScores(self.baselines))
 
     @property
     def directions_per_row(self) -> int:
@@ -103,7 +107,7 @@ class JointWalkPlan:
         compiler, directions = problem.compiler(self.path), self.directions_per_row
         places = self.path.most_groups(route) if isinstance(self.path, SalientPath) else None
         account = ConcaveAccount(route, problem.features.select(route.sample), weight, places, compiler)
-        jitter = Jitter.make(problem, route, rows, self._jitter_settings()) if self.noise else None
+        jitter = Jitter.make(problem, route, rows, self._jitter_settings(), self.ends) if self.noise else None
         if jitter:  # it has to know which walk a row is
             route = replace(route, sample=torch.arange(rows.start, rows.stop, device=route.sample.device))
         scorer = JointScorer(problem, weight, compiler, jitter)
