@@ -13,7 +13,8 @@ Letters: r rows (one per walk), d directions, n elements, w walks of a sample.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass
 
 import torch
@@ -159,42 +160,58 @@ def _places(elements: int, directions: int, seed: int) -> Tensor:
 
 
 class WalkMean:
-    """The mean of the walks of each sample, collected from records in the order of the rows; curves are the first's."""
+    """The mean of the walks of each sample; curves, order and tapes are those of the first."""
 
-    def __init__(self, problem: Problem, walks: int, directions: int) -> None:
-        self.problem, self.walks, self.directions, self.row = problem, walks, directions, 0
-        self.values = torch.zeros(problem.batch * directions, problem.x.shape[1]).to(problem.x)
+    def __init__(self, problem: Problem, directions: int) -> None:
+        self.shapes, self.directions, self.walks = [x.shape for x in problem.inputs], directions, 0
+        self.values = torch.zeros(problem.batch * directions, problem.x.shape[1]).to(problem.x)  # sums
         self.contrast = torch.zeros_like(problem.x)  # b n, the even walks less the odd ones
         self.gradients, self.blind = (torch.zeros(len(self.values), dtype=torch.long) for _ in range(2))
         self.failed = torch.full((len(self.values),), -1)
         self.first: list[WalkRecord] = []
 
-    def add(self, record: WalkRecord) -> None:
-        """Add the walks of the next rows; every walk of a sample is added in the same order, whatever the batches."""
-        rows = torch.arange(self.row, self.row + len(record.values) // self.directions)
-        for walk in range(self.walks):
-            here = (rows % self.walks == walk).repeat_interleave(self.directions).nonzero().squeeze(1)
-            if not len(here):
-                continue
-            samples = rows[rows % self.walks == walk] // self.walks
-            into = (samples[:, None] * self.directions + torch.arange(self.directions)).flatten()
-            part = select_rows(record, here)
-            if walk == 0:
-                self.first.append(part)
-            on_device, own = into.to(self.values.device), samples.to(self.values.device)
-            self.values[on_device] += part.values / self.walks
-            both = part.values.view(len(samples), self.directions, -1).sum(1)
-            self.contrast[own] += both if walk % 2 == 0 else -both
-            self.gradients[into] += part.steps.cpu() + 1
-            self.blind[into] += part.blind.cpu()
-            self.failed[into] = torch.maximum(self.failed[into], part.failed.cpu())
-        self.row += len(rows)
+    def add(self, records: Iterable[WalkRecord], walks: int) -> None:
+        """Add so many further walks of every sample, from records in the order of the rows, those of a sample adjacent.
+
+        A sample's walks are added in the same order whatever the batches, so that rounding is the same, too.
+        """
+        done = 0
+        for record in records:
+            rows = torch.arange(done, done + len(record.values) // self.directions)
+            for walk in range(walks):
+                self._add_walk(record, rows // walks, rows % walks == walk, self.walks + walk)
+            done += len(rows)
+        self.walks += walks
+
+    def _add_walk(self, record: WalkRecord, samples: Tensor, chosen: Tensor, number: int) -> None:
+        """Add the chosen rows of a record (r), the walks of this number of their samples (r)."""
+        here = chosen.repeat_interleave(self.directions).nonzero().squeeze(1)
+        if not len(here):
+            return
+        part, samples = select_rows(record, here), samples[chosen]
+        into = (samples[:, None] * self.directions + torch.arange(self.directions)).flatten()
+        if number == 0:
+            self.first.append(part)
+        self.values[into.to(self.values.device)] += part.values
+        both = part.values.view(len(samples), self.directions, -1).sum(1)
+        self.contrast[samples.to(self.values.device)] += both if number % 2 == 0 else -both
+        self.gradients[into] += part.steps.cpu() + 1
+        self.blind[into] += part.blind.cpu()
+        self.failed[into] = torch.maximum(self.failed[into], part.failed.cpu())
+
+    def copy(self) -> WalkMean:
+        """Return a copy, to which walks can be added while this one stays as it is."""
+        other = copy(self)
+        for name in ("values", "contrast", "gradients", "blind", "failed"):
+            setattr(other, name, getattr(self, name).clone())
+        other.first = list(self.first)
+        return other
 
     def record(self) -> WalkRecord:
         """Return one record with a row per sample and direction."""
         first, device = join_records(self.first), self.values.device
         return WalkRecord(
-            values=self.values,
+            values=self.values / self.walks,
             scores=first.scores,
             order=first.order,
             steps=first.steps,
@@ -206,13 +223,13 @@ class WalkMean:
         )
 
     def _resolution(self) -> Tensor | None:
-        """Return the resolution of each sample's map in pixels (b), for images; None for other inputs."""
-        image = self.problem.inputs[0].shape
-        if len(self.problem.inputs) > 1 or len(image) != 4:
+        """Return the resolution of each sample's map in pixels (b), for images; None for other inputs or one walk."""
+        image = self.shapes[0]
+        if self.walks == 1 or len(self.shapes) > 1 or len(image) != 4:
             return None
-        mean = self.values.view(image[0], self.directions, *image[1:]).sum((1, 2))  # b h w
-        contrast = self.contrast.view(image).sum(1) / self.walks
-        return map_resolution(mean + contrast, mean - contrast)
+        total = self.values.view(image[0], self.directions, *image[1:]).sum((1, 2))  # b h w
+        contrast = self.contrast.view(image).sum(1)
+        return map_resolution((total + contrast) / self.walks, (total - contrast) / self.walks)
 
 
 def map_resolution(even: Tensor, odd: Tensor) -> Tensor:

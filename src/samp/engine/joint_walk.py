@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -75,7 +75,8 @@ class JointWalkPlan:
     """Plan for joint walks in all directions of a sample: path, rule, and the baseline of each direction.
 
     `weight` is that of the direction to the baseline; that to the image has 1. It is used only if both are walked.
-    With `noise`, there are `walks` of each sample, the first of them number `first_walk` of the seed.
+    With `noise`, there are `walks` of each sample, the first of them number `first_walk` of the seed. `samp.gradual`
+    plans them in rounds.
     """
 
     path: SalientPath | GradedPath
@@ -88,10 +89,13 @@ class JointWalkPlan:
     noise: float = 0.0
     seed: int = 0
     first_walk: int = 0
-    ends: EndScores = field(init=False)
+    before: WalkMean | None = None
+    """Walks of the samples that the result includes; those of this plan are added to it."""
+    ends: EndScores = None  # type: ignore[assignment]  # made below for noise, unless given: those of earlier walks
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ends", EndScores(self.baselines))
+        if self.noise and self.ends is None:
+            object.__setattr__(self, "ends", EndScores(self.baselines))
 
     @property
     def directions_per_row(self) -> int:
@@ -117,11 +121,10 @@ class JointWalkPlan:
 
     def collect(self, problem: Problem, records: Iterator[WalkRecord]) -> list[WalkRecord]:
         """Return the records, those of the walks of a sample averaged."""
-        if self.walks == 1:
+        if self.walks == 1 and self.before is None:
             return list(records)
-        mean = WalkMean(problem, self.walks, self.directions_per_row)
-        for record in records:
-            mean.add(record)
+        mean = self.before or WalkMean(problem, self.directions_per_row)
+        mean.add(records, self.walks)
         return [mean.record()]
 
     def forwards(self) -> int:

@@ -106,9 +106,13 @@ class Consensus:
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """Return the mean attribution of every sample's walks."""
+        return run_walks(problem, self.make_plan(problem, run.seed), run)
+
+    def make_plan(self, problem: Problem, seed: int) -> JointWalkPlan:
+        """Return the plan of all walks, with baselines and noise of this seed."""
         settings = self.resolve_settings()
-        baselines, baseline_label = make_baselines(self.baseline, self.direction, problem, run.seed)
-        plan = JointWalkPlan(
+        baselines, baseline_label = make_baselines(self.baseline, self.direction, problem, seed)
+        return JointWalkPlan(
             path=GradedPath(int(settings.steps), settings.softness, settings.growth),
             rule=Unlimited(),
             momentum=settings.momentum,
@@ -117,10 +121,9 @@ class Consensus:
             weight=settings.weight,
             walks=int(settings.walks),
             noise=settings.noise,
-            seed=run.seed,
+            seed=seed,
             first_walk=int(self.first_walk),
         )
-        return run_walks(problem, plan, run)
 
     def resolve_settings(self) -> WalksSettings:
         """Return the settings of the quality, overridden by the given ones."""
