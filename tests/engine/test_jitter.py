@@ -110,6 +110,21 @@ def test_rows_that_are_left_over_keep_their_noise_and_their_ends() -> None:
         assert torch.equal(gradient, everyone[step][1].view(4, 2, -1)[keep].flatten(0, 1))
 
 
+def test_a_failure_with_noise_stays_one_at_the_ends() -> None:
+    """The score is a number at the ends, but not where the noise leads."""
+
+    def fragile(x: Tensor) -> Tensor:
+        flat = x.flatten(1)
+        return look(x) + torch.where(((flat == 0.5) | (flat == 0) | (flat == 1)).all(1), 0.0, torch.nan)
+
+    problem = make_problem(fragile, torch.ones(1, 1, 4, 4).index_fill(3, torch.tensor(0), 0), lambda output: output)
+    jitter, points = jitter_for(problem, walks=1, noise=0.1)
+    for at in (points, jitter.end.view(2, -1)):
+        assert jitter.value_and_gradient(at, torch.arange(1))[0].isnan().all()
+    assert jitter.start_scores.isfinite().all()
+    assert jitter.end_scores.isfinite().all()
+
+
 def test_noise_repeats_after_very_many_points() -> None:
     problem = make_problem(look, images(0, 1, 1, 4, 4), target=lambda output: output)
     jitter, points = jitter_for(problem, walks=1, noise=0.1)
