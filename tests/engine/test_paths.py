@@ -12,8 +12,17 @@ from hypothesis import strategies as st
 
 import samp
 from laws import CLOSE, images, linear, net, seeds, tapes, travel
+from samp.engine import paths
 from samp.engine.fixed_paths import StraightPath
-from samp.engine.paths import GradedPath, MaxL1, SalientPath, graded_fractions, select_largest, select_largest_unordered
+from samp.engine.paths import (
+    GradedPath,
+    MaxL1,
+    SalientPath,
+    graded_fractions,
+    line_up,
+    select_largest,
+    select_largest_unordered,
+)
 from samp.engine.walk import Route, Step
 from samp.groups import Channels
 
@@ -141,6 +150,37 @@ def test_a_hard_cut_within_a_group_moves_it_as_far_as_it_reaches(amount: float, 
 def test_ties_are_lined_up_by_index_and_arrived_groups_stay_out_of_the_line() -> None:
     gain, left = torch.tensor([[1.0, 9.0, 1.0, 1.0]]), torch.tensor([[1.0, 0.0, 1.0, 1.0]])
     assert graded_fractions(gain, left, torch.tensor([[1.0]]), 0.0).tolist() == [[1, 0, 0, 0]]
+
+
+@given(
+    seed=seeds,
+    count=st.integers(1, 200),
+    softness=softnesses,
+    share=st.floats(0.01, 1.0),
+    levels=st.sampled_from([1, 3, 20, 10_000]),
+)
+def test_the_head_of_the_line_will_do(seed: int, count: int, softness: float, share: float, levels: int) -> None:
+    """To the bit, with ties, other needs of other rows, a failed and an endless row; a GPU sorts all."""
+    gain = (images(seed, 4, count) * levels).floor().float()
+    left = (images(seed + 1, 4, count) * 2).clamp(max=1).float()
+    left[:, ::5] = 0
+    amount = left.sum(1, keepdim=True) * share * torch.tensor([[1.0], [0.1], [0.5], [1.0]]) / (1 + softness)
+    amount[3] = torch.inf
+    gain[2] = torch.nan if seed % 3 == 0 else gain[2]
+    short = graded_fractions(gain, left, amount, softness)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(paths, "line_up", lambda gain, *_: gain.argsort(dim=1, descending=True, stable=True))
+        whole = graded_fractions(gain, left, amount, softness)
+    assert torch.equal(short[left > 0], whole[left > 0])
+
+
+def test_only_the_head_of_a_long_line_is_sorted() -> None:
+    gain, left = images(0, 2, 1000), torch.ones(2, 1000).double()
+    line = line_up(gain, left, torch.tensor([[100.0], [50.0]]).double())
+    assert 100 < line.shape[1] < 150
+    assert torch.equal(line, gain.argsort(1, True)[:, : line.shape[1]])
+    almost_there = left * torch.where(gain > 0.5, 1e-3, 1.0)  # the best have so little left that a guess falls short
+    assert line_up(gain, almost_there, torch.tensor([[100.0], [50.0]]).double()).shape[1] == 1000
 
 
 @given(seed=seeds, softness=st.sampled_from([0.25, 0.8, 1.0]), swap=st.integers(0, 18))

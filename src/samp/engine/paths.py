@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, overload
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from samp.engine.walk import Route, Step
@@ -196,8 +197,8 @@ def graded_fractions(gain: Tensor, left: Tensor, amount: Tensor, softness: float
     >>> graded_fractions(gain, left, torch.tensor([[2.0]]), softness=1.0).tolist()
     [[0.875, 0.625, 0.375, 0.125]]
     """
-    order = torch.where(left > 0, gain, -math.inf).argsort(dim=1, descending=True, stable=True)
-    own = left.gather(1, order)
+    order = line_up(torch.where(left > 0, gain, -math.inf), left, (1 + softness) * amount)  # r m
+    own = F.pad(left, (0, 1)).gather(1, order)
     width = (2 * softness * amount).clamp(min=1e-30)  # with softness 0, so short that it rounds away
     after = 0.5 + (amount - own.cumsum(1)) / width  # the fraction where a group's stretch of the line ends, unclamped
     before = after + own / width
@@ -205,9 +206,41 @@ def graded_fractions(gain: Tensor, left: Tensor, amount: Tensor, softness: float
     mean = (before.clamp(min=1) - after.clamp(min=1) + (inside[1] - inside[0]) * (inside[0] + inside[1]) / 2) / (
         before - after
     )
-    lined_up = torch.where(before > after, mean, inside[0])  # a stretch too short to tell its ends apart is a point
-    lined_up = torch.where(amount.isinf(), 1, lined_up)
-    return torch.zeros_like(gain).scatter_(1, order, lined_up)
+    in_order = torch.where(before > after, mean, inside[0])  # a stretch too short to tell its ends apart is a point
+    fraction = F.pad(torch.zeros_like(gain), (0, 1)).scatter_(1, order, in_order)[:, :-1]
+    return torch.where(amount.isinf(), 1, fraction)
+
+
+def line_up(gain: Tensor, left: Tensor, reach: Tensor) -> Tensor:
+    """Return the groups by falling gain, ties by index (r m), at least those before `reach` (r 1) groups' worth.
+
+    On a CPU, where sorting all would take 5 % of a small net's gradient, only the head of the line is sorted. Rows with
+    a shorter head than others are filled up with g, the number of groups. For an endless reach, any groups will do.
+
+    >>> gain, left = torch.tensor([[1.0, 5.0, 2.0, 5.0, 0.0, 0.5, 0.2, 0.1, 0.3]]), torch.ones(1, 9)
+    >>> line_up(gain, left, torch.tensor([[2.0]])).tolist()
+    [[1, 3, 2]]
+    """
+    if gain.device.type == "cpu":
+        reach = reach.masked_fill(reach.isinf(), 0)
+        usual = left.sum(1, keepdim=True) / (left > 0).sum(1, keepdim=True).clamp(min=1)
+        size = 1 + float((1.3 * reach / usual.clamp(min=1e-6)).amax())  # 1.3: heads of the line have less left
+        if 2 * size < gain.shape[1]:
+            head = gain >= gain.topk(int(size), sorted=False).values.amin(1, keepdim=True)
+            if bool(((left * head).sum(1, keepdim=True) >= 1.01 * reach).all()):  # 1.01: sums are rounded
+                return _sort_some(gain, head)
+    return gain.argsort(dim=1, descending=True, stable=True)
+
+
+def _sort_some(gain: Tensor, chosen: Tensor) -> Tensor:
+    """Return the chosen groups (r g) by falling gain, ties by index (r m), rows with fewer of them filled up with g."""
+    counts = chosen.sum(1)
+    row, group = chosen.nonzero(as_tuple=True)
+    place = torch.arange(len(row)) - (counts.cumsum(0) - counts)[row]
+    line = torch.full((len(gain), int(counts.max())), gain.shape[1])
+    line[row, place] = group
+    own = F.pad(gain, (0, 1), value=-math.inf).gather(1, line)
+    return line.gather(1, own.argsort(dim=1, descending=True, stable=True))
 
 
 @dataclass(frozen=True)
