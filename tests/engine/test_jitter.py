@@ -14,6 +14,7 @@ from torch import Tensor
 
 import samp
 from laws import CLOSE, CountingModel, images, net, seeds
+from samp.engine.graded_path import GradedPath
 from samp.engine.jitter import (
     AGREEMENT,
     MOST_POINTS,
@@ -26,7 +27,7 @@ from samp.engine.jitter import (
     noise_scale,
 )
 from samp.engine.joint_walk import JointWalkPlan
-from samp.engine.paths import GradedPath, Unlimited
+from samp.engine.paths import Unlimited
 from samp.engine.problem import Problem, make_problem
 from samp.engine.record import WalkRecord
 from samp.methods.consensus import Consensus

@@ -12,17 +12,10 @@ from hypothesis import strategies as st
 
 import samp
 from laws import CLOSE, images, linear, net, seeds, tapes, travel
-from samp.engine import paths
+from samp.engine import graded_path
 from samp.engine.fixed_paths import StraightPath
-from samp.engine.paths import (
-    GradedPath,
-    MaxL1,
-    SalientPath,
-    graded_fractions,
-    line_up,
-    select_largest,
-    select_largest_unordered,
-)
+from samp.engine.graded_path import GradedPath, graded_fractions, line_up
+from samp.engine.paths import MaxL1, SalientPath, select_largest, select_largest_unordered
 from samp.engine.walk import Route, Step
 from samp.groups import Channels
 
@@ -169,7 +162,7 @@ def test_the_head_of_the_line_will_do(seed: int, count: int, softness: float, sh
     gain[2] = torch.nan if seed % 3 == 0 else gain[2]
     short = graded_fractions(gain, left, amount, softness)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(paths, "line_up", lambda gain, *_: gain.argsort(dim=1, descending=True, stable=True))
+        patch.setattr(graded_path, "line_up", lambda gain, *_: gain.argsort(dim=1, descending=True, stable=True))
         whole = graded_fractions(gain, left, amount, softness)
     assert torch.equal(short[left > 0], whole[left > 0])
 

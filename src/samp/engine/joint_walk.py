@@ -25,8 +25,9 @@ from torch import Tensor
 from samp.attribution import Direction
 from samp.engine.concave_credit import ConcaveAccount
 from samp.engine.driver import StepCallback
+from samp.engine.graded_path import GradedPath
 from samp.engine.jitter import EndScores, Jitter, JitterSettings, WalkMean
-from samp.engine.paths import GradedPath, SalientPath
+from samp.engine.paths import SalientPath
 from samp.engine.problem import Compiler, Problem, keep_function
 from samp.engine.record import RowTape, WalkRecord, record_walk
 from samp.engine.walk import Route, StepRule
