@@ -25,8 +25,8 @@ The examples assume `import torch, samp` and `from torch import nn`; in a sectio
 `samp_lab` is the second package of this repository (`pip install samp-lab`)."""
 # Title, the module whose docstring opens the section ("" for none), and its names.
 SECTIONS: tuple[tuple[str, str, str], ...] = (
-    ("Explain", "", "samp.explain samp.Attribution samp.compare samp.Compared samp.run"),
-    ("Methods", "samp.methods", "samp.Coupled samp.SAMP samp.SAMPPlusPlus samp.IG samp.methods.names"),
+    ("Explain", "", "samp.explain samp.explain_gradually samp.Attribution samp.compare samp.Compared samp.run"),
+    ("Methods", "samp.methods", "samp.Consensus samp.Coupled samp.SAMP samp.SAMPPlusPlus samp.IG samp.methods.names"),
     ("Targets", "samp.targets", "samp.Margin"),
     ("Groups", "samp.groups", "samp.Pixels samp.Elements samp.Patches"),
     ("Further arguments of the model", "samp.engine.forward_args", "samp.PerSample samp.ForAll"),

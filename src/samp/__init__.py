@@ -22,13 +22,15 @@ if TYPE_CHECKING:
     from samp.engine.forward_args import ForAll, PerSample
     from samp.errors import NonFiniteError
     from samp.explain import explain
+    from samp.gradual import explain_gradually
     from samp.groups import Elements, Patches, Pixels
-    from samp.methods import IG, SAMP, Coupled, SAMPPlusPlus
+    from samp.methods import IG, SAMP, Consensus, Coupled, SAMPPlusPlus
     from samp.targets import Margin
 
 # Public names are imported when first used, so that `samp --help` need not wait for torch.
 _HOME = {
     "explain": "samp.explain",
+    "explain_gradually": "samp.gradual",
     "compare": "samp.compare",
     "Compared": "samp.compare",
     "Attribution": "samp.attribution",
@@ -41,6 +43,7 @@ _HOME = {
     "ForAll": "samp.engine.forward_args",
     "Pixels": "samp.groups",
     "run": "samp.batch.run",
+    "Consensus": "samp.methods",
     "Coupled": "samp.methods",
     "IG": "samp.methods",
     "SAMP": "samp.methods",
@@ -69,6 +72,7 @@ __all__ = [
     "SAMP",
     "Attribution",
     "Compared",
+    "Consensus",
     "Coupled",
     "Elements",
     "ForAll",
@@ -81,6 +85,7 @@ __all__ = [
     "Tape",
     "compare",
     "explain",
+    "explain_gradually",
     "run",
 ]
 

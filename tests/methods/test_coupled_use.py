@@ -17,9 +17,8 @@ import samp
 from compiled_walks import compile_walks
 from laws import CLOSE, CountingModel, assert_same, assert_same_sample, differs, images, net
 from samp import player
-from samp.engine import concave_credit, walk
+from samp.engine import concave_credit, joint_walk, walk
 from samp.fast import walk as fast_walk
-from samp.methods import coupled
 from samp.methods.coupled import QUALITIES, SMALL_QUALITIES
 from samp.models import Classifier
 
@@ -159,7 +158,7 @@ def test_what_may_be_compiled_of_a_walk_may_be_of_a_coupled_one(monkeypatch: pyt
     seen: list[Any] = []
     compile_walks(monkeypatch, lambda work: seen.append(work) or work)
     samp.explain(net(0), images(0, 1, 12), target=0, method="coupled")
-    own = {coupled._weight_gradients, concave_credit._step_effects}
+    own = {joint_walk._weight_gradients, concave_credit._step_effects}
     assert set(seen) == {walk.step_state, walk.move, fast_walk._advance, *own}
 
 

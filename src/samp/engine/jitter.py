@@ -13,7 +13,8 @@ Letters: r rows (one per walk), d directions, n elements, w walks of a sample.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass
 
 import torch
@@ -21,6 +22,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from samp.attribution import Direction
+from samp.devices import WITHOUT_FLOAT64
 from samp.engine.problem import Problem
 from samp.engine.record import WalkRecord, join_records, select_rows
 from samp.engine.walk import Route
@@ -49,21 +51,14 @@ class Jitter:
     step: int = 0
 
     @classmethod
-    def make(cls, problem: Problem, route: Route, rows: range, settings: JitterSettings) -> Jitter:
-        """Return the jitter for these rows of a route; computes the scores at their ends by forward passes."""
+    def make(cls, problem: Problem, route: Route, rows: range, settings: JitterSettings, ends: EndScores) -> Jitter:
+        """Return the jitter for these rows of a route."""
         elements, baselines = problem.x.shape[1], settings.baselines
         generator = torch.Generator().manual_seed(settings.seed)
         white = torch.randn(elements, generator=generator, dtype=torch.float64)
         seeds = torch.randint(2**62, (settings.first_walk + settings.walks,), generator=generator).tolist()
         places = [_places(elements, len(baselines), seed) for seed in seeds[settings.first_walk :]]
-        samples = torch.arange(rows.start // settings.walks, -(-rows.stop // settings.walks), device=problem.x.device)
-        at_image = end_score(problem, problem.x, samples)
-        pairs = [
-            (end_score(problem, baseline, samples), at_image)[:: 1 if direction == "to_image" else -1]
-            for direction, baseline in baselines.items()
-        ]
-        start_scores, end_scores = (torch.stack(scores, 1) for scores in zip(*pairs, strict=True))
-        own = route.sample - rows.start // settings.walks
+        start_scores, end_scores = ends.up_to(-(-rows.stop // settings.walks), problem)
         return cls(
             problem=problem,
             walks=settings.walks,
@@ -72,8 +67,8 @@ class Jitter:
             noise=white.to(problem.x).repeat(2),
             places=torch.stack(places).to(problem.x.device),
             end=route.end,
-            start_scores=start_scores[own],
-            end_scores=end_scores[own],
+            start_scores=start_scores[route.sample],
+            end_scores=end_scores[route.sample],
         )
 
     def value_and_gradient(self, points: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
@@ -122,6 +117,36 @@ def noise_scale(problem: Problem, baselines: Mapping[Direction, Tensor]) -> Tens
     return torch.cat([way if span is None else span.to(way) for way, span in parts], 1)
 
 
+class EndScores:
+    """The model's scores at the ends of the walks, by forward passes; the walks of a sample share them.
+
+    >>> from samp.engine.problem import make_problem
+    >>> problem = make_problem(lambda x: x, torch.tensor([[3.0], [5.0]]), target=0)
+    >>> EndScores({"to_baseline": torch.zeros(2, 1), "to_image": torch.ones(2, 1)}).up_to(1, problem)
+    (tensor([[3., 1.]]), tensor([[0., 3.]]))
+    """
+
+    def __init__(self, baselines: Mapping[Direction, Tensor]) -> None:
+        self.baselines, self.scores, self.count = baselines, torch.empty(2, 0, len(baselines)), 0
+
+    def up_to(self, count: int, problem: Problem) -> tuple[Tensor, Tensor]:
+        """Return the scores of the first samples at their starts and their ends (s d each), at least `count` of them.
+
+        Only those of further samples than before are computed.
+        """
+        if count > self.count:
+            samples = torch.arange(self.count, count, device=problem.x.device)
+            at_image = end_score(problem, problem.x, samples)
+            pairs = [
+                torch.stack((end_score(problem, baseline, samples), at_image)[:: 1 if direction == "to_image" else -1])
+                for direction, baseline in self.baselines.items()
+            ]
+            new = torch.stack(pairs, 2)  # 2 s d
+            self.scores = torch.cat([self.scores, new], 1) if self.count else new
+            self.count = count
+        return self.scores[0], self.scores[1]
+
+
 @torch.no_grad()
 def end_score(problem: Problem, points: Tensor, samples: Tensor) -> Tensor:
     """Return the model's score (r) at the points (b n) of these samples (r)."""
@@ -135,42 +160,58 @@ def _places(elements: int, directions: int, seed: int) -> Tensor:
 
 
 class WalkMean:
-    """The mean of the walks of each sample, collected from records in the order of the rows; curves are the first's."""
+    """The mean of the walks of each sample; curves, order and tapes are those of the first."""
 
-    def __init__(self, problem: Problem, walks: int, directions: int) -> None:
-        self.problem, self.walks, self.directions, self.row = problem, walks, directions, 0
-        self.values = torch.zeros(problem.batch * directions, problem.x.shape[1]).to(problem.x)
+    def __init__(self, problem: Problem, directions: int) -> None:
+        self.shapes, self.directions, self.walks = [x.shape for x in problem.inputs], directions, 0
+        self.values = torch.zeros(problem.batch * directions, problem.x.shape[1]).to(problem.x)  # sums
         self.contrast = torch.zeros_like(problem.x)  # b n, the even walks less the odd ones
         self.gradients, self.blind = (torch.zeros(len(self.values), dtype=torch.long) for _ in range(2))
         self.failed = torch.full((len(self.values),), -1)
         self.first: list[WalkRecord] = []
 
-    def add(self, record: WalkRecord) -> None:
-        """Add the walks of the next rows; every walk of a sample is added in the same order, whatever the batches."""
-        rows = torch.arange(self.row, self.row + len(record.values) // self.directions)
-        for walk in range(self.walks):
-            here = (rows % self.walks == walk).repeat_interleave(self.directions).nonzero().squeeze(1)
-            if not len(here):
-                continue
-            samples = rows[rows % self.walks == walk] // self.walks
-            into = (samples[:, None] * self.directions + torch.arange(self.directions)).flatten()
-            part = select_rows(record, here)
-            if walk == 0:
-                self.first.append(part)
-            on_device, own = into.to(self.values.device), samples.to(self.values.device)
-            self.values[on_device] += part.values / self.walks
-            both = part.values.view(len(samples), self.directions, -1).sum(1)
-            self.contrast[own] += both if walk % 2 == 0 else -both
-            self.gradients[into] += part.steps.cpu() + 1
-            self.blind[into] += part.blind.cpu()
-            self.failed[into] = torch.maximum(self.failed[into], part.failed.cpu())
-        self.row += len(rows)
+    def add(self, records: Iterable[WalkRecord], walks: int) -> None:
+        """Add so many further walks of every sample, from records in the order of the rows, those of a sample adjacent.
+
+        A sample's walks are added in the same order whatever the batches, so that rounding is the same, too.
+        """
+        done = 0
+        for record in records:
+            rows = torch.arange(done, done + len(record.values) // self.directions)
+            for walk in range(walks):
+                self._add_walk(record, rows // walks, rows % walks == walk, self.walks + walk)
+            done += len(rows)
+        self.walks += walks
+
+    def _add_walk(self, record: WalkRecord, samples: Tensor, chosen: Tensor, number: int) -> None:
+        """Add the chosen rows of a record (r), the walks of this number of their samples (r)."""
+        here = chosen.repeat_interleave(self.directions).nonzero().squeeze(1)
+        if not len(here):
+            return
+        part, samples = select_rows(record, here), samples[chosen]
+        into = (samples[:, None] * self.directions + torch.arange(self.directions)).flatten()
+        if number == 0:
+            self.first.append(part)
+        self.values[into.to(self.values.device)] += part.values
+        both = part.values.view(len(samples), self.directions, -1).sum(1)
+        self.contrast[samples.to(self.values.device)] += both if number % 2 == 0 else -both
+        self.gradients[into] += part.steps.cpu() + 1
+        self.blind[into] += part.blind.cpu()
+        self.failed[into] = torch.maximum(self.failed[into], part.failed.cpu())
+
+    def copy(self) -> WalkMean:
+        """Return a copy, to which walks can be added while this one stays as it is."""
+        other = copy(self)
+        for name in ("values", "contrast", "gradients", "blind", "failed"):
+            setattr(other, name, getattr(self, name).clone())
+        other.first = list(self.first)
+        return other
 
     def record(self) -> WalkRecord:
         """Return one record with a row per sample and direction."""
         first, device = join_records(self.first), self.values.device
         return WalkRecord(
-            values=self.values,
+            values=self.values / self.walks,
             scores=first.scores,
             order=first.order,
             steps=first.steps,
@@ -182,13 +223,13 @@ class WalkMean:
         )
 
     def _resolution(self) -> Tensor | None:
-        """Return the resolution of each sample's map in pixels (b), for images; None for other inputs."""
-        image = self.problem.inputs[0].shape
-        if len(self.problem.inputs) > 1 or len(image) != 4:
+        """Return the resolution of each sample's map in pixels (b), for images; None for other inputs or one walk."""
+        image = self.shapes[0]
+        if self.walks == 1 or len(self.shapes) > 1 or len(image) != 4:
             return None
-        mean = self.values.view(image[0], self.directions, *image[1:]).sum((1, 2))  # b h w
-        contrast = self.contrast.view(image).sum(1) / self.walks
-        return map_resolution(mean + contrast, mean - contrast)
+        total = self.values.view(image[0], self.directions, *image[1:]).sum((1, 2))  # b h w
+        contrast = self.contrast.view(image).sum(1)
+        return map_resolution((total + contrast) / self.walks, (total - contrast) / self.walks)
 
 
 def map_resolution(even: Tensor, odd: Tensor) -> Tensor:
@@ -205,9 +246,19 @@ def map_resolution(even: Tensor, odd: Tensor) -> Tensor:
     """
     sides = [side for side in SIDES if side == 1 or 4 * side <= min(even.shape[1:])]
     found = torch.full((len(even),), sides[-1], device=even.device)
+    wide = torch.float32 if even.device.type in WITHOUT_FLOAT64 else torch.float64
     for side in reversed(sides):
-        a, b = (F.avg_pool2d(half[:, None], side).flatten(1).double() for half in (even, odd))
-        a, b = (half - half.mean(1, keepdim=True) for half in (a, b))
-        halves = (a * b).sum(1) / (a.norm(dim=1) * b.norm(dim=1)).clamp(min=1e-300)
-        found = torch.where(2 * halves / (1 + halves.clamp(min=-0.99)) >= AGREEMENT, side, found)
+        a, b = (F.avg_pool2d(half[:, None].to(wide), side).flatten(1) for half in (even, odd))
+        found = torch.where(_correlate_whole(a, b) >= AGREEMENT, side, found)
     return found
+
+
+def _correlate_whole(a: Tensor, b: Tensor) -> Tensor:
+    """Return the correlation (b) expected of means of all walks, from their halves (b s); 1 if these are equal.
+
+    Halves that are level have no correlation, and yet they agree: credit that is 0 everywhere, say.
+    """
+    same = (a == b).all(1)
+    a, b = (half - half.mean(1, keepdim=True) for half in (a, b))
+    halves = (a * b).sum(1) / (a.norm(dim=1) * b.norm(dim=1)).clamp(min=torch.finfo(a.dtype).tiny)
+    return torch.where(same, 1, 2 * halves / (1 + halves.clamp(min=-0.99)))

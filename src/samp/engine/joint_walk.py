@@ -25,8 +25,9 @@ from torch import Tensor
 from samp.attribution import Direction
 from samp.engine.concave_credit import ConcaveAccount
 from samp.engine.driver import StepCallback
-from samp.engine.jitter import Jitter, JitterSettings, WalkMean
-from samp.engine.paths import GradedPath, SalientPath
+from samp.engine.graded_path import GradedPath
+from samp.engine.jitter import EndScores, Jitter, JitterSettings, WalkMean
+from samp.engine.paths import SalientPath
 from samp.engine.problem import Compiler, Problem, keep_function
 from samp.engine.record import RowTape, WalkRecord, record_walk
 from samp.engine.walk import Route, StepRule
@@ -75,7 +76,8 @@ class JointWalkPlan:
     """Plan for joint walks in all directions of a sample: path, rule, and the baseline of each direction.
 
     `weight` is that of the direction to the baseline; that to the image has 1. It is used only if both are walked.
-    With `noise`, there are `walks` of each sample, the first of them number `first_walk` of the seed.
+    With `noise`, there are `walks` of each sample, the first of them number `first_walk` of the seed. `samp.gradual`
+    plans them in rounds.
     """
 
     path: SalientPath | GradedPath
@@ -88,6 +90,13 @@ class JointWalkPlan:
     noise: float = 0.0
     seed: int = 0
     first_walk: int = 0
+    before: WalkMean | None = None
+    """Walks of the samples that the result includes; those of this plan are added to it."""
+    ends: EndScores = None  # type: ignore[assignment]  # made below for noise, unless given: those of earlier walks
+
+    def __post_init__(self) -> None:
+        if self.noise and self.ends is None:
+            object.__setattr__(self, "ends", EndScores(self.baselines))
 
     @property
     def directions_per_row(self) -> int:
@@ -103,7 +112,7 @@ class JointWalkPlan:
         compiler, directions = problem.compiler(self.path), self.directions_per_row
         places = self.path.most_groups(route) if isinstance(self.path, SalientPath) else None
         account = ConcaveAccount(route, problem.features.select(route.sample), weight, places, compiler)
-        jitter = Jitter.make(problem, route, rows, self._jitter_settings()) if self.noise else None
+        jitter = Jitter.make(problem, route, rows, self._jitter_settings(), self.ends) if self.noise else None
         if jitter:  # it has to know which walk a row is
             route = replace(route, sample=torch.arange(rows.start, rows.stop, device=route.sample.device))
         scorer = JointScorer(problem, weight, compiler, jitter)
@@ -113,11 +122,10 @@ class JointWalkPlan:
 
     def collect(self, problem: Problem, records: Iterator[WalkRecord]) -> list[WalkRecord]:
         """Return the records, those of the walks of a sample averaged."""
-        if self.walks == 1:
+        if self.walks == 1 and self.before is None:
             return list(records)
-        mean = WalkMean(problem, self.walks, self.directions_per_row)
-        for record in records:
-            mean.add(record)
+        mean = self.before or WalkMean(problem, self.directions_per_row)
+        mean.add(records, self.walks)
         return [mean.record()]
 
     def forwards(self) -> int:

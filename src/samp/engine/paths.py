@@ -142,69 +142,6 @@ def select_largest_unordered(gain: Tensor, size: int | Tensor, candidates: Tenso
 
 
 @dataclass(frozen=True)
-class GradedPath:
-    """Eq. 8 without a hard cut: groups near the threshold move part of their way.
-
-    Groups are lined up by gain, as in `SalientPath` with `full_distance`, each with what is left of its way: 1 at its
-    start, 0 at its end. A step moves an amount A, worth that many whole groups. Those within (1 − softness)·A of the
-    line's head move to their end, those beyond (1 + softness)·A stay, and in between the fraction falls evenly. So two
-    groups of nearly the same gain move nearly alike, and rounding cannot turn one walk into another at a single tie.
-
-    `steps` and `growth` are those of `SalientPath`. With `softness` 0, whole groups move, but for one at the cut.
-    """
-
-    is_fixed: ClassVar[bool] = False
-    may_pause: ClassVar[bool] = False
-    needs_start: ClassVar[bool] = True
-    steps: int
-    softness: float = 0.8
-    growth: float = 0.0
-
-    def propose(self, step: Step, route: Route) -> Tensor:
-        way = route.end - route.start
-        whole = route.groups.pool(way.abs())  # r g
-        gain = route.groups.pool(way.mul_(step.guide)) * route.sign
-        left = torch.where(step.moving, (route.groups.pool((route.end - step.x).abs()) / whole).clamp(max=1), 0)
-        fraction = graded_fractions(gain, left, self._amount(left, route), self.softness)
-        return torch.lerp(step.x, route.end, route.groups.spread(fraction))  # at 1, exactly the end
-
-    def least_steps(self, route: Route) -> int:
-        return int(self._own_steps(route).min())
-
-    def most_steps(self, route: Route) -> int:
-        return self.steps
-
-    def _amount(self, left: Tensor, route: Route) -> Tensor:
-        """Return how many groups' worth each row moves next (r 1); all that is left, within rounding, if it is less."""
-        to_move = route.to_move.clamp(min=1)
-        gone = (1 - left.sum(1, keepdim=True) / to_move).clamp(0, 1)
-        amount = next_step_share(1 / self._own_steps(route), gone, self.growth) * to_move
-        return torch.where(left.sum(1, keepdim=True) <= 1.01 * amount, math.inf, amount)
-
-    def _own_steps(self, route: Route) -> Tensor:
-        """Return the number of steps of each row (r 1): no more than it has groups to move."""
-        return route.to_move.clamp(1, self.steps)
-
-
-def graded_fractions(gain: Tensor, left: Tensor, amount: Tensor, softness: float) -> Tensor:
-    """Return the fraction of its remaining way that each group moves (r g), `amount` (r 1) groups' worth in all.
-
-    >>> gain, left = torch.tensor([[4.0, 3.0, 2.0, 1.0]]), torch.ones(1, 4)
-    >>> graded_fractions(gain, left, torch.tensor([[2.0]]), softness=0.0).tolist()
-    [[1.0, 1.0, 0.0, 0.0]]
-    >>> graded_fractions(gain, left, torch.tensor([[2.0]]), softness=1.0).tolist()
-    [[0.875, 0.625, 0.375, 0.125]]
-    """
-    order = torch.where(left > 0, gain, -math.inf).argsort(dim=1, descending=True, stable=True)
-    ahead = left.gather(1, order).cumsum(1)  # up to and including each group
-    middle = ahead - left.gather(1, order) / 2
-    width = (2 * softness * amount).clamp(min=1e-6)
-    lined_up = (0.5 + (amount - middle) / width).clamp(0, 1)
-    lined_up = torch.where(amount.isinf(), 1, lined_up)
-    return torch.zeros_like(gain).scatter_(1, order, lined_up)
-
-
-@dataclass(frozen=True)
 class Unlimited:
     """No step rule: every proposal is taken whole."""
 

@@ -16,14 +16,22 @@ from samp.methods.registry import names, resolve_method, table
 
 if TYPE_CHECKING:
     from samp.methods._common import Method
+    from samp.methods.consensus import Consensus
     from samp.methods.coupled import Coupled
     from samp.methods.ig import IG
     from samp.methods.samp import SAMP, SAMPPlusPlus
 
 # Imported when first used: a method brings torch, and the list of methods must not.
-_HOME = {"IG": "ig", "SAMP": "samp", "Coupled": "coupled", "Method": "_common", "SAMPPlusPlus": "samp"}
+_HOME = {
+    "IG": "ig",
+    "SAMP": "samp",
+    "Consensus": "consensus",
+    "Coupled": "coupled",
+    "Method": "_common",
+    "SAMPPlusPlus": "samp",
+}
 
-__all__ = ["IG", "SAMP", "Coupled", "Method", "SAMPPlusPlus", "names", "resolve_method", "table"]
+__all__ = ["IG", "SAMP", "Consensus", "Coupled", "Method", "SAMPPlusPlus", "names", "resolve_method", "table"]
 
 
 def __getattr__(name: str) -> object:

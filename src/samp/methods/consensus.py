@@ -10,8 +10,9 @@ from samp.attribution import Attribution, Direction
 from samp.baselines import BaselineSetting, wrap_tensors
 from samp.checks import check_optional_counts, check_whole
 from samp.engine.driver import RunOptions, directions, make_baselines, repr_with, run_walks
+from samp.engine.graded_path import GradedPath
 from samp.engine.joint_walk import JointWalkPlan
-from samp.engine.paths import GradedPath, Unlimited
+from samp.engine.paths import Unlimited
 from samp.engine.problem import Problem
 from samp.lookup import look_up
 from samp.methods._common import MethodInfo
@@ -43,8 +44,8 @@ class Consensus:
     """The mean of several joint walks, each of which takes its gradients at points with a little noise of its own.
 
     One walk that always takes the best pixels next is half chance: rounding alone makes another one of it. Here, no
-    cut between pixels is hard (`samp.engine.paths.GradedPath`), and what several walks do not agree on averages out.
-    What is left is clear, and comes out the same twice: the result states the `resolution` at which it does.
+    cut between pixels is hard (`samp.engine.graded_path`), and what several walks do not agree on averages out. What is
+    left is clear, and comes out the same twice: the result states the `resolution` at which it does.
 
     Each walk goes in both directions with one order of the pixels, and earns the concave credit of `Coupled`. Noise is
     added to the points where gradients are taken, never to the ends of a walk: the credit sums to the score changes
@@ -106,9 +107,13 @@ class Consensus:
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """Return the mean attribution of every sample's walks."""
+        return run_walks(problem, self.make_plan(problem, run.seed), run)
+
+    def make_plan(self, problem: Problem, seed: int) -> JointWalkPlan:
+        """Return the plan of all walks, with baselines and noise of this seed."""
         settings = self.resolve_settings()
-        baselines, baseline_label = make_baselines(self.baseline, self.direction, problem, run.seed)
-        plan = JointWalkPlan(
+        baselines, baseline_label = make_baselines(self.baseline, self.direction, problem, seed)
+        return JointWalkPlan(
             path=GradedPath(int(settings.steps), settings.softness, settings.growth),
             rule=Unlimited(),
             momentum=settings.momentum,
@@ -117,10 +122,9 @@ class Consensus:
             weight=settings.weight,
             walks=int(settings.walks),
             noise=settings.noise,
-            seed=run.seed,
+            seed=seed,
             first_walk=int(self.first_walk),
         )
-        return run_walks(problem, plan, run)
 
     def resolve_settings(self) -> WalksSettings:
         """Return the settings of the quality, overridden by the given ones."""
