@@ -26,7 +26,7 @@ The examples assume `import torch, samp` and `from torch import nn`; in a sectio
 # Title, the module whose docstring opens the section ("" for none), and its names.
 SECTIONS: tuple[tuple[str, str, str], ...] = (
     ("Explain", "", "samp.explain samp.Attribution samp.compare samp.Compared samp.run"),
-    ("Methods", "samp.methods", "samp.Coupled samp.SAMP samp.SAMPPlusPlus samp.IG samp.methods.names"),
+    ("Methods", "samp.methods", "samp.Consensus samp.Coupled samp.SAMP samp.SAMPPlusPlus samp.IG samp.methods.names"),
     ("Targets", "samp.targets", "samp.Margin"),
     ("Groups", "samp.groups", "samp.Pixels samp.Elements samp.Patches"),
     ("Further arguments of the model", "samp.engine.forward_args", "samp.PerSample samp.ForAll"),
@@ -81,7 +81,7 @@ SECTIONS: tuple[tuple[str, str, str], ...] = (
         "Grey Signed Glow",
     ),
     ("Path player", "samp.player", "page save"),
-    ("For Captum's users", "samp.captum", "Coupled SAMP SAMPPlusPlus"),
+    ("For Captum's users", "samp.captum", "Consensus Coupled SAMP SAMPPlusPlus"),
     ("For Quantus' users", "samp.quantus", "explain"),
     ("Records and errors", "", "samp.Tape samp.NonFiniteError"),
 )

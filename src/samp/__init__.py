@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from samp.errors import NonFiniteError
     from samp.explain import explain
     from samp.groups import Elements, Patches, Pixels
-    from samp.methods import IG, SAMP, Coupled, SAMPPlusPlus
+    from samp.methods import IG, SAMP, Consensus, Coupled, SAMPPlusPlus
     from samp.targets import Margin
 
 # Public names are imported when first used, so that `samp --help` need not wait for torch.
@@ -41,6 +41,7 @@ _HOME = {
     "ForAll": "samp.engine.forward_args",
     "Pixels": "samp.groups",
     "run": "samp.batch.run",
+    "Consensus": "samp.methods",
     "Coupled": "samp.methods",
     "IG": "samp.methods",
     "SAMP": "samp.methods",
@@ -68,6 +69,7 @@ __all__ = [
     "SAMP",
     "Attribution",
     "Compared",
+    "Consensus",
     "Coupled",
     "Elements",
     "ForAll",

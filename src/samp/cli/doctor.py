@@ -140,7 +140,7 @@ def self_check(device: str = "cpu") -> dict[str, Any]:
     from samp.models.prediction import classify_photo
 
     started = time.perf_counter()
-    method = samp.Coupled()
+    method = samp.Consensus()
     classifier, expected = _classifier()
     net, rows = classifier.net.to(device), expected_rows(method, *classifier.shape)
     with EvaluationBar(total=1) as bar, bar.watch(net, f"self-check on {device}", rows):

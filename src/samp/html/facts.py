@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from samp.attribution import Attribution, format_residual, score_source
+from samp.attribution import Attribution, format_residual, format_walks, score_source
 from samp.baselines import Constant
 from samp.models import Classifier
 from samp.models.outputs import output_kind
@@ -50,6 +50,8 @@ def facts(classified: ClassifiedPhoto, result: Attribution, sample: int, seconds
         "residual": _number(residual),
         "gradients": int(result.gradients[sample]),
         "forwards": int(result.details.get("forwards", 0)),
+        "walks": result.details.get("walks"),
+        "resolution": None if result.resolution is None else int(result.resolution[sample]),
         "seconds": round(seconds, 3),
         "speed": result.details.get("speed", "exact"),
         "seed": result.details["seed"],
@@ -72,6 +74,7 @@ def lines(record: Record) -> dict[str, str]:
         "class": name_class(record, numbers=True),
         "score": f"{record['score']:.3f} ({score_source(record['score_is'], record['model'])})",
         "residual": _residual(record),
+        **({"map": words} if (words := _walks(record)) else {}),
         "gradients": str(record["gradients"]),
         **({"forwards": str(record["forwards"])} if record["forwards"] else {}),
         "seconds": f"{record['seconds']:.2f}",
@@ -103,7 +106,8 @@ def notes(record: Record, classifier: Classifier) -> list[str]:
         _count_text(record["forwards"], "forward"),
         f"{record['seconds']:.2f} s",
     ]
-    return [describe_method(record), f"residual: {_residual(record)}; {', '.join(filter(None, spent))}"]
+    parts = [_walks(record), f"residual: {_residual(record)}", ", ".join(filter(None, spent))]
+    return [describe_method(record), "; ".join(filter(None, parts))]
 
 
 def printable_path(path: Path) -> str:
@@ -119,6 +123,10 @@ def _residual(record: Record) -> str:
     if record["residual"] is None:
         return "none: this method's credit is not meant to sum to the score"
     return format_residual(record["residual"], record["score_change"])
+
+
+def _walks(record: Record) -> str:
+    return format_walks(record.get("walks"), record.get("resolution"))
 
 
 def _count_text(number: int, kind: str) -> str:

@@ -120,7 +120,8 @@ class Consensus:
             seed=run.seed,
             first_walk=int(self.first_walk),
         )
-        return run_walks(problem, plan, run)
+        result = run_walks(problem, plan, run)
+        return replace(result, details={**result.details, "walks": plan.walks})
 
     def resolve_settings(self) -> WalksSettings:
         """Return the settings of the quality, overridden by the given ones."""

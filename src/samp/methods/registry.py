@@ -120,7 +120,7 @@ def names() -> list[str]:
     """Return the names of all methods with their published settings; the default comes first.
 
     >>> names()[:3]
-    ['coupled', 'samp++', 'samp']
+    ['consensus', 'coupled', 'samp++']
     """
     return list(METHODS)
 

@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 from torch import Tensor
 
-from samp.attribution import Attribution
+from samp.attribution import Attribution, describe_walks
 from samp.checks import check_real
 from samp.groups import check_map_layout
 
@@ -57,7 +57,7 @@ def samples_of(given: CreditMap) -> int:
 
 
 def describe_result(given: CreditMap, sample: int = 0) -> str:
-    """Method, class, residual and cost of one sample as a sentence; empty for a bare map.
+    """Method, class, residual, number of walks, resolution and cost of one sample as a sentence; empty for a bare map.
 
     >>> import samp, torch
     >>> describe_result(samp.explain(torch.nn.Linear(4, 2).eval(), torch.rand(1, 4), target=1, method="random"))
@@ -71,7 +71,8 @@ def describe_result(given: CreditMap, sample: int = 0) -> str:
         parts.append(f"class {target[sample]}")
     if isinstance(target, dict):
         parts.append(f"class {target['of'][sample]} rather than {target['against'][sample]}")
-    return "; ".join([*parts, _residual_words(given, sample), cost_words(given, sample)]) + "."
+    parts += [_residual_words(given, sample), describe_walks(given, sample), cost_words(given, sample)]
+    return "; ".join(filter(None, parts)) + "."
 
 
 def cost_words(result: Attribution, sample: int = 0) -> str:

@@ -39,7 +39,7 @@ def scored_directions(result: Attribution) -> list[Direction]:
     if not isinstance(result, Attribution):
         raise TypeError(f"curves are drawn of what samp.explain returns, not of {type(result).__name__}.")
     if not result.scores:
-        raise ValueError(f"{result.method} walks no path and so has no score curve: use a path method such as coupled.")
+        raise ValueError(f"{result.method} walks no path and so has no score curve: use a path method, as consensus.")
     return list(result.scores)
 
 
