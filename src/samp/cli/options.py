@@ -277,11 +277,11 @@ METHOD_OPTIONS = (
         "default) and fine: 36, 112 and 480; of coupled 16, 32 and about 130.",
     ),
     click.option("--walks", type=click.IntRange(1), help="Walks that the map of consensus is the mean of."),
-    click.option("--steps", type=click.IntRange(1), help="Steps of each of these walks."),
+    click.option("--steps", type=click.IntRange(1), help="Steps of each walk."),
     click.option(
         "--noise",
         type=click.FloatRange(0, min_open=True),
-        help="Noise on the points where they take gradients, as a share of the image's span.",
+        help="Noise of consensus and smoothgrad where they take gradients, as a share of the image's span.",
     ),
     click.option(
         "--direction", type=click.Choice(["both", "to_baseline", "to_image"]), help="Which way to walk the path."

@@ -54,8 +54,8 @@ def play(
     The page is one file that needs no network: drag along the path and watch pixels appear and disappear, with the
     score, the credit and the model's five best classes at each point. Any method that walks can be played. Of a mean of
     walks, the film is the first one. For a smooth film consensus takes --walks 2 --steps 50 here, unless --quality,
-    --walks or --steps say otherwise; coupled --quality fine, unless --quality, --eta or --step do; and samp++
-    --eta 0.02.
+    --walks or --steps say otherwise; coupled --quality fine, unless --quality, --steps, --eta or --step do; and
+    samp++ --eta 0.02.
 
     \b
     Examples:
@@ -97,7 +97,7 @@ def _with_short_steps(how: MethodOptions) -> MethodOptions:
     """Return the options, with short steps for the methods whose own are long, unless a length was given."""
     if how.canonical_name == "consensus" and {how.quality, how.walks, how.steps} == {None}:
         return replace(how, walks=WALKS, steps=STEPS)
-    if how.canonical_name == "coupled" and {how.quality, how.eta, how.step} == {None}:
+    if how.canonical_name == "coupled" and {how.quality, how.steps, how.eta, how.step} == {None}:
         return replace(how, quality=QUALITY)
     return replace(how, eta=ETA) if how.canonical_name == "samp++" and how.eta is None else how
 
