@@ -17,9 +17,9 @@ import samp
 from laws import CLOSE, assert_same, assert_same_sample, images, linear, majorant, net, pixels_of, seeds
 from laws import value_and_gradient as score_of
 from samp.engine.driver import RunOptions, run_walks
+from samp.engine.joint_walk import JointWalkPlan
 from samp.engine.paths import MaxL1, SalientPath
 from samp.engine.problem import make_problem
-from samp.engine.joint_walk import JointWalkPlan
 from samp.metrics import completeness_of
 
 etas = st.sampled_from([0.03, 0.1, 0.37, 1.0])

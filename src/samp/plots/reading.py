@@ -82,6 +82,12 @@ def cost_words(result: Attribution, sample: int = 0) -> str:
     return ", ".join(spent) or "no model calls"
 
 
+def which_walk_words(result: Attribution) -> str:
+    """Which of several walks the curves and points of a result are those of, in words; empty if there is one."""
+    walks = result.details.get("walks") or 1
+    return f"Score and points are those of the first of {walks} walks." if walks > 1 else ""
+
+
 def photo_of(given: Photo, sample: int = 0) -> PhotoPixels:
     """The pixels of a PIL image, a `c h w` tensor (or one of a batch) or an `h w c` array.
 

@@ -9,7 +9,7 @@ from matplotlib.ticker import PercentFormatter
 from samp.attribution import Attribution, Direction
 from samp.plots.page import EDGE, Panel, make_figure, rule_axes
 from samp.plots.palette import WALKS
-from samp.plots.reading import Array, as_float_array, check_finite, describe_result
+from samp.plots.reading import Array, as_float_array, check_finite, describe_result, which_walk_words
 from samp.plots.sheet import WALK_LABELS
 
 
@@ -29,9 +29,8 @@ def score_curves(result: Attribution, *, sample: int = 0, title: str = "") -> Fi
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, ncols=2, handlelength=1.5)
 
     starts = "Dots mark the starts: the image and the baseline." if len(walks) > 1 else "The dot marks the start."
-    return make_figure(
-        [Panel(0.5, 0.2, 4.3, 2.4, curves)], [describe_result(result, sample), starts], title, below=0.36, right=EDGE
-    )
+    caption = [describe_result(result, sample), which_walk_words(result), starts]
+    return make_figure([Panel(0.5, 0.2, 4.3, 2.4, curves)], caption, title, below=0.36, right=EDGE)
 
 
 def scored_directions(result: Attribution) -> list[Direction]:
