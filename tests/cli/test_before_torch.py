@@ -35,7 +35,7 @@ def without_torch(*words: str) -> subprocess.CompletedProcess[str]:
         ("explain photo.png --method Grad-CAM --eta 0.1", "Grad-CAM takes no --eta: it has none of these settings."),
         (
             "explain photo.png --method ig --quality fine",
-            "ig takes no --quality: it has --direction, --",
+            "ig takes no --quality: it has --steps, --direction, --",
         ),
         ("explain photo.png --baseline blak", "unknown baseline 'blak': did you mean 'black'?"),
         ("explain photo.png --quality best", "Invalid value for '--quality'"),

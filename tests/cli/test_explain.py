@@ -66,7 +66,7 @@ OBJECTS = {
 @demo
 @pytest.mark.parametrize("name", OBJECTS)
 def test_the_map_is_brighter_on_the_object_than_off_it(name: str) -> None:
-    assert explain(images.example_photo(name), "--out", "why.npz").exit_code == 0
+    assert explain(images.example_photo(name), "--quality", "draft", "--out", "why.npz").exit_code == 0
     mask = Image.new("1", (224, 224))
     for x, y, a, b in OBJECTS[name]:
         ImageDraw.Draw(mask).ellipse((x - a, y - b, x + a, y + b), fill=1)
@@ -76,8 +76,8 @@ def test_the_map_is_brighter_on_the_object_than_off_it(name: str) -> None:
 
 @demo
 def test_targets_go_by_name_and_settings_change_the_answer() -> None:
-    result = explain("--target", "coffee mug", "--eta", "0.5", "--step", "10000", "--direction", "to_image", "--json")
-    (facts,) = answer(result)
+    settings = ["--method", "coupled", "--eta", "0.5", "--step", "10000", "--direction", "to_image"]
+    (facts,) = answer(explain("--target", "coffee mug", *settings, "--json"))
     assert (facts["class"], facts["index"]) == ("coffee mug", 504)
     for setting in ("quality='standard'", "eta=0.5", "pixels_per_step=10000", "direction='to_image'"):
         assert setting in facts["method"]

@@ -137,7 +137,7 @@ def test_a_run_shows_inputs_and_failures_and_takes_the_bar_away() -> None:
     small_runs.photos(Path("photos"), 9)
     Path("photos/bad.jpg").write_text("no photo")
     words = ("--out", "why", "--model", "small_runs:slow", "--shard-size", "1", "--batch-size", "1")
-    command = OnTerminal("run", "photos", *words)
+    command = OnTerminal("run", "photos", *words, "--quality", "draft")
     assert command.finish() == 1
     shown = [int(one) for one in re.findall(r"(\d+)/10 inputs", command.written)]
     assert shown == sorted(shown)

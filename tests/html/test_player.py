@@ -295,7 +295,7 @@ def deaf_to_ctrl_c() -> Iterator[None]:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT")
 def test_ctrl_c_leaves_nothing(tmp_path: Path, deaf_to_ctrl_c: None) -> None:
-    command = OnTerminal("play", "--model", "tiny_nets:slow", "--eta", "0.0005", cwd=tmp_path)
+    command = OnTerminal("play", "--model", "tiny_nets:slow", "--steps", "2000", cwd=tmp_path)
     command.read_until("coffee.jpg:")  # it is at work
     command.process.send_signal(signal.SIGINT)
     assert command.finish() == 130, command.written
