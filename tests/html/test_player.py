@@ -274,7 +274,7 @@ def test_bad_input_gets_one_sentence(words: list[str], sentence: str) -> None:
 @demo
 def test_play_writes_one_page(tmp_path: Path) -> None:
     out = tmp_path / "path.html"
-    words = ["--step", "12000", "--frames", "5", "--target", "cup", "--eta", "0.3", "--out", str(out)]
+    words = ["--steps", "5", "--frames", "5", "--target", "cup", "--walks", "2", "--out", str(out)]
     result = CliRunner().invoke(play, words)
     assert result.exit_code == 0, result.output
     assert "cup (968)" in result.output
