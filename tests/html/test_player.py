@@ -280,7 +280,7 @@ def test_play_writes_one_page(tmp_path: Path) -> None:
     assert "cup (968)" in result.output
     page = out.read_text(encoding="utf-8")
     assert "<title>Why cup? coffee.jpg</title>" in page
-    assert "eta=0.3" in page
+    assert "walks=2, steps=5" in page
     assert [len(walk["steps"]) for walk in data_of(page)["walks"]] == [5, 5]
     assert [path.name for path in tmp_path.iterdir()] == ["path.html"]
 
