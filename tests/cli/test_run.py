@@ -95,7 +95,7 @@ def test_what_nobody_expected_under_way_is_code_3_too_and_can_be_traced(monkeypa
 
 
 def test_sigterm_ends_a_run_in_order_and_another_goes_on() -> None:
-    """As schedulers end a job, in the middle of a shard; coupled makes no forward passes at which the net would stick."""
+    """As schedulers end a job, in the middle of a shard; coupled makes no forward passes, which the net would count."""
     words = ("data", "--out", "why", "--model", "small_runs:stuck", "--method", "coupled", "--shard-size", "1")
     Path("stuck").touch()
     process = start_command(*words, command="run")
