@@ -82,7 +82,7 @@ SECTIONS: tuple[tuple[str, str, str], ...] = (
     ),
     ("Regions", "samp.region", "region_of find_region region_mask Region smooth_credit"),
     ("Path player", "samp.player", "page save"),
-    ("For Captum's users", "samp.captum", "Coupled SAMP SAMPPlusPlus"),
+    ("For Captum's users", "samp.captum", "Consensus Coupled SAMP SAMPPlusPlus"),
     ("For Quantus' users", "samp.quantus", "explain"),
     ("Records and errors", "", "samp.Tape samp.NonFiniteError"),
 )

@@ -232,6 +232,14 @@ TARGETS: dict[str, Target] = {
         1,
         _is_good_attribution,
     ),
+    "Consensus": Target(
+        _make_and_explain(samp.Consensus),
+        {"quality": {"draft": lambda: "draft", **odd.ANYTHING}, "walks": FEW, "steps": FEW, "noise": odd.SHARES}
+        | {"softness": odd.SHARES, "momentum": odd.SHARES, "growth": odd.SHARES, "weight": odd.SHARES}
+        | {"first_walk": FEW, "baseline": odd.BASELINES},
+        1,
+        _is_good_attribution,
+    ),
     "RISE": Target(
         _make_and_explain(RISE),
         {"masks": FEW, "cells": odd.SIZES, "p": odd.SHARES, "baseline": odd.BASELINES},

@@ -164,6 +164,7 @@ METHODS: Pool = {
     **{name: (lambda name=name: name) for name in ("samp++", "samp", "ig", "ig-blurred", "random", "gradcam", "cam")},
     **{name: (lambda name=name: name) for name in ("cmwp", "lrp", "deeplift", "gradientxinput", "guided-ig", "nope")},
     "coupled": lambda: samp.Coupled("draft"),
+    "consensus": lambda: samp.Consensus("draft"),
     "smoothgrad": lambda: SmoothGrad(samples=3),
     "rise": lambda: RISE(masks=6),
     "ablation": lambda: Ablation(),

@@ -196,12 +196,13 @@ def test_every_setting_of_ig_changes_the_result(steps: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("baseline", ["uniform", "gaussian"])
-def test_the_seed_changes_random_baselines_only(baseline: str) -> None:
+def test_the_seed_changes_random_baselines_and_the_noise_of_the_default_only(baseline: str) -> None:
     model = net(0, features=48)
     one, other = (samp.explain(model, X, target=0, method=samp.SAMP(baseline=baseline), seed=s) for s in (0, 1))
     assert differs(one, other)
-    fixed = [samp.explain(model, X, target=0, seed=seed) for seed in (0, 1)]
-    assert_same(*fixed)
+    assert_same(*(samp.explain(model, X, target=0, method="coupled", seed=seed) for seed in (0, 1)))
+    assert differs(*(samp.explain(model, X, target=0, seed=seed) for seed in (0, 1)))
+    assert_same(*(samp.explain(model, X, target=0, seed=seed) for seed in (1, 1)))
 
 
 @pytest.mark.parametrize(

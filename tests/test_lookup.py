@@ -18,13 +18,13 @@ def explained(method: Any) -> Any:
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (explained("smap"), "unknown method 'smap': did you mean 'samp'? The known ones are samp, coupled, samp++,"),
-        (explained("SAMP++x"), "did you mean 'samp++'? The known ones are samp++, coupled, samp, ig,"),
+        (explained("smap"), "unknown method 'smap': did you mean 'samp'? The known ones are samp, consensus, coupled,"),
+        (explained("SAMP++x"), "did you mean 'samp++'? The known ones are samp++, consensus, coupled, samp,"),
         (lambda: samp.SAMP(credit="rigth"), "unknown credit 'rigth': did you mean 'right'? The known ones are right,"),
         (lambda: samp.SAMP(direction="to_imge"), "did you mean 'to_image'? The known ones are to_image, both"),
         (lambda: samp.IG(direction="sideways"), "'sideways': the known ones are both, to_baseline, to_image."),
         (lambda: samp.IG(direction=None), "unknown direction None"),
-        (explained(samp.SAMP(baseline="blured")), "did you mean 'blurred'? The known ones are blurred, black"),
+        (explained(samp.SAMP(baseline="blured")), "did you mean 'blurred'? The known ones are blurred, zero"),
     ],
 )
 def test_unknown_names_are_answered_with_the_closest_first(make: Any, sentence: str) -> None:

@@ -158,8 +158,8 @@ def test_targets_that_are_none_get_a_sentence(target: Any, error: type[Exception
         (lambda y: y.view(-1, 2, 2), 1, ValueError, "so a target needs 2 numbers, but it has 1"),
         (lambda y: y.view(-1, 2, 2), (1, 2), ValueError, r"target \(1, 2\) is out of range: .* from 0 to \(1, 1\)"),
         (lambda y: y.sum(), None, ValueError, r"the model gave shape \(\) for 3 samples: axis 0 must be the batch"),
-        (lambda y: y.sum(), 0, ValueError, r"the model gave shape \(\) for 6 samples: axis 0 must be the batch"),
-        (lambda y: y.T, 0, ValueError, r"the model gave shape \(4, 6\) for 6 samples"),
+        (lambda y: y.sum(), 0, ValueError, r"the model gave shape \(\) for 3 samples: axis 0 must be the batch"),
+        (lambda y: y.T, 0, ValueError, r"the model gave shape \(4, 3\) for 3 samples"),
         (lambda y: y.flatten(), None, ValueError, r"the model gave shape \(12,\) for 3 samples"),
     ],
 )

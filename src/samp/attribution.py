@@ -79,7 +79,7 @@ class Attribution:
     method: str
     """The method with all its settings."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """Target, groups, baselines, seed, device, dtype, batch size and versions."""
+    """Target, groups, baselines, seed, device, dtype, batch size and versions; of a mean, the number of `walks`."""
     tapes: Mapping[Direction, list[Tape]] = field(default_factory=dict)
     """With `keep_points`: for each direction one `Tape` per sample."""
     resolution: Tensor | None = None
@@ -112,7 +112,8 @@ class Attribution:
     def __repr__(self) -> str:
         shape = [tuple(v.shape) for v in self.values] if isinstance(self.values, tuple) else tuple(self.values.shape)
         worst, most = float(self.residual.abs().max()), int(self.gradients.max())
-        return f"Attribution({shape} by {self.method}: residual up to {worst:.3g}, up to {most} gradients)"
+        known = "" if self.resolution is None else f", reproducible at {int(self.resolution.max())} px"
+        return f"Attribution({shape} by {self.method}: residual up to {worst:.3g}, up to {most} gradients{known})"
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write one safetensors file atomically, and return its path."""
@@ -218,3 +219,24 @@ def format_residual(residual: float, change: float) -> str:
     '-0.500 of a score change of 2.000 (credit sums to 2.500)'
     """
     return f"{residual:+z.3f} of a score change of {change:.3f} (credit sums to {change - residual:.3f})"
+
+
+def describe_walks(result: Attribution, sample: int) -> str:
+    """Return of how many walks the map of one sample is the mean, and at which resolution it is reproducible.
+
+    It is empty for a method that takes no mean of walks.
+    """
+    pixels = None if result.resolution is None else int(result.resolution[sample])
+    return format_walks(result.details.get("walks"), pixels)
+
+
+def format_walks(walks: int | None, pixels: int | None) -> str:
+    """Return of how many walks a map is the mean, and the resolution in pixels if it is known; "" if it is no mean.
+
+    >>> format_walks(4, 8), format_walks(1, None), format_walks(None, None)
+    ('mean of 4 walks, reproducible at 8 px', '1 walk', '')
+    """
+    if walks is None:
+        return ""
+    known = "" if pixels is None else f", reproducible at {pixels} px"
+    return ("1 walk" if walks == 1 else f"mean of {walks} walks") + known

@@ -128,7 +128,7 @@ class Compared:
 
     >>> import torch
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)).eval()
-    >>> compared = compare(net, torch.rand(2, 3, 4, 4), {"ours": "coupled", "theirs": "ig"})
+    >>> compared = compare(net, torch.rand(2, 3, 4, 4), {"ours": "consensus", "theirs": "ig"})
     >>> compared.names, compared.protocol.name, compared.table().splitlines()[0][:32]
     (('ours', 'theirs'), 'cifar10', '| method | deletion ↓ | insertio')
     """
@@ -243,7 +243,7 @@ def label_methods(methods: Methods) -> dict[str, Method]:
     if isinstance(methods, str):
         raise TypeError(f"methods are several, such as [{methods!r}, 'random'], not one string.")
     if not isinstance(methods, Mapping | list | tuple):
-        raise TypeError(f"methods are a list such as ['coupled', 'random'] or {{label: method}}, not {methods!r}.")
+        raise TypeError(f"methods are a list such as ['consensus', 'random'] or {{label: method}}, not {methods!r}.")
     if isinstance(methods, Mapping) and not all(isinstance(label, str) for label in methods):
         raise TypeError(f"the labels of methods are strings, not {list(methods)}.")
     given = (

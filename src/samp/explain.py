@@ -31,7 +31,7 @@ def explain(
     inputs: Inputs,
     *,
     target: Target = None,
-    method: str | Method = "coupled",
+    method: str | Method = "consensus",
     groups: Groups | None = None,
     forward_args: Any = (),
     batch_size: BatchSize = "auto",
@@ -48,8 +48,8 @@ def explain(
       (segmentation, detection), `samp.Margin(of, against)` of two classes (why this rather than that), or a callable
       `output -> b`; `None` is the predicted class. A callable gets some of the samples at a time: one that needs data
       of each sample takes `(output, samples)` and indexes by `samples`.
-    - `method`: a name (`samp.methods.names()`) or an object such as `samp.Coupled("fine")`. The default, "coupled", is
-      this library's own method; "samp++" is the paper's.
+    - `method`: a name (`samp.methods.names()`) or an object such as `samp.Consensus("fine")`. The default, "consensus",
+      is this library's own method, the mean of several walks; "samp++" is the paper's.
     - `groups`: the features: `samp.Pixels()` (default for `b c h w`), `samp.Elements()` (default for all else),
       `samp.Patches(k)`, or an integer mask (superpixels, tokens, columns).
     - `forward_args`: further arguments of the model, one or a tuple. Mark one with an entry per sample as
@@ -58,8 +58,9 @@ def explain(
     - `batch_size`: how many walks are in one call of the model. "auto" chooses a size that fits and halves it when
       memory runs out; the result does not depend on it.
     - `keep_points`: keep points of each walk (`result.tapes`), thinned to 256 MiB in all, or to as many bytes as given.
-    - `seed`: of random baselines, and of a model's own randomness. Torch's, NumPy's and Python's random states are
-      restored, even if several threads explain at once; each gets the result that it would get alone.
+    - `seed`: of the default's noise, of random baselines, and of a model's own randomness. Torch's, NumPy's and
+      Python's random states are restored, even if several threads explain at once; each gets the result that it would
+      get alone.
     - `speed`: "fast" computes gradients with a copy of the net in bfloat16 and channels last; on a GPU also compiled
       (the first call takes a minute longer) and captured. The copy lives as long as the model. Single pixels of a map
       then differ, somewhat more than when an input changes by 1/1000; regions rank alike for SAMP++ and mostly for

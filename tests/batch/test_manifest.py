@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,14 @@ import torch
 import samp
 import small_runs
 from samp.batch import Model, load, manifest, run
-from samp.methods import Coupled, SAMPPlusPlus, coupled
+from samp.methods import Consensus, Coupled, SAMPPlusPlus, consensus, coupled
 from small_runs import classifier
 
 
 @pytest.mark.parametrize(
     ("changed", "difference"),
     [
-        ({"method": "ig"}, "method: Coupled(quality='standard'"),
+        ({"method": "ig"}, "method: Consensus(quality='standard'"),
         ({"seed": 1}, "seed: 0 there, 1 here"),
         ({"target": "bee"}, "target: the data set's, else predicted there, bee here"),
         ({"shard_size": 2}, "shard_size: 128 there, 2 here"),
@@ -42,13 +42,14 @@ def test_a_quality_that_stands_for_other_numbers_is_not_mixed_in(
     data: Path, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As between two states of samp with one version number; a setting that is given is the same in both."""
-    run(data, out=out, model=classifier(), shard_size=4)
+    small: dict[str, Any] = {"model": classifier(), "method": "coupled", "shard_size": 4}
+    run(data, out=out, **small)
     given = Coupled(steps=9, eta=0.5, momentum=0.1, growth=0.0, weight=1.0)
     run(data, out=out.with_name("given"), model=classifier(), method=given)
     (out / "done" / "000001.json").unlink()
     monkeypatch.setitem(coupled.SMALL_QUALITIES, "standard", replace(coupled.SMALL_QUALITIES["standard"], steps=27))
     with pytest.raises(ValueError, match=r"other settings \(walk, up to 32 pixels, steps: 28 there, 27 here\): give"):
-        run(data, out=out, model=classifier(), shard_size=4)
+        run(data, out=out, **small)
     assert load(out).numbers == (0,)
     assert run(data, out=out.with_name("given"), model=classifier(), method=given).found == 7
 
@@ -63,6 +64,9 @@ def test_numbers_of_any_kind_are_written_down_as_plain_ones() -> None:
     odd: dict[str, Any] = {"steps": np.int64(9), "eta": np.float32(0.5), "weight": torch.tensor(2.0)}
     plain = manifest.method_settings(Coupled(steps=9, eta=0.5, weight=2.0))["walk"]
     assert json.loads(json.dumps(manifest.method_settings(Coupled(**odd))["walk"])) == plain
+    odd = {"walks": np.int64(3), "noise": np.float32(0.5), "weight": torch.tensor(2.0)}
+    plain = manifest.method_settings(Consensus(walks=3, noise=0.5, weight=2.0))["walk"]
+    assert json.loads(json.dumps(manifest.method_settings(Consensus(**odd))["walk"])) == plain
 
 
 @pytest.mark.parametrize("kind", [np.int64, np.uint8])
@@ -70,6 +74,17 @@ def test_whole_numbers_of_numpy_are_those_of_python(data: Path, out: Path, kind:
     words: dict[str, int] = {"seed": 3, "batch_size": 2, "shard_size": 4, "workers": 0}
     run(data, out=out, model=classifier(), **{name: kind(value) for name, value in words.items()})
     assert run(data, out=out, model=classifier(), **words).found == 7
+
+
+def test_the_quality_of_the_default_is_written_down_as_numbers(
+    data: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(data, out=out, model=classifier())
+    standard = consensus.QUALITIES["standard"]
+    assert load(out).settings["walk"] == {"all sizes": asdict(standard)}
+    monkeypatch.setitem(consensus.QUALITIES, "standard", replace(standard, noise=0.5))
+    with pytest.raises(ValueError, match=r"other settings \(walk, all sizes, noise: 0.01 there, 0.5 here\): give"):
+        run(data, out=out, model=classifier())
 
 
 @pytest.mark.parametrize("method", ["coupled", "samp++"])
@@ -84,7 +99,7 @@ def test_a_manifest_of_old_says_no_numbers_of_the_walk(data: Path, out: Path, me
         assert run(data, out=out, model=classifier(), method=method).found == 7
         return
     with pytest.raises(ValueError, match=r"holds a run with other settings \(walk: not set there, \{'photos'"):
-        run(data, out=out, model=classifier())
+        run(data, out=out, model=classifier(), method=method)
 
 
 def test_another_method_is_told_without_the_walk_that_follows_from_it() -> None:

@@ -28,7 +28,7 @@ def by_hand(path: Path, method: str) -> samp.Attribution:
     return samp.explain(net.net, net.prepare(photos.read(path)), method=method)
 
 
-@pytest.mark.parametrize("method", ["samp++", "ig", "gradcam"])
+@pytest.mark.parametrize("method", ["consensus", "samp++", "ig", "gradcam"])
 def test_rows_and_maps_are_those_of_explain(data: Path, out: Path, method: str) -> None:
     summary = run(data, out=out, model=classifier(), method=method, shard_size=3, map_dtype="float32")
     assert (summary.inputs, summary.explained, summary.code) == (7, 7, 0)
@@ -42,6 +42,8 @@ def test_rows_and_maps_are_those_of_explain(data: Path, out: Path, method: str) 
         assert row["label"] == CLASSES[row["target"]]
         assert row["score"] == pytest.approx(float(scores.max()), rel=1e-5)
         assert row["gradients"] == int(expected.gradients)
+        assert row["forwards"] == expected.details.get("forwards", 0)
+        assert row["resolution"] == (None if expected.resolution is None else int(expected.resolution))
         assert row["error"] is None
         assert torch.allclose(maps[row["id"]], expected.map[0], rtol=1e-4, atol=1e-6)
         if method == "gradcam":

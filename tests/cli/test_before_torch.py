@@ -11,7 +11,7 @@ import pytest
 from cli_runs import a_photo, assert_refused, run, tiny
 from samp import baselines
 from samp.cli.options import BASELINES, QUALITIES
-from samp.methods import coupled
+from samp.methods import consensus, coupled
 
 WITHOUT_TORCH = "import sys; sys.modules['torch'] = None; from samp.cli import main; main(prog_name='samp')"
 
@@ -35,7 +35,7 @@ def without_torch(*words: str) -> subprocess.CompletedProcess[str]:
         ("explain photo.png --method Grad-CAM --eta 0.1", "Grad-CAM takes no --eta: it has none of these settings."),
         (
             "explain photo.png --method ig --quality fine",
-            "ig takes no --quality: it has --direction, --",
+            "ig takes no --quality: it has --steps, --direction, --",
         ),
         ("explain photo.png --baseline blak", "unknown baseline 'blak': did you mean 'black'?"),
         ("explain photo.png --quality best", "Invalid value for '--quality'"),
@@ -74,7 +74,7 @@ def test_what_is_right_does_go_on_to_torch() -> None:
 
 def test_the_light_lists_are_the_librarys() -> None:
     assert set(BASELINES) == set(baselines.BASELINES)
-    assert set(QUALITIES) == set(coupled.QUALITIES)
+    assert set(QUALITIES) == set(coupled.QUALITIES) == set(consensus.QUALITIES)
 
 
 @pytest.mark.parametrize("name", ["new/x.png", "new/and/deep/x.html"])

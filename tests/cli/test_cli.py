@@ -17,7 +17,7 @@ from click.testing import CliRunner
 import samp.cli
 from cli_runs import demo, run
 from samp.cli import COMMANDS, main
-from samp.methods.coupled import QUALITIES
+from samp.methods.consensus import QUALITIES
 
 
 def test_help_does_not_import_torch() -> None:

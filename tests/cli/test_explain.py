@@ -16,7 +16,7 @@ from PIL import Image, ImageDraw
 import samp
 from cli_runs import a_photo, answer, assert_refused, demo, explain, tiny
 from samp import images
-from samp.methods.coupled import QUALITIES
+from samp.methods.consensus import QUALITIES
 from samp.plots.shading import brightness
 
 BLACK, WHITE = "Colour(name='black', values=(-1.0, -1.0, -1.0))", "Colour(name='white', values=(1.0, 1.0, 1.0))"
@@ -34,10 +34,11 @@ def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_without_arguments_the_embedded_photo_is_explained_and_the_credit_sums_up() -> None:
     (facts,) = answer(explain("--json"))
     assert facts["class"] == "espresso"
-    assert facts["method"].startswith("Coupled(quality='standard'")
+    assert facts["method"].startswith("Consensus(quality='standard'")
     assert facts["score_change"] == pytest.approx(16.07, abs=0.2)  # as below, and twice
     assert facts["residual"] == pytest.approx(0, abs=1e-4 * facts["score_change"])
-    assert facts["gradients"] <= 40
+    assert (facts["gradients"], facts["forwards"], facts["walks"]) == (112, 3, 4)
+    assert 1 <= facts["resolution"] <= 16  # pixels; 8 where this was written
 
 
 @demo
@@ -66,7 +67,7 @@ OBJECTS = {
 @demo
 @pytest.mark.parametrize("name", OBJECTS)
 def test_the_map_is_brighter_on_the_object_than_off_it(name: str) -> None:
-    assert explain(images.example_photo(name), "--out", "why.npz").exit_code == 0
+    assert explain(images.example_photo(name), "--quality", "draft", "--out", "why.npz").exit_code == 0
     mask = Image.new("1", (224, 224))
     for x, y, a, b in OBJECTS[name]:
         ImageDraw.Draw(mask).ellipse((x - a, y - b, x + a, y + b), fill=1)
@@ -76,8 +77,8 @@ def test_the_map_is_brighter_on_the_object_than_off_it(name: str) -> None:
 
 @demo
 def test_targets_go_by_name_and_settings_change_the_answer() -> None:
-    result = explain("--target", "coffee mug", "--eta", "0.5", "--step", "10000", "--direction", "to_image", "--json")
-    (facts,) = answer(result)
+    settings = ["--method", "coupled", "--eta", "0.5", "--step", "10000", "--direction", "to_image"]
+    (facts,) = answer(explain("--target", "coffee mug", *settings, "--json"))
     assert (facts["class"], facts["index"]) == ("coffee mug", 504)
     for setting in ("quality='standard'", "eta=0.5", "pixels_per_step=10000", "direction='to_image'"):
         assert setting in facts["method"]
@@ -133,11 +134,27 @@ def test_black_is_black_and_zero_is_called_by_its_colour(words: str | None, base
 
 def test_a_quality_decides_how_finely_the_default_walks_unless_a_setting_says_so() -> None:
     told = [answer(tiny(a_photo(), "--quality", quality, "--json"))[0] for quality in QUALITIES]
-    assert [fact["method"].split(",")[0] for fact in told] == [f"Coupled(quality='{quality}'" for quality in QUALITIES]
+    assert [fact["method"].split(",")[0] for fact in told] == [
+        f"Consensus(quality='{quality}'" for quality in QUALITIES
+    ]
     assert [fact["gradients"] for fact in told] == sorted({fact["gradients"] for fact in told})
-    (own,) = answer(tiny(a_photo(), "--quality", "draft", "--eta", "0.03", "--json"))
-    assert "eta=0.03" in own["method"]
-    assert own["gradients"] > told[0]["gradients"]
+    assert [fact["walks"] for fact in told] == [quality.walks for quality in QUALITIES.values()]
+    (own,) = answer(tiny(a_photo(), "--quality", "draft", "--walks", "3", "--steps", "9", "--noise", "0.2", "--json"))
+    assert "walks=3, steps=9, noise=0.2" in own["method"]
+    assert own["gradients"] == 2 * 3 * 10
+
+
+def test_the_words_say_how_many_walks_were_taken_and_at_what_resolution_they_agree() -> None:
+    (facts,) = answer(tiny(a_photo(), "--json"))
+    said = f"mean of 4 walks, reproducible at {facts['resolution']} px"
+    assert f"map:       {said}\n" in tiny(a_photo()).stdout
+    assert tiny(a_photo(), "--out", "why.html").exit_code == 0
+    assert said in Path("why.html").read_text(encoding="utf-8")
+    (one,) = answer(tiny(a_photo(), "--walks", "1", "--json"))
+    assert (one["walks"], one["resolution"]) == (1, None)
+    (other,) = answer(tiny(a_photo(), "--method", "coupled", "--json"))
+    assert (other["walks"], other["resolution"]) == (None, None)
+    assert "map:" not in tiny(a_photo(), "--method", "coupled").stdout
 
 
 def test_real_weights_from_a_file_are_used(data: Path) -> None:

@@ -43,8 +43,16 @@ def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         (["--target", "cup", "--against", "0"], "'cup' (0) is the class to explain and cannot be told from itself"),
         (["--target", "cup", "--top", "2"], "give --target or --top, not both"),
         (["--method", "gradcam", "--eta", "0.1"], "gradcam takes no --eta: it has none of these settings"),
-        (["--method", "ig", "--momentum", "0.1"], "ig takes no --momentum: it has --direction, --baseline, --eta."),
-        (["--method", "ig", "--quality", "fine"], "ig takes no --quality: it has --direction, --baseline, --eta."),
+        (
+            ["--method", "ig", "--momentum", "0.1"],
+            "ig takes no --momentum: it has --steps, --direction, --baseline, --eta.",
+        ),
+        (["--eta", "0.1"], "consensus takes no --eta: it has --quality, --walks, --steps, --noise, --direction,"),
+        (["--method", "coupled", "--walks", "2"], "coupled takes no --walks: it has --quality, --steps, --direction,"),
+        (
+            ["--method", "ig", "--quality", "fine"],
+            "ig takes no --quality: it has --steps, --direction, --baseline, --eta.",
+        ),
         (
             ["--baseline", "blak"],
             "did you mean 'black'? The known ones are black, zero, white, uniform, gaussian, blurred.",

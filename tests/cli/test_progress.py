@@ -137,7 +137,7 @@ def test_a_run_shows_inputs_and_failures_and_takes_the_bar_away() -> None:
     small_runs.photos(Path("photos"), 9)
     Path("photos/bad.jpg").write_text("no photo")
     words = ("--out", "why", "--model", "small_runs:slow", "--shard-size", "1", "--batch-size", "1")
-    command = OnTerminal("run", "photos", *words)
+    command = OnTerminal("run", "photos", *words, "--quality", "draft")
     assert command.finish() == 1
     shown = [int(one) for one in re.findall(r"(\d+)/10 inputs", command.written)]
     assert shown == sorted(shown)
@@ -213,11 +213,21 @@ def spent(method: Any, height: int, width: int) -> int:
     return int(samp.explain(net, x, target=0, method=method).gradients)
 
 
-@pytest.mark.parametrize("name", ["coupled", "samp++", "samp", "ig", "ig-both", "blurig", "guidedig"])
+@pytest.mark.parametrize("name", ["consensus", "coupled", "samp++", "samp", "ig", "ig-both", "blurig", "guidedig"])
 def test_methods_make_about_as_many_evaluations_as_expected(name: str) -> None:
     expected = expected_rows(resolve_method(name), 40, 40)
     assert expected is not None
     assert 0.6 * expected <= spent(name, 40, 40) <= expected
+
+
+@pytest.mark.parametrize("size", [(40, 40), (12, 12), (20, 40)])
+@pytest.mark.parametrize(
+    "method", [*map(samp.Consensus, QUALITIES), samp.Consensus(walks=3, steps=5), samp.Consensus(direction="to_image")]
+)
+def test_the_evaluations_of_a_mean_of_walks_are_known(method: samp.Consensus, size: tuple[int, int]) -> None:
+    """Gradients, and one forward pass at each end: the image and the baselines."""
+    ends = 2 if method.direction == "to_image" else 3
+    assert spent(method, *size) + ends == expected_rows(method, *size)
 
 
 @pytest.mark.parametrize("size", [(40, 40), (12, 12), (20, 40)])  # of 20 × 40 one side is too long for a small image

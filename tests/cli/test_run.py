@@ -70,15 +70,16 @@ def test_if_every_input_was_tried_and_failed_the_exit_code_is_1() -> None:
 
 
 def test_a_run_that_breaks_says_how_far_it_came_and_the_exit_code_is_3(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The device is lost in the second shard of two."""
+    """The device is lost in the second shard of two; coupled makes no forward passes that would count as inputs."""
     monkeypatch.setattr(small_runs, "MARKER", Path("marker").resolve())
     monkeypatch.setattr(small_runs, "LOST_AFTER", 3)
-    result = run("run", "data", "--out", "why", "--model", "small_runs:losing", "--shard-size", "3", "--json")
+    words = ["--model", "small_runs:losing", "--method", "coupled", "--shard-size", "3", "--json"]
+    result = run("run", "data", "--out", "why", *words)
     assert result.exit_code == 3
     assert json.loads(result.stdout)["explained"] == 3
     said = "the device is lost (CUDA error: unspecified launch failure): run the same again to go on."
     assert result.stderr == f"samp: the run broke: {said}\n"
-    again = run("run", "data", "--out", "why", "--model", "small_runs:losing", "--shard-size", "3")
+    again = run("run", "data", "--out", "why", *words[:-1])
     assert (again.exit_code, again.stdout.startswith("explained 5 of 5 inputs, 3 of them before, in")) == (0, True)
 
 
@@ -94,8 +95,8 @@ def test_what_nobody_expected_under_way_is_code_3_too_and_can_be_traced(monkeypa
 
 
 def test_sigterm_ends_a_run_in_order_and_another_goes_on() -> None:
-    """As schedulers end a job, in the middle of a shard."""
-    words = ("data", "--out", "why", "--model", "small_runs:stuck", "--shard-size", "1")
+    """As schedulers end a job, in the middle of a shard; coupled makes no forward passes, which the net would count."""
+    words = ("data", "--out", "why", "--model", "small_runs:stuck", "--method", "coupled", "--shard-size", "1")
     Path("stuck").touch()
     process = start_command(*words, command="run")
     wait_until(lambda: list(Path("why").glob("done/*.json")), process)

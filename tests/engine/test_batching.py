@@ -106,7 +106,7 @@ def test_auto_gives_small_inputs_many_rows_and_large_ones_few() -> None:
     assert Batches("auto", 3 * 224 * 224, torch.device("cuda")).size > 100
     model = CountingModel(net(0))
     samp.explain(model, images(0, 5, 12), target=0)
-    assert model.largest == 10  # both directions of all samples in one batch
+    assert model.largest == 40  # both directions of all four walks of all samples in one batch
 
 
 @pytest.mark.parametrize("size", [0, -1, 2.5, "full", None])

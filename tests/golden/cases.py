@@ -28,7 +28,10 @@ NEEDS = {
 SLOW = {"rise", "lime", "shapley", "xrai"}  # with their published settings
 # On these problems methods differ from the others by their inputs alone: a few methods stand for all.
 FEW = {"conv-five", "float16", "bfloat16", "channels last", "conv-40", "callable"}
-STANDING = ("coupled", "samp++", "ig", "guidedig", "deeplift", "gradcam", "smoothgrad", "rise", "occlusion", "random")
+STANDING = (
+    *("consensus", "coupled", "samp++", "ig", "guidedig"),
+    *("deeplift", "gradcam", "smoothgrad", "rise", "occlusion", "random"),
+)
 
 
 @dataclass(frozen=True)
@@ -122,15 +125,47 @@ def _settings() -> dict[str, Case]:
             found[f"coupled {quality} on {on}"] = _walk(on, "coupled", quality=quality)
     for weight in (0.1, 3.0):
         found[f"coupled weight={weight}"] = _walk("conv", "coupled", weight=weight)
+    found |= _of_means()
     for name in sorted(credits().CREDITS):
         for chosen in ("samp++", "ig", "guidedig", "spectralig", "idgi"):
             found[f"{chosen} credit={name}"] = _walk("conv-one", chosen, credit=name)
         found[f"samp credit={name} on tabular"] = _walk("tabular", "samp", credit=name)
-    for name in ("ig", "gradient", "samp++", "rise", "random"):
+    for name in ("ig", "gradient", "samp++", "consensus", "rise", "random"):
         found[f"{name} seed=7"] = _walk("conv", name, {"seed": 7}, **({"masks": 24} if name == "rise" else {}))
-    for name in ("coupled", "samp++", "ig", "gradient", "gradcam"):
+    for name in ("consensus", "coupled", "samp++", "ig", "gradient", "gradcam"):
         found[f"{name} fast"] = Case(lambda n=name: explain("conv-one", cheap(n), speed="fast"))
         found[f"{name} fast on tabular"] = Case(lambda n=name: explain("tabular", cheap(n), speed="fast"))
+    return found
+
+
+def _of_means() -> dict[str, Case]:
+    """The settings of a mean of walks, a draft where another setting is beside the point."""
+    found: dict[str, Case] = {}
+    changed: dict[str, tuple[Any, ...]] = {
+        "walks": (1, 2, 3),
+        "noise": (1e-6, 0.3),
+        "softness": (0.0, 0.5, 1.0),
+        "momentum": (0.0, 0.9),
+        "growth": (0.0, 1.0),
+        "weight": (0.1, 3.0),
+        "first_walk": (1, 5),
+    }
+    for setting, values in changed.items():
+        for value in values:
+            found[f"consensus {setting}={value}"] = _walk("conv", "consensus", **{"quality": "draft", setting: value})
+    for direction in ("to_baseline", "to_image", "both"):
+        found[f"consensus direction={direction}"] = _walk("residual", "consensus", direction=direction)
+    for steps in (1, 6):
+        found[f"consensus steps={steps}"] = _walk("conv", "consensus", steps=steps)
+        found[f"consensus steps={steps} on tokens"] = _walk("tokens", "consensus", steps=steps)
+    for batch_size in (1, 2, 3, "auto"):
+        found[f"consensus batch_size={batch_size}"] = _walk("conv-five", "consensus", {"batch_size": batch_size})
+    for on in ("conv-one", "tabular", "two inputs"):
+        found[f"consensus tapes on {on}"] = _walk(on, "consensus", {"keep_points": True}, steps=6)
+        found[f"consensus thinned tapes on {on}"] = _walk(on, "consensus", {"keep_points": 1200}, steps=6)
+    for quality in ("draft", "standard", "fine"):
+        for on in ("conv", "conv-40", "tabular", "attention"):
+            found[f"consensus {quality} on {on}"] = _walk(on, "consensus", quality=quality)
     return found
 
 
@@ -156,7 +191,7 @@ def _baselines() -> dict[str, Case]:
     }
     found = {}
     for label, baseline in chosen.items():
-        for name in ("samp++", "coupled", "ig-both"):
+        for name in ("samp++", "consensus", "coupled", "ig-both"):
             found[f"{name} baseline {label}"] = Case(lambda n=name, b=baseline: explain("conv", method(n, baseline=b)))
     for label in ("black", "white", "uniform", "gaussian"):
         for name in ("deeplift", "rise", "occlusion", "shapley", "ablation", "lime", "spectralig", "guidedig"):
@@ -188,6 +223,8 @@ def _others() -> dict[str, Case]:
         "steps and pixels": lambda: method("coupled", steps=3, pixels_per_step=2),
         "unknown method": lambda: explain("conv", "integrated gradient descent"),
         "unknown quality": lambda: method("coupled", quality="finest"),
+        "no noise in a mean": lambda: method("consensus", noise=0.0),
+        "no walk in a mean": lambda: method("consensus", walks=0),
         "unknown credit": lambda: method("ig", credit="half"),
         "unknown direction": lambda: method("ig", direction="up"),
         "unknown speed": lambda: explain("conv", "ig", speed="warp"),

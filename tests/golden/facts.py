@@ -56,6 +56,7 @@ def _attribution(result: Any, name: str) -> dict[str, Fact]:
         parts["group_values"] = result.group_values
     parts |= {part: dict(getattr(result, part)) for part in ATTRIBUTION}
     parts |= {"gradients": result.gradients, "residual": result.residual, "method": result.method}
+    parts |= {} if result.resolution is None else {"resolution": result.resolution}
     parts["details"] = dict(result.details)
     for direction, tapes in result.tapes.items():
         for sample, tape in enumerate(tapes):

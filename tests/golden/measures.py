@@ -108,7 +108,7 @@ def _of_maps() -> Cases:
             found[f"{name} of {label}"] = lambda n=name, g=given: getattr(metrics, n)(g)
         found[f"completeness of {label}"] = lambda g=given: metrics.completeness(g, scatter(len(g)))
     found["top_share of half"] = lambda: metrics.top_share(maps["flat"], 0.5)
-    for name in ("samp++", "coupled", "ig-both", "gradcam"):
+    for name in ("samp++", "consensus", "coupled", "ig-both", "gradcam"):
         found[f"completeness_of {name}"] = lambda n=name: metrics.completeness_of(cases.explain("conv", cases.cheap(n)))
         found[f"concentration of {name}"] = lambda n=name: metrics.concentration(cases.explain("conv", cases.cheap(n)))
     return found
@@ -261,6 +261,7 @@ def _runs() -> Cases:
         "run over photos": lambda: run(lambda _: photos(5), shard_size=2),
         "run over a folder": lambda: run(in_folder, shard_size=4, map_dtype="float32"),
         "run over tensors": lambda: run(lambda _: list(image(4, 3, 12, 41)), method="gradient", target=2),
+        "run consensus": lambda: run(lambda _: photos(3), method="consensus", target="cat", batch_size=2),
         "run coupled": lambda: run(lambda _: photos(3), method="coupled", target="cat", batch_size=2),
         "run to an unknown class": lambda: run(lambda _: photos(1), target="cow"),
     }

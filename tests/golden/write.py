@@ -1,7 +1,8 @@
-"""Write tests/golden/golden.json anew: `python tests/golden/write.py`.
+"""Write tests/golden/golden.json anew: `python tests/golden/write.py [-v] [WORD ...]`.
 
 Only when behaviour is meant to change; CHANGELOG.md then says what changed and why.
-`git diff` shows the cases that did, one line each.
+`git diff` shows the cases that did, one line each. With words, only the cases whose names contain one of them are
+computed, and all others stay as the file has them; cases that are no longer there go.
 """
 
 from __future__ import annotations
@@ -15,10 +16,14 @@ if __name__ == "__main__":
 
     from golden import cases, store
 
-    started, found = time.monotonic(), {}
+    words = [word for word in sys.argv[1:] if word != "-v"]
+    kept = store.read() if words else {"cases": {}}
+    if words and kept["environment"] != store.fingerprint():
+        sys.exit("the file was written in another environment: write all cases anew, without words.")
+    started, found = time.monotonic(), {n: fact for n, fact in kept["cases"].items() if n in cases.CASES}
     with store.one_thread():
         for name, case in cases.CASES.items():
-            if not cases.missing(case):
+            if not cases.missing(case) and (not words or any(word in name for word in words)):
                 begun = time.monotonic()
                 found[name] = cases.compute(case)
                 if "-v" in sys.argv:

@@ -52,7 +52,8 @@ def test_frames_are_evenly_spread_points_of_the_walk_with_both_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "straight"), [("coupled", True), ("samp++", True), ("samp", True), ("ig-both", True), ("blurig", False)]
+    ("method", "straight"),
+    [("consensus", True), ("coupled", True), ("samp++", True), ("samp", True), ("ig-both", True), ("blurig", False)],
 )
 def test_points_are_redrawn_from_their_ends_exactly_where_the_path_allows_it(method: str, straight: bool) -> None:
     result = explain_tiny(method)
@@ -232,12 +233,25 @@ def test_a_page_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> 
     assert [path.name for path in tmp_path.iterdir()] == ["taken.html"]
 
 
+def test_the_page_says_of_which_walk_the_film_is() -> None:
+    mean = player.page(explain_tiny("consensus"), tiny())
+    assert "A real point of the first of 4 walks, whose mean the map is, as pixels; its gradient was taken with" in mean
+    assert "at every step of the walk, to first order in the noise; the dot" in mean
+    assert re.search(r"Mean of 4 walks, reproducible at \d+ px", mean)
+    one = player.page(explain_tiny(samp.Consensus(walks=1)), tiny())
+    assert "A real point of the walk, as pixels; its gradient was taken with a little noise" in one
+    exact = player.page(explain_tiny("coupled"), tiny())
+    assert "A real point of the walk: what the model was fed there, as pixels." in exact
+    assert "at every step of the walk; the dot" in exact
+    assert "Mean of" not in exact
+
+
 # ---- the command
 
 
 def test_the_methods_that_can_be_played_are_those_with_a_credit() -> None:
     walking = {name for name in names() if hasattr(resolve_method(name), "credit")}
-    assert {"coupled", "samp++", "samp", "ig", "guidedig", "blurig", "ig2", "spectralig"} <= walking
+    assert {"consensus", "coupled", "samp++", "samp", "ig", "guidedig", "blurig", "ig2", "spectralig"} <= walking
     for name in walking:
         assert explain_tiny(name).tapes, name
     for name in ("gradientxinput", "smoothgrad", "random"):
@@ -262,13 +276,13 @@ def test_bad_input_gets_one_sentence(words: list[str], sentence: str) -> None:
 @demo
 def test_play_writes_one_page(tmp_path: Path) -> None:
     out = tmp_path / "path.html"
-    words = ["--step", "12000", "--frames", "5", "--target", "cup", "--eta", "0.3", "--out", str(out)]
+    words = ["--steps", "5", "--frames", "5", "--target", "cup", "--walks", "2", "--out", str(out)]
     result = CliRunner().invoke(play, words)
     assert result.exit_code == 0, result.output
     assert "cup (968)" in result.output
     page = out.read_text(encoding="utf-8")
     assert "<title>Why cup? coffee.jpg</title>" in page
-    assert "eta=0.3" in page
+    assert "walks=2, steps=5" in page
     assert [len(walk["steps"]) for walk in data_of(page)["walks"]] == [5, 5]
     assert [path.name for path in tmp_path.iterdir()] == ["path.html"]
 
@@ -283,7 +297,7 @@ def deaf_to_ctrl_c() -> Iterator[None]:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT")
 def test_ctrl_c_leaves_nothing(tmp_path: Path, deaf_to_ctrl_c: None) -> None:
-    command = OnTerminal("play", "--model", "tiny_nets:slow", "--eta", "0.0005", cwd=tmp_path)
+    command = OnTerminal("play", "--model", "tiny_nets:slow", "--steps", "2000", cwd=tmp_path)
     command.read_until("coffee.jpg:")  # it is at work
     command.process.send_signal(signal.SIGINT)
     assert command.finish() == 130, command.written
@@ -295,13 +309,19 @@ def test_ours_take_shorter_steps_unless_told_otherwise() -> None:
     def played(how: MethodOptions) -> Any:
         return _with_short_steps(how).method()
 
-    assert played(MethodOptions()) == samp.Coupled("fine")
-    assert played(MethodOptions(momentum=0.1, direction="to_image")) == samp.Coupled(
-        "fine", momentum=0.1, direction="to_image"
+    assert played(MethodOptions()) == samp.Consensus(walks=2, steps=50)
+    assert played(MethodOptions(noise=0.1, direction="to_image")) == samp.Consensus(
+        walks=2, steps=50, noise=0.1, direction="to_image"
     )
-    assert played(MethodOptions(quality="draft")) == samp.Coupled("draft")
-    assert played(MethodOptions(eta=0.3)) == samp.Coupled(eta=0.3)
-    assert played(MethodOptions(step=90)) == samp.Coupled(pixels_per_step=90)
+    assert played(MethodOptions(quality="draft")) == samp.Consensus("draft")
+    assert played(MethodOptions(walks=3)) == samp.Consensus(walks=3)
+    assert played(MethodOptions(steps=30)) == samp.Consensus(steps=30)
+    assert played(MethodOptions("coupled")) == samp.Coupled("fine")
+    assert played(MethodOptions("coupled", momentum=0.1)) == samp.Coupled("fine", momentum=0.1)
+    assert played(MethodOptions("coupled", quality="draft")) == samp.Coupled("draft")
+    assert played(MethodOptions("coupled", steps=20)) == samp.Coupled(steps=20)
+    assert played(MethodOptions("coupled", eta=0.3)) == samp.Coupled(eta=0.3)
+    assert played(MethodOptions("coupled", step=90)) == samp.Coupled(pixels_per_step=90)
     assert played(MethodOptions("samp++")) == samp.SAMPPlusPlus(eta=0.02)
     assert played(MethodOptions("samp++", eta=0.3)) == samp.SAMPPlusPlus(eta=0.3)
     assert played(MethodOptions("samp")) == samp.SAMP()

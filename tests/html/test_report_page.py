@@ -18,7 +18,7 @@ import small_runs
 from browser import launch_browser, scrolls_sideways, visit
 from cli_runs import assert_refused
 from cli_runs import run as command
-from samp.batch import load, run
+from samp.batch import load, run, tables
 from samp.batch.columns import NUMBERS, Columns
 from samp.html.report_facts import QUANTITIES, Quantity, class_summaries, ranking_quantity
 from samp.html.report_page import describe_quantity, run_page
@@ -145,7 +145,7 @@ def test_a_run_of_almost_nothing_has_a_page(tmp_path: Path, photos: int) -> None
 
 
 def test_the_page_says_the_numbers_of_the_walk_and_does_without_in_runs_of_old(done: Path, tmp_path: Path) -> None:
-    assert "photos: steps 15, eta 1, momentum 0.5" in run_page(load(done))
+    assert "all sizes: walks 4, steps 13, noise 0.01" in run_page(load(done))
     run(small_runs.photos(tmp_path / "data", 2), out=tmp_path / "out", model=classifier())
     path = tmp_path / "out" / "manifest.json"
     said = json.loads(path.read_text())
@@ -178,6 +178,30 @@ def test_columns_are_those_of_the_rows_and_one_map_that_of_all(
         assert bool(columns.failed[position]) == bool(row["error"])
         if not row["error"]:
             assert torch.equal(done.map(*place), maps[row["id"]])
+
+
+@pytest.mark.parametrize("form", ["parquet", "jsonl"])
+def test_a_table_of_an_older_version_has_no_resolution(
+    tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if form == "parquet":
+        pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'samp[scale]'")
+    older = {name: kind for name, kind in tables.COLUMNS.items() if name != "resolution"}
+    with monkeypatch.context() as patched:
+        patched.setattr("samp.batch.tables.best_form", lambda: form)
+        patched.setattr("samp.batch.tables.COLUMNS", older)
+        run(small_runs.photos(tmp_path / "data", 4), out=tmp_path / "out", model=classifier(), method="ig")
+    columns = load(tmp_path / "out").columns()
+    assert np.isnan(columns["resolution"]).all()
+    assert columns["gradients"].tolist() == [51] * 4
+    assert "51 gradients each" in run_page(load(tmp_path / "out"))
+
+
+def test_the_page_says_at_which_resolution_maps_are_reproducible(done: Path, tmp_path: Path) -> None:
+    resolution = np.median([row["resolution"] for row in load(done).rows() if not row["error"]])
+    assert f"maps reproducible at {resolution:.0f} px in the median" in run_page(load(done))
+    run(small_runs.photos(tmp_path / "data", 2), out=tmp_path / "out", model=classifier(), method="ig")
+    assert "reproducible" not in run_page(load(tmp_path / "out"))
 
 
 def test_pictures_are_shown_where_the_data_set_is_there(done: Path, tmp_path: Path) -> None:

@@ -33,8 +33,8 @@ def test_it_is_the_method_of_samp_in_every_quality(quality: Any) -> None:
     same(Coupled(MODEL).attribute(X, 0.0, 1, quality=quality), expected)
 
 
-def test_without_settings_it_is_the_default_of_samp() -> None:
-    same(Coupled(MODEL).attribute(X), samp.explain(MODEL, X).values)
+def test_without_settings_it_is_the_coupled_walk_of_samp() -> None:
+    same(Coupled(MODEL).attribute(X), samp.explain(MODEL, X, method="coupled").values)
 
 
 @pytest.mark.parametrize("n_steps", [1, 3, 16])

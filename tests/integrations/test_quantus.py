@@ -30,12 +30,14 @@ def explain_like_quantus(x: Any = None, targets: Any = (1, 2), model: Any = MODE
     return explain(model=model, inputs=X.numpy() if x is None else x, targets=targets, **kwargs)
 
 
-def expected(method: Any = "coupled", target: Any = (1, 2), **options: Any) -> np.ndarray:
+def expected(method: Any = "consensus", target: Any = (1, 2), **options: Any) -> np.ndarray:
     target = list(target) if isinstance(target, tuple) else target
     return samp.explain(MODEL, X, target=target, method=method, **options).map[:, None].numpy()
 
 
-@pytest.mark.parametrize("method", ["coupled", "samp", "samp++", "ig", samp.SAMP(pixels_per_step=3, credit="shared")])
+@pytest.mark.parametrize(
+    "method", ["consensus", "coupled", "samp", "samp++", "ig", samp.SAMP(pixels_per_step=3, credit="shared")]
+)
 def test_it_is_the_map_of_samp_explain_with_its_channel_kept(method: Any) -> None:
     got = explain_like_quantus(method=method)
     assert type(got) is np.ndarray

@@ -43,7 +43,7 @@ def evaluate(metric: Any, **how: Any) -> list[float]:
     return [float(score) for score in np.ravel(metric(**how))]
 
 
-@pytest.mark.parametrize("method", ["coupled", "samp", "samp++", "ig"])
+@pytest.mark.parametrize("method", ["consensus", "coupled", "samp", "samp++", "ig"])
 def test_a_metric_scores_the_function_as_it_scores_maps_of_explain(method: str) -> None:
     maps = samp.explain(net(), torch.tensor(photos()), target=TARGETS.tolist(), method=method).map[:, None].numpy()
     by_call = evaluate(pixel_flipping(), explain_func=samp.quantus.explain, explain_func_kwargs={"method": method})

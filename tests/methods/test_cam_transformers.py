@@ -24,7 +24,7 @@ ON_TOKENS: dict[str, Callable[[], nn.Module]] = {
     "swin": Swin,
     "mixer": Mixer,
 }
-REFUSED = r"layers on tokens follow the last b×c×h×w map.*use a method .* 'coupled', 'samp\+\+' or 'ig'.*layer="
+REFUSED = r"layers on tokens follow the last b×c×h×w map.*use a method .* 'consensus', 'samp\+\+' or 'ig'.*layer="
 
 
 def images(samples: int = 2, height: int = SIDE) -> Tensor:
@@ -90,7 +90,7 @@ def test_torchscript_is_refused_in_one_sentence(method: Any) -> None:
     script, trace = torch.jit.script, torch.jit.trace
     inside = nn.Sequential(net[0], script(net[1:])).eval()
     for model in (script(net), trace(net, images()), inside):  # type: ignore[no-untyped-call]  # torch leaves it so
-        with pytest.raises(ValueError, match=r"is TorchScript, or holds some.*: use the nn\.Module .*'coupled'"):
+        with pytest.raises(ValueError, match=r"is TorchScript, or holds some.*: use the nn\.Module .*'consensus'"):
             samp.explain(model, images(), target=0, method=method)
     if not isinstance(method, CAM):
         torch.testing.assert_close(

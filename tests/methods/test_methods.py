@@ -80,15 +80,28 @@ def test_names_stand_for_the_papers_settings() -> None:
         assert_same(samp.explain(model, x, method=name), samp.explain(model, x, method=method), **CLOSE)
 
 
-def test_coupled_is_the_default_wherever_there_is_one() -> None:
+def test_consensus_is_the_default_wherever_there_is_one() -> None:
     x, model = images(0, 2, 3, 4, 4), net(0, features=48)
-    assert_same(samp.explain(model, x), samp.explain(model, x, method=samp.Coupled()))
-    assert names()[0] == METHODS.split(",")[0] == "coupled"
-    assert MethodOptions().method() == samp.Coupled()
+    assert_same(samp.explain(model, x), samp.explain(model, x, method=samp.Consensus()))
+    assert names()[0] == METHODS.split(",")[0] == "consensus"
+    assert MethodOptions().method() == samp.Consensus()
     for command in (explain, play, run):
-        assert {option.name: option.default for option in command.params}["name"] == "coupled"
-    for door in (samp.explain, samp.run):
-        assert signature(door).parameters["method"].default == "coupled"
+        assert {option.name: option.default for option in command.params}["name"] == "consensus"
+    for door in (samp.explain, samp.run, samp.metrics.explain_maps_by):
+        assert signature(door).parameters["method"].default == "consensus"
+
+
+def test_the_default_is_the_mean_of_four_walks_and_says_so() -> None:
+    result = samp.explain(net(0, features=432), images(0, 2, 3, 12, 12))
+    assert (result.details["walks"], result.details["forwards"]) == (4, 3)
+    assert result.gradients.tolist() == [112, 112]  # of all walks, both ways
+    assert result.steps["to_image"].tolist() == [13, 13]  # of the first
+    assert torch.equal(result.order["to_image"], result.order["to_baseline"])
+    assert result.resolution is not None
+    assert f"reproducible at {int(result.resolution.max())} px" in repr(result)
+    table = samp.explain(net(0, features=48), images(0, 2, 48))
+    assert table.resolution is None
+    assert "reproducible" not in repr(table)
 
 
 def test_samp_plus_plus_is_samp_with_both_strategies() -> None:

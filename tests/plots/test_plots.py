@@ -162,6 +162,24 @@ def test_the_caption_tells_method_class_residual_and_gradients(result: samp.Attr
     assert f"residual {residual} of a score change of" in said
 
 
+def test_the_caption_of_a_mean_of_walks_tells_how_many_and_their_resolution() -> None:
+    model, x = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(192, 3)).eval(), torch.rand(1, 3, 8, 8)
+    found = samp.explain(model, x, method=samp.Consensus("draft"))
+    assert found.resolution is not None
+    said = " ".join(caption(plots.grey_map(found)).split())
+    assert f"mean of 2 walks, reproducible at {int(found.resolution)} px; 36 gradients, 3 forwards." in said
+    assert "walk" not in caption(plots.grey_map(samp.explain(model, x, method="ig")))
+
+
+@pytest.mark.parametrize("draw", [plots.score_curves, plots.film_strip])
+def test_curves_and_points_of_a_mean_are_said_to_be_those_of_the_first_walk(draw: Any) -> None:
+    model, x = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(192, 3)).eval(), torch.rand(1, 3, 8, 8)
+    said = "those of the first of 2 walks."
+    for method, known in ((samp.Consensus("draft"), True), (samp.Consensus(walks=1), False), ("ig", False)):
+        found = samp.explain(model, x, method=method, keep_points=True)
+        assert (said in " ".join(caption(draw(found)).split())) is known
+
+
 def test_a_result_and_its_map_give_the_same_picture(result: samp.Attribution) -> None:
     for given in (result.map, result.map.numpy(), result.values, result.map.half().double()):
         drawn = plots.grey_map(given, sample=1).axes[0].images[0].get_array()

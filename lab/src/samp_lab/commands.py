@@ -117,7 +117,7 @@ def dataset(images: int, workers: str, method: str) -> None:
 @click.option("--net", default="resnet50", show_default=True, help="resnet50 (random weights) or efficientnet-lite0.")
 @click.option("--images", default=256, show_default=True, help="Generated JPEGs of 500 x 375 pixels.")
 @click.option("--shard", default=64, show_default=True, help="Images of one shard; three shards at least.")
-@click.option("--method", default="coupled", show_default=True, help="Name of a method.")
+@click.option("--method", default="consensus", show_default=True, help="Name of a method.")
 @click.option("--speed", default="exact", show_default=True, help="exact or fast.")
 @click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
 @click.option("--repeats", default=3, show_default=True, help="Runs; the table shows their median.")

@@ -177,6 +177,7 @@ def _column_values(result: Attribution, scores: Tensor) -> dict[str, list[Any]]:
     forwards = int(result.details.get("forwards", 0))
     return {
         **{name: [_finite_or_none(value) for value in values.tolist()] for name, values in columns.items()},
+        "resolution": [None] * len(flat) if result.resolution is None else result.resolution.tolist(),
         "gradients": result.gradients.tolist(),
         "forwards": [forwards] * len(flat),
     }

@@ -16,7 +16,7 @@ from samp.baselines import TensorBaseline
 from samp.batch.manifest_schema import check_manifest
 from samp.batch.shards import FOLDERS
 from samp.batch.sources import Entry
-from samp.methods import Coupled, Method
+from samp.methods import Consensus, Coupled, Method
 
 NAME = "manifest.json"
 FORMAT = "samp run 1"
@@ -39,8 +39,9 @@ def digest_entries(entries: Sequence[Entry]) -> str:
 def method_settings(method: Method) -> dict[str, Any]:
     """Return the settings of a run that its method decides: its repr, its tensors, and the walk of its quality.
 
-    The walk is there as numbers, which may change between versions while the quality keeps its name, for both sizes of
-    images that a data set may hold. A function is identified by its name alone: its address differs between processes.
+    The walk is there as numbers, which may change between versions while the quality keeps its name; that of `Coupled`
+    for both sizes of images that a data set may hold. A function is identified by its name alone: its address differs
+    between processes.
 
     >>> method_settings(Coupled("draft"))["walk"]["photos"]["steps"]
     7
@@ -48,6 +49,8 @@ def method_settings(method: Method) -> dict[str, Any]:
     settings: dict[str, Any] = {"method": re.sub(r" at 0x[0-9a-fA-F]+", "", repr(method))}
     if tensors := [tensor.digest() for tensor in _tensors_of(method)]:
         settings["tensors"] = tensors
+    if isinstance(method, Consensus):
+        settings["walk"] = {"all sizes": _as_numbers(asdict(method.resolve_settings()))}
     if isinstance(method, Coupled):
         photos, small = (_walk_settings(method, small=small) for small in (False, True))
         settings["walk"] = {"photos": photos, "up to 32 pixels": small}
@@ -65,11 +68,16 @@ def _tensors_of(value: object) -> Iterator[TensorBaseline]:
 
 
 def _walk_settings(method: Coupled, *, small: bool) -> dict[str, float]:
-    """Return the numbers of the walk as int and float, whatever types they were given as."""
+    """Return the numbers of the walk for small images or others."""
     settings = asdict(method.resolve_settings(small=small))
     if method.pixels_per_step:
         del settings["steps"]  # s is given, not computed from steps
-    return {name: int(value) if name == "steps" else float(value) for name, value in settings.items()}
+    return _as_numbers(settings)
+
+
+def _as_numbers(settings: Mapping[str, Any]) -> dict[str, float]:
+    """Return the settings as int and float, whatever types they were given as."""
+    return {name: int(value) if name in ("steps", "walks") else float(value) for name, value in settings.items()}
 
 
 def digest_classes(names: Sequence[str]) -> str:

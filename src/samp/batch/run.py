@@ -36,7 +36,7 @@ def run(
     *,
     out: str | os.PathLike[str],
     model: str | Classifier | Model = "efficientnet_lite0",
-    method: str | Method = "coupled",
+    method: str | Method = "consensus",
     target: str | int | None = None,
     batch_size: BatchSize = "auto",
     seed: int = 0,

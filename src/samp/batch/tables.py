@@ -28,6 +28,7 @@ COLUMNS: Mapping[str, str] = {
     "residual": FRACTIONS,
     "gini": FRACTIONS,
     "top_share": FRACTIONS,
+    "resolution": WHOLE,
     "gradients": WHOLE,
     "forwards": WHOLE,
     "seconds": FRACTIONS,
@@ -36,6 +37,8 @@ COLUMNS: Mapping[str, str] = {
 FORMS = ("parquet", "jsonl")
 TIMING = ("seconds",)
 """Columns that differ between two runs with the same settings."""
+LATER = ("resolution",)
+"""Columns that runs of older versions do not have."""
 
 
 def best_form() -> str:
@@ -83,6 +86,8 @@ def read_table(path: Path) -> list[Row]:
 def read_columns(path: Path, names: Sequence[str]) -> dict[str, Sequence[Any]]:
     """Return these columns of a file that `write_table` wrote, reading no others of Parquet; null is None or NaN.
 
+    Those that an older version did not write are null.
+
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_table(Path(folder) / "rows.jsonl", [{"id": "a", "score": 0.5}], "jsonl")
@@ -91,11 +96,14 @@ def read_columns(path: Path, names: Sequence[str]) -> dict[str, Sequence[Any]]:
     """
     if path.suffix != ".parquet":
         rows = read_table(path)
-        return {name: [row[name] for row in rows] for name in names}
+        return {name: [row.get(name) if name in LATER else row[name] for row in rows] for name in names}
     with _wrap_errors(path):
-        table = _arrow()[1].ParquetFile(path).read(list(names), use_threads=False)  # files are small
+        file = _arrow()[1].ParquetFile(path)
+        there = [name for name in names if name not in LATER or name in file.schema_arrow.names]
+        table = file.read(there, use_threads=False)  # files are small
         words = [name for name in names if COLUMNS[name] == WORDS]
-        return {name: table[name].to_pylist() if name in words else table[name].to_numpy() for name in names}
+        found = {name: table[name].to_pylist() if name in words else table[name].to_numpy() for name in there}
+        return {name: found.get(name, [None] * len(table)) for name in names}
 
 
 @contextmanager

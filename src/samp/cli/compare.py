@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # Ours and the paper's, integrated gradients with two baselines, the best known of those that look at features and of
 # those that sample, and the floor: 248 gradients, and 464 forwards for the curves, 30 seconds of one core in all.
 # guidedig alone would take almost as many gradients again.
-METHODS = "coupled,samp++,samp,ig,ig-blurred,gradcam,smoothgrad,random"
+METHODS = "consensus,samp++,samp,ig,ig-blurred,gradcam,smoothgrad,random"
 # known here, so that --help need not import torch
 PROTOCOLS = ("mnist", "cifar10", "imagenet", "rise", "diffid", "diffid-channel-means", "diffid-signed", "road")
 EPILOG = """Exit codes: 0 if every method was compared, 1 if some failed and are left out, 2 if none is left, 130 if
@@ -90,7 +90,7 @@ def compare(
     \b
     Examples:
       samp compare cat.jpg --out cat.html
-      samp compare cat.jpg --methods coupled,samp++,ig,gradcam --protocol rise --json
+      samp compare cat.jpg --methods consensus,samp++,ig,gradcam --protocol rise --json
     """
     from samp import images
 
@@ -227,7 +227,7 @@ def _parse_methods(words: str) -> list[str]:
     """Return the names of the methods, each once; raise ValueError for an unknown one, before torch is imported."""
     names = [method_name(word.strip()) for word in words.split(",") if word.strip()]
     if not names:
-        raise ValueError("--methods names no method: give some, such as coupled,ig,random.")
+        raise ValueError("--methods names no method: give some, such as consensus,ig,random.")
     return list(dict.fromkeys(names))
 
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from samp.methods import Method
     from samp.models.prediction import ClassifiedPhoto
 
-# Both then take 50 steps a walk or more; the 15 that they take otherwise would make a jerky film.
-QUALITY, ETA = "fine", 0.02
+# All then take 50 steps a walk or more; the 13 to 15 that they take otherwise would make a jerky film.
+STEPS, WALKS, QUALITY, ETA = 50, 2, "fine", 0.02
 WALKING = 0.75  # of the bar: the page then takes forwards of the frames alone
 
 
@@ -52,9 +52,10 @@ def play(
     """Walk the path from and to PHOTO (an embedded cup of coffee if left out) in a page that opens in any browser.
 
     The page is one file that needs no network: drag along the path and watch pixels appear and disappear, with the
-    score, the credit and the model's five best classes at each point. Any method that walks can be played. For a
-    smooth film coupled walks with --quality fine here, unless --quality, --eta or --step say otherwise, and samp++ with
-    --eta 0.02.
+    score, the credit and the model's five best classes at each point. Any method that walks can be played. Of a mean of
+    walks, the film is the first one. For a smooth film consensus takes --walks 2 --steps 50 here, unless --quality,
+    --walks or --steps say otherwise; coupled --quality fine, unless --quality, --steps, --eta or --step do; and
+    samp++ --eta 0.02.
 
     \b
     Examples:
@@ -89,12 +90,14 @@ def _check_walks(how: MethodOptions) -> None:
     from samp.methods import resolve_method
 
     if not hasattr(resolve_method(how.name), "credit"):  # what path methods alone have: how a segment is credited
-        raise ValueError(f"{how.name} does not walk, so there is no path to play: try coupled, samp++ or ig.")
+        raise ValueError(f"{how.name} does not walk, so there is no path to play: try consensus, samp++ or ig.")
 
 
 def _with_short_steps(how: MethodOptions) -> MethodOptions:
     """Return the options, with short steps for the methods whose own are long, unless a length was given."""
-    if how.canonical_name == "coupled" and {how.quality, how.eta, how.step} == {None}:
+    if how.canonical_name == "consensus" and {how.quality, how.walks, how.steps} == {None}:
+        return replace(how, walks=WALKS, steps=STEPS)
+    if how.canonical_name == "coupled" and {how.quality, how.steps, how.eta, how.step} == {None}:
         return replace(how, quality=QUALITY)
     return replace(how, eta=ETA) if how.canonical_name == "samp++" and how.eta is None else how
 

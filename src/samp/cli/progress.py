@@ -158,13 +158,17 @@ def expected_rows(method: Any, height: int, width: int) -> int | None:
     """Return how many evaluations of the model a method makes for one image, at most; None if its settings do not say.
 
     >>> from samp.methods import resolve_method
-    >>> [expected_rows(resolve_method(name), 224, 224) for name in ("coupled", "samp++", "ig", "lrp")]
-    [32, 50, 51, None]
+    >>> [expected_rows(resolve_method(name), 224, 224) for name in ("consensus", "coupled", "samp++", "lrp")]
+    [115, 32, 50, None]
     """
+    from samp.methods.consensus import Consensus
     from samp.methods.coupled import Coupled
 
     pixels, small = height * width, max(height, width) <= 32
     walks = 2 if getattr(method, "direction", "") == "both" else 1
+    if isinstance(method, Consensus):
+        mean = method.resolve_settings()
+        return walks * mean.walks * (mean.steps + 1) + walks + 1  # and the scores at the ends
     if isinstance(method, Coupled):
         settings = method.resolve_settings(small=small)
         step = method.pixels_per_step or max(math.ceil(pixels / settings.steps), 1)

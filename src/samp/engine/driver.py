@@ -42,7 +42,7 @@ class Plan(Protocol):
     def label(self) -> str: ...
     def run(self, problem: Problem, rows: range, points: int, on_step: StepCallback | None) -> WalkRecord: ...
     def collect(self, problem: Problem, records: Iterator[WalkRecord]) -> list[WalkRecord]: ...
-    def forwards(self) -> int: ...
+    def details(self) -> Mapping[str, object]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,9 +75,9 @@ class WalkPlan:
         """Return all records."""
         return list(records)
 
-    def forwards(self) -> int:
-        """Return how many forward passes each sample takes besides its gradients."""
-        return 0
+    def details(self) -> Mapping[str, object]:
+        """Return what the result says of the plan besides its label: nothing."""
+        return {}
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def run_walks(problem: Problem, plan: Plan, run: RunOptions) -> Attribution:
         if meter:
             meter.close()
     details: dict[str, object] = {"seed": run.seed, "batch_size": batches.size * plan.directions_per_row}
-    details |= {"forwards": plan.forwards()} if plan.forwards() else {}
+    details |= plan.details()
     return assemble(problem, directions, records, plan.label, details)
 
 

@@ -128,9 +128,12 @@ class JointWalkPlan:
         mean.add(records, self.walks)
         return [mean.record()]
 
-    def forwards(self) -> int:
-        """Return how many forward passes each sample takes besides its gradients: those of the exact ends."""
-        return 1 + self.directions_per_row if self.noise else 0
+    def details(self) -> Mapping[str, object]:
+        """Return how many walks the result is the mean of, and its forward passes, those of the exact ends."""
+        if not self.noise:
+            return {}
+        walks = self.walks if self.before is None else self.before.walks
+        return {"forwards": 1 + self.directions_per_row, "walks": walks}
 
     def _jitter_settings(self) -> JitterSettings:
         return JitterSettings(self.baselines, self.noise, self.walks, self.first_walk, self.seed)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from samp.attribution import Attribution, format_residual, score_source
+from samp.attribution import Attribution, format_residual, format_walks, score_source
 from samp.baselines import Constant
 from samp.html.answer_facts import answer_facts, answer_lines
 from samp.html.walk_notes import describe_score_change
@@ -87,6 +87,8 @@ def facts(
         "residual": _number(residual),
         "gradients": int(result.gradients[sample]),
         "forwards": int(result.details.get("forwards", 0)),
+        "walks": result.details.get("walks"),
+        "resolution": None if result.resolution is None else int(result.resolution[sample]),
         "seconds": round(seconds, 3),
         "speed": result.details.get("speed", "exact"),
         "seed": result.details["seed"],
@@ -110,6 +112,7 @@ def lines(record: Record) -> dict[str, str]:
         "score": f"{record['score']:.3f} ({score_source(record['score_is'], record['model'])})",
         **answer_lines(record),
         "residual": _residual(record),
+        **({"map": words} if (words := _walks(record)) else {}),
         "gradients": str(record["gradients"]),
         **({"forwards": str(record["forwards"])} if record["forwards"] else {}),
         "seconds": f"{record['seconds']:.2f}",
@@ -135,10 +138,11 @@ def notes(record: Record, classifier: Classifier) -> list[str]:
         _count_text(record["forwards"], "forward"),
         f"{record['seconds']:.2f} s",
     ]
+    parts = [_walks(record), f"residual: {_residual(record)}", ", ".join(filter(None, spent))]
     return [
         describe_score_change(record, zero_colour(classifier)),
         describe_method(record),
-        f"residual: {_residual(record)}; {', '.join(filter(None, spent))}",
+        "; ".join(filter(None, parts)),
     ]
 
 
@@ -155,6 +159,10 @@ def _residual(record: Record) -> str:
     if record["residual"] is None:
         return "none: this method's credit is not meant to sum to the score"
     return format_residual(record["residual"], record["score_change"])
+
+
+def _walks(record: Record) -> str:
+    return format_walks(record.get("walks"), record.get("resolution"))
 
 
 def _count_text(number: int, kind: str) -> str:

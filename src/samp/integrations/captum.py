@@ -1,4 +1,4 @@
-"""Coupled, SAMP and SAMP++ with the interface of Captum's methods, such as `captum.attr.IntegratedGradients`.
+"""Consensus, Coupled, SAMP and SAMP++ with the interface of Captum's methods, as `captum.attr.IntegratedGradients`.
 
 They work inside Captum's `NoiseTunnel`, `sensitivity_max`, `infidelity` and `visualization`, which need methods of
 certain names rather than a base class, so Captum itself is not imported here.
@@ -23,11 +23,12 @@ from samp.explain import explain
 from samp.methods.coupled import Quality
 from samp.targets import Model, Target
 
-__all__ = ["SAMP", "Coupled", "SAMPPlusPlus"]
+__all__ = ["SAMP", "Consensus", "Coupled", "SAMPPlusPlus"]
 
 Baselines = Baseline | tuple[Baseline, ...] | None
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
+Walking = methods.SAMP | methods.Coupled | methods.Consensus
 
 
 def _with_wrapped(attribute: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
@@ -45,7 +46,7 @@ class _CaptumMethod:
     """The attributes of a method that Captum uses besides `attribute`."""
 
     forward_func: Model
-    method: ClassVar[methods.SAMP | methods.Coupled]
+    method: ClassVar[Walking]
 
     @property
     def multiplies_by_inputs(self) -> bool:
@@ -58,7 +59,7 @@ class _CaptumMethod:
 
     def _configure(
         self, baselines: Baselines, direction: Literal["both"] | Direction | None, **settings: Any
-    ) -> methods.SAMP | methods.Coupled:
+    ) -> Walking:
         """Return the method with these settings; with baselines given, it walks from them to the input by default."""
         return replace(
             self.method,
@@ -81,7 +82,7 @@ class SAMP(_CaptumMethod):
     (True, True)
     """
 
-    method: ClassVar[methods.SAMP | methods.Coupled] = methods.SAMP()
+    method: ClassVar[Walking] = methods.SAMP()
 
     @_with_wrapped
     def attribute(
@@ -149,12 +150,74 @@ class SAMPPlusPlus(SAMP):
     torch.Size([2, 3, 4, 4])
     """
 
-    method: ClassVar[methods.SAMP | methods.Coupled] = methods.SAMPPlusPlus()
+    method: ClassVar[Walking] = methods.SAMPPlusPlus()
+
+
+@dataclass(frozen=True, eq=False)
+class Consensus(_CaptumMethod):
+    """The mean of several walks, samp's default, as a method of Captum: its convergence delta is 0 up to rounding.
+
+    >>> import torch, samp
+    >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)).eval()
+    >>> attributions, delta = samp.captum.Consensus(model).attribute(
+    ...     torch.rand(2, 3, 4, 4), target=1, quality="draft", return_convergence_delta=True
+    ... )
+    >>> attributions.shape, delta.abs().max().item() < 1e-5
+    (torch.Size([2, 3, 4, 4]), True)
+    """
+
+    method: ClassVar[Walking] = methods.Consensus()
+
+    @_with_wrapped
+    def attribute(
+        self,
+        inputs: Inputs,
+        baselines: Baselines = None,
+        target: Target = None,
+        additional_forward_args: Any = None,
+        n_steps: int | None = None,
+        internal_batch_size: int | None = None,
+        return_convergence_delta: bool = False,
+        *,
+        feature_mask: Tensor | tuple[Tensor, ...] | None = None,
+        quality: Quality = "standard",
+        walks: int | None = None,
+        noise: float | None = None,
+        softness: float | None = None,
+        momentum: float | None = None,
+        growth: float | None = None,
+        weight: float | None = None,
+        direction: Literal["both"] | Direction | None = None,
+        seed: int = 0,
+        progress: bool = False,
+    ) -> Any:
+        """Return the credit of every input element, in the shape, dtype and kind (tensor or tuple) of `inputs`.
+
+        - `n_steps`, `quality`, `walks`, `noise`, `softness`, `momentum`, `growth`, `weight`: as in `samp.Consensus`,
+          where `n_steps` is called `steps`; `None` takes the value of `quality`.
+        - `seed`: of the noise as well.
+        - All others as in `SAMP.attribute`. With `baselines` the walks lead one way only, from them to the input. This
+          method gains from walking both ways, so leave them out if black and blurred images are good baselines.
+        """
+        own = {"walks": walks, "noise": noise, "softness": softness}
+        own |= {"momentum": momentum, "growth": growth, "weight": weight}
+        result = explain(
+            self.forward_func,
+            inputs,
+            target=target,
+            method=self._configure(baselines, direction, quality=quality, steps=n_steps, **own),
+            groups=feature_mask,
+            forward_args=_read_forward_args(additional_forward_args, inputs),
+            batch_size="auto" if internal_batch_size is None else internal_batch_size,
+            progress=progress,
+            seed=seed,
+        )
+        return _to_captum(result, inputs, return_convergence_delta)
 
 
 @dataclass(frozen=True, eq=False)
 class Coupled(_CaptumMethod):
-    """The coupled walk, samp's default, as a method of Captum: its convergence delta is 0 up to rounding.
+    """The coupled walk as a method of Captum: its convergence delta is 0 up to rounding.
 
     >>> import torch, samp
     >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5)).eval()
@@ -165,7 +228,7 @@ class Coupled(_CaptumMethod):
     (torch.Size([2, 3, 4, 4]), True)
     """
 
-    method: ClassVar[methods.SAMP | methods.Coupled] = methods.Coupled()
+    method: ClassVar[Walking] = methods.Coupled()
 
     @_with_wrapped
     def attribute(

@@ -32,7 +32,7 @@ def explain(
 
     - `targets`: one class per sample, or one for all; `None` explains the predicted class.
     - `method`: a name, in upper or lower case, or an object as in `samp.explain`; its default if missing or empty.
-      Quantus' `evaluate` passes its label of the function here, so use "coupled", "samp++" or "ig" as labels.
+      Quantus' `evaluate` passes its label of the function here, so use "consensus", "samp++" or "ig" as labels.
     - `device`: the device of the inputs if the model has no parameters; else they get the model's device and dtype. The
       model itself is neither moved nor switched to evaluation mode.
     - `groups`, `batch_size`, `seed`: as in `samp.explain`. Other keywords that Quantus passes are ignored.
@@ -46,7 +46,7 @@ def explain(
         model,
         _to_model(model, inputs, device),
         target=_to_tensor(targets) if isinstance(targets, np.ndarray | np.generic) else targets,
-        method=method or "coupled",
+        method=method or "consensus",
         groups=groups,
         batch_size=batch_size,
         seed=seed,

@@ -23,7 +23,7 @@ from samp.methods.propagation.hidden_operations import is_compiled, is_script
 from samp.targets import Model
 
 CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
-INSTEAD = "a method that needs no feature map, such as 'coupled', 'samp++' or 'ig'"
+INSTEAD = "a method that needs no feature map, such as 'consensus', 'samp++' or 'ig'"
 ASPECT_TOLERANCE = 1.5  # height over width of a map may differ from the image's by this factor: small maps are rounded
 
 

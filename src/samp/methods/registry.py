@@ -26,7 +26,7 @@ class Entry:
     settings: tuple[str, ...] = ()
 
 
-_WALKS = ("direction", "baseline", "eta")
+_WALKS = ("steps", "direction", "baseline", "eta")
 # The default comes first.
 METHODS: Mapping[str, Entry] = {
     "consensus": Entry("consensus", ("quality", "walks", "steps", "noise", "direction", "baseline", "momentum")),
@@ -37,10 +37,10 @@ METHODS: Mapping[str, Entry] = {
     "ig-blurred": Entry("ig", _WALKS),
     "ig-both": Entry("ig", _WALKS),
     "idgi": Entry("idgi", _WALKS),
-    "blurig": Entry("blur_ig"),
+    "blurig": Entry("blur_ig", ("steps",)),
     "guidedig": Entry("guided_ig", _WALKS),
-    "spectralig": Entry("spectral_ig", ("baseline",)),
-    "ig2": Entry("ig2"),
+    "spectralig": Entry("spectral_ig", ("steps", "baseline")),
+    "ig2": Entry("ig2", ("steps",)),
     "gradient": Entry("gradient"),
     "saliency": Entry("gradient"),
     "gradientxinput": Entry("propagation"),
@@ -54,9 +54,9 @@ METHODS: Mapping[str, Entry] = {
     "cam": Entry("cam"),
     "gradcam": Entry("cam"),
     "gradcam++": Entry("cam"),
-    "smoothgrad": Entry("smoothgrad"),
+    "smoothgrad": Entry("smoothgrad", ("noise",)),
     "rise": Entry("rise", ("baseline",)),
-    "xrai": Entry("xrai"),
+    "xrai": Entry("xrai", ("steps",)),
     "shapley": Entry("captum_adapters", ("baseline",)),
     "lime": Entry("captum_adapters", ("baseline",)),
     "occlusion": Entry("captum_adapters", ("baseline",)),
@@ -120,7 +120,7 @@ def names() -> list[str]:
     """Return the names of all methods with their published settings; the default comes first.
 
     >>> names()[:3]
-    ['coupled', 'samp++', 'samp']
+    ['consensus', 'coupled', 'samp++']
     """
     return list(METHODS)
 

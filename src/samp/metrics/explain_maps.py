@@ -27,7 +27,7 @@ ExplainMaps = Callable[[nn.Module, Tensor, Tensor, int], Tensor]
 FEATURE_GRID = "feature_grid"  # the layer of a model of several cells that has the feature maps of all of them
 
 
-def explain_maps_by(method: str | Method = "coupled", **settings: Any) -> ExplainMaps:
+def explain_maps_by(method: str | Method = "consensus", **settings: Any) -> ExplainMaps:
     """Return a callable (model, images, target, seed) → maps (b h w) that explains by this method.
 
     - `method`: as in `samp.explain`; an unknown name raises ValueError here.

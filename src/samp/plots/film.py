@@ -25,6 +25,7 @@ from samp.plots.reading import (
     format_number,
     photo_of,
     stretch_to_unit,
+    which_walk_words,
 )
 from samp.plots.shades import GREY, Grey
 from samp.plots.walks import draw_walk, scored_directions, scores_of, share_of_walk
@@ -80,7 +81,8 @@ def film_strip(
     tall = max(last.top + last.height - HEAD, 1.3)
     curve = partial(_draw_curve, direction=chosen, scores=scores, strip=strip)
     panels.append(Panel(last.left + last.width + TICKS, HEAD, CURVE, tall, curve))
-    caption = [describe_result(result, sample), _walk_words(result, chosen), Grey().words(credit), words]
+    made = [describe_result(result, sample), _walk_words(result, chosen), which_walk_words(result)]
+    caption = [*made, Grey().words(credit), words]
     return make_figure(panels, caption, title, below=0.36, right=EDGE)
 
 

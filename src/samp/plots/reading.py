@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 from torch import Tensor
 
-from samp.attribution import Attribution
+from samp.attribution import Attribution, describe_walks
 from samp.checks import check_real
 from samp.groups import check_map_layout
 
@@ -57,7 +57,7 @@ def samples_of(given: CreditMap) -> int:
 
 
 def describe_result(given: CreditMap, sample: int = 0) -> str:
-    """Method, class, residual and cost of one sample as a sentence; empty for a bare map.
+    """Method, class, residual, number of walks, resolution and cost of one sample as a sentence; empty for a bare map.
 
     >>> import samp, torch
     >>> describe_result(samp.explain(torch.nn.Linear(4, 2).eval(), torch.rand(1, 4), target=1, method="random"))
@@ -71,7 +71,8 @@ def describe_result(given: CreditMap, sample: int = 0) -> str:
         parts.append(f"class {target[sample]}")
     if isinstance(target, dict):
         parts.append(f"class {target['of'][sample]} rather than {target['against'][sample]}")
-    return "; ".join([*parts, _residual_words(given, sample), cost_words(given, sample)]) + "."
+    parts += [_residual_words(given, sample), describe_walks(given, sample), cost_words(given, sample)]
+    return "; ".join(filter(None, parts)) + "."
 
 
 def cost_words(result: Attribution, sample: int = 0) -> str:
@@ -79,6 +80,12 @@ def cost_words(result: Attribution, sample: int = 0) -> str:
     counts = {"gradient": int(result.gradients[sample]), "forward": result.details.get("forwards") or 0}
     spent = [f"{count:,} {what}{'s' * (count != 1)}" for what, count in counts.items() if count]
     return ", ".join(spent) or "no model calls"
+
+
+def which_walk_words(result: Attribution) -> str:
+    """Which of several walks the curves and points of a result are those of, in words; empty if there is one."""
+    walks = result.details.get("walks") or 1
+    return f"Score and points are those of the first of {walks} walks." if walks > 1 else ""
 
 
 def photo_of(given: Photo, sample: int = 0) -> PhotoPixels:

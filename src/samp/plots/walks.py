@@ -10,7 +10,7 @@ from samp.attribution import Attribution, Direction
 from samp.plots.curves import WALK_LABELS
 from samp.plots.page import EDGE, Panel, make_figure, rule_axes
 from samp.plots.palette import WALKS
-from samp.plots.reading import Array, as_float_array, check_finite, describe_result
+from samp.plots.reading import Array, as_float_array, check_finite, describe_result, which_walk_words
 
 
 def score_curves(result: Attribution, *, sample: int = 0, title: str = "") -> Figure:
@@ -29,9 +29,8 @@ def score_curves(result: Attribution, *, sample: int = 0, title: str = "") -> Fi
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, ncols=2, handlelength=1.5)
 
     starts = "Dots mark the starts: the image and the baseline." if len(walks) > 1 else "The dot marks the start."
-    return make_figure(
-        [Panel(0.5, 0.2, 4.3, 2.4, curves)], [describe_result(result, sample), starts], title, below=0.36, right=EDGE
-    )
+    caption = [describe_result(result, sample), which_walk_words(result), starts]
+    return make_figure([Panel(0.5, 0.2, 4.3, 2.4, curves)], caption, title, below=0.36, right=EDGE)
 
 
 def scored_directions(result: Attribution) -> list[Direction]:
@@ -39,7 +38,7 @@ def scored_directions(result: Attribution) -> list[Direction]:
     if not isinstance(result, Attribution):
         raise TypeError(f"curves are drawn of what samp.explain returns, not of {type(result).__name__}.")
     if not result.scores:
-        raise ValueError(f"{result.method} walks no path and so has no score curve: use a path method such as coupled.")
+        raise ValueError(f"{result.method} walks no path and so has no score curve: use a path method, as consensus.")
     return list(result.scores)
 
 

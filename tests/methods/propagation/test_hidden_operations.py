@@ -99,7 +99,7 @@ def test_a_model_that_hides_operations_is_refused(method: str, build: str) -> No
 
 
 def test_the_refusal_names_what_hides_and_what_to_use() -> None:
-    said = r"DeepLIFT needs to see every operation, but {}: use the nn.Module .*, such as 'coupled' or 'ig'\."
+    said = r"DeepLIFT needs to see every operation, but {}: use the nn.Module .*, such as 'consensus' or 'ig'\."
     for model, words in (
         (torch.jit.script(net("modules")), "the model, which is TorchScript, runs Addmm"),
         (Halved(net("modules"), 0).eval(), "the model's module 'first', which is TorchScript, runs Relu"),

@@ -122,7 +122,7 @@ def test_the_larger_of_x_and_zero_is_a_rectifier(method: Any, activation: Callab
     ids=["mean", "other mask", "infinite", "gather", "index"],
 )
 def test_what_differs_from_the_baseline_without_a_gradient_is_refused(activation: Callable[[Tensor], Tensor]) -> None:
-    with pytest.raises(NotImplementedError, match=r"^DeepLIFT .*: use .*'coupled' or 'ig'"):
+    with pytest.raises(NotImplementedError, match=r"^DeepLIFT .*: use .*'consensus' or 'ig'"):
         samp.explain(net(activation), images(), target=0, method=DeepLIFT("gaussian"))
 
 

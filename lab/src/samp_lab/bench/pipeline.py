@@ -36,7 +36,7 @@ class PipelineSettings:
 
     images: int = 256
     shard: int = 64
-    method: str = "coupled"
+    method: str = "consensus"
     speed: Speed = "exact"
     device: str = "cpu"
     repeats: int = 3

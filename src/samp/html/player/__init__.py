@@ -74,7 +74,7 @@ def page(result: Attribution, classifier: Classifier, *, name: str = "", frames:
         "lead": question.sentence(name),
         "label": question.label,
         "top_heading": top_heading(likely[0]),
-        "legend": legend(films, likely[0]),
+        "legend": legend(result, films, likely[0]),
         "facts": facts(result, question, name_zero(classifier), sample),
         "data": data,
         **_region(result, films[0], classifier, question.index, sample),
@@ -112,7 +112,7 @@ def _check(result: Attribution, frames: int, sample: int) -> None:
     if frames < 2:
         raise ValueError(f"frames is at least 2, the start and the end of a walk, not {frames}.")
     if not result.scores:
-        raise ValueError(f"{result.method} does not walk, so there is no path to play: try coupled, samp++ or ig.")
+        raise ValueError(f"{result.method} does not walk, so there is no path to play: try consensus, samp++ or ig.")
     if not result.tapes:
         raise ValueError("the result holds no points of its walks: explain again with keep_points=True.")
     if not 0 <= sample < len(result.gradients):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from samp.attribution import Attribution, format_residual, score_source
+from samp.attribution import Attribution, describe_walks, format_residual, score_source
 from samp.html.facts import describe_method
 from samp.html.player.film import COARSE, TOLERANCE, Film
 from samp.html.player.likely import ClassProbabilities
@@ -55,23 +55,24 @@ def top_heading(likely: ClassProbabilities) -> str:
     return f"Top {likely.top_count} at this point" if likely.top_count else "At this point"
 
 
-def legend(films: Sequence[Film], likely: ClassProbabilities) -> list[tuple[str, str]]:
+def legend(result: Attribution, films: Sequence[Film], likely: ClassProbabilities) -> list[tuple[str, str]]:
     """Return what each part of the page shows, by the name of the part."""
     both = ", summed over both walks," if len(films) > 1 else ""
+    estimate = ", to first order in the noise" if "walks" in result.details else ""
     outputs = "The model's outputs" if likely.given else "The softmax of the model's outputs"
     top = (
         f"Top {likely.top_count}",
         f"{outputs} at this point; the explained class stands out where it is among them.",
     )
     return [
-        ("Point", f"A real point of the walk: what the model was fed there, as pixels. {_describe_drawing(films)}"),
+        ("Point", f"{_describe_point(result)} {_describe_drawing(films)}"),
         (
             "Credit so far",
             f"The final map{both} with each pixel's credit weighted by the fraction of its way that the pixel has "
             f"gone in this walk. Brightest at the {100 * FULL_WHITE_QUANTILE:.0f}th percentile of the positive "
             "credit of all pixels in the final map; black is none, negative, or not yet moved.",
         ),
-        ("Curve", "The explained score at every step of the walk; the dot is where you are."),
+        ("Curve", f"The explained score at every step of the walk{estimate}; the dot is where you are."),
         *([top] if likely.top_count else []),
         ("Way", "The L1 distance from the start of the walk over that plus the distance still to go."),
     ]
@@ -83,15 +84,26 @@ def facts(result: Attribution, question: Question, zero: str, sample: int) -> li
     residual = float(result.residual[sample])
     details = result.details
     versions = ", ".join(f"{name} {version}" for name, version in details.get("versions", {}).items())
+    walks = describe_walks(result, sample)
     number = "" if question.index is None else f" ({question.index})"
     return [
         ("Class", f"{question.label}{number}"),
         ("Score", f"{_number(question.score)} ({score_source(question.kind, question.model)})"),
         ("Residual", format_residual(residual, change).replace("-", "−")),
+        *([("Map", f"{walks[0].upper()}{walks[1:]}")] if walks else []),
         ("Gradients", str(int(result.gradients[sample]))),
         ("Method and baselines", describe_method({"method": result.method, "zero": zero})),
         ("Made with", f"{versions}; {details.get('device')}, {details.get('dtype')}, seed {details.get('seed')}"),
     ]
+
+
+def _describe_point(result: Attribution) -> str:
+    """Return what a picture of the film is; a map that is a mean of walks comes with points of the first of them."""
+    walks = result.details.get("walks")
+    if walks is None:
+        return "A real point of the walk: what the model was fed there, as pixels."
+    mean = f"the first of {walks} walks, whose mean the map is" if walks > 1 else "the walk"
+    return f"A real point of {mean}, as pixels; its gradient was taken with a little noise added."
 
 
 def _describe_drawing(films: Sequence[Film]) -> str:

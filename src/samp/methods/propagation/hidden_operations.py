@@ -25,7 +25,7 @@ def refuse_compiled(method: str, model: Model) -> None:
     if part is not None:
         raise NotImplementedError(
             f"{method} needs to see every operation, but {part} is compiled by torch.compile, which hides them: "
-            "use the model as it was before, or a method that needs only gradients, such as 'coupled' or 'ig'."
+            "use the model as it was before, or a method that needs only gradients, such as 'consensus' or 'ig'."
         )
 
 

@@ -167,7 +167,7 @@ class Propagation(TorchFunctionMode):
         """Return the error for an operation without a rule."""
         return NotImplementedError(
             f"{self.method} has no rule for the operation {operation}{why}: "
-            "use a method that needs only gradients, such as 'coupled' or 'ig', or write the model without it."
+            "use a method that needs only gradients, such as 'consensus' or 'ig', or write the model without it."
         )
 
     def bypass_error(self, tensor: Tensor) -> NotImplementedError:
@@ -180,7 +180,8 @@ class Propagation(TorchFunctionMode):
     def _hidden_error(self, what: str) -> NotImplementedError:
         return NotImplementedError(
             f"{self.method} needs to see every operation, but {describe_hidden_part(self.model)} {what}: "
-            "use the nn.Module that it was made from, or a method that needs only gradients, such as 'coupled' or 'ig'."
+            "use the nn.Module that it was made from, or a method that needs only gradients, such as "
+            "'consensus' or 'ig'."
         )
 
     def _quantised_error(self) -> NotImplementedError:
