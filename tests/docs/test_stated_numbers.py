@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from samp_lab.leaderboard.board import Board
+from samp_lab.leaderboard.results_file import read_results
+
 ROOT = Path(__file__).parents[2]
 README, GUIDE, REPORT, BENCHMARKS = (
     (ROOT / page).read_text(encoding="utf-8")
@@ -51,19 +54,40 @@ def test_both_pages_count_the_claims_as_the_report_does() -> None:
     assert total == sum(parts)
 
 
-def test_the_readme_states_the_scores_of_the_report() -> None:
+STANDS = {"`--quality fine`": "consensus, fine", "the default": "consensus"}  # how the README names ours
+
+
+def test_the_readme_states_the_mean_ranks_of_the_panel() -> None:
+    board = Board(read_results(ROOT / "results" / "panel.json"))
     text = " ".join(README.split())
-    scores = re.search(rf"MobileNetV2 {SCORES} against {SCORES}", text)
-    assert scores
-    photos = table1("ImageNet")
-    assert scores.groups() == (*photos["coupled"]["ours"], *photos["SAMP++"]["ours"])
-    insertion = re.search(r"best Insertion on MNIST \(([\d.]+) against our ([\d.]+)\)", text)
-    assert insertion
-    digits = table1("MNIST")
-    assert insertion.groups() == (digits["IG, blurred"]["ours"][1], digits["coupled"]["ours"][1])
-    for bed in ("MNIST", "CIFAR-10"):
-        best = max(table1(bed), key=lambda name: as_number(table1(bed)[name]["ours"][1]))
-        assert best == "IG, blurred"
+    (methods, stated) = re.findall(r"Mean rank among (\d+) methods: (.*?) \(\[leaderboard", text)[0]
+    assert int(methods) == len(board.ranks)
+    pairs = [one.rsplit(" ", 1) for one in stated.split(", ")]
+    assert len(pairs) == 5
+    for name, rank in pairs:
+        assert_same(rank, f"{board.ranks[STANDS.get(name, name)].mean:.4f}")
+    best = sorted(board.ranks, key=lambda name: board.ranks[name].mean)
+    assert [STANDS.get(name, name) for name, _ in pairs[:3]] == best[:3]
+
+
+def test_the_readme_states_where_rivals_win_in_the_panel() -> None:
+    results = read_results(ROOT / "results" / "panel.json").nets
+    text = " ".join(README.split())
+    truth = results["planted"].panel.means()
+    (share,) = re.findall(r"all pixels of the net of known truth, ours (\d+) %", text)
+    assert_same(share, f"{100 * truth['known truth']['consensus, fine']:.3f}")
+    assert truth["known truth"]["IG"] == 1
+    photos = [one.panel.means() for net, one in results.items() if net != "planted"]
+    (pixels,) = re.findall(r"steadier under rounding \(([\d.]+) to ([\d.]+); our default ([\d.]+) to ([\d.]+)\)", text)
+    for method, low, high in (("SAMP++", *pixels[:2]), ("consensus", *pixels[2:])):
+        found = [means["stability: pixels"][method] for means in photos]
+        assert_same(low, f"{min(found):.4f}")
+        assert_same(high, f"{max(found):.4f}")
+    for means in photos:
+        for judge in ("auroc", "sds", "grid"):
+            assert max(means[judge], key=means[judge].__getitem__) == "Grad-CAM"
+        complexity = means["random-weights: complexity rise"]
+        assert complexity["SAMP++"] > complexity["consensus"]
 
 
 @pytest.mark.parametrize("row", ["IG", "Guided IG", "SAMP", "SAMP++", "coupled"])

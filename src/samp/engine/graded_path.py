@@ -82,6 +82,7 @@ def graded_fractions(gain: Tensor, left: Tensor, amount: Tensor, softness: float
         before - after
     )
     in_order = torch.where(before > after, mean, inside[0])  # a stretch too short to tell its ends apart is a point
+    in_order = in_order.clamp(0, 1)  # rounding may lead beyond
     fraction = F.pad(torch.zeros_like(gain), (0, 1)).scatter_(1, order, in_order)[:, :-1]
     return torch.where(amount.isinf(), 1, fraction)
 
