@@ -84,7 +84,8 @@ class Attribution:
     """With `keep_points`: for each direction one `Tape` per sample."""
     resolution: Tensor | None = None
     """b: the side in pixels of the squares over which the mean of the map is reproducible: that of other walks agrees
-    with it by 0.95 or more. None where the method does not measure it."""
+    with it by 0.95 or more, as far as the walks taken can tell. 0 where no side up to a quarter of the image's is large
+    enough; None where the method does not measure it."""
 
     @property
     def map(self) -> Tensor:
@@ -112,7 +113,7 @@ class Attribution:
     def __repr__(self) -> str:
         shape = [tuple(v.shape) for v in self.values] if isinstance(self.values, tuple) else tuple(self.values.shape)
         worst, most = float(self.residual.abs().max()), int(self.gradients.max())
-        known = "" if self.resolution is None else f", reproducible at {int(self.resolution.max())} px"
+        known = "" if self.resolution is None else f", {_resolution_words(self.resolution)}"
         return f"Attribution({shape} by {self.method}: residual up to {worst:.3g}, up to {most} gradients{known})"
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -221,6 +222,13 @@ def format_residual(residual: float, change: float) -> str:
     return f"{residual:+z.3f} of a score change of {change:.3f} (credit sums to {change - residual:.3f})"
 
 
+def _resolution_words(resolution: Tensor) -> str:
+    """Return the coarsest resolution of several samples in words; 0 is the coarsest of all."""
+    if bool((resolution == 0).any()):
+        return "not reproducible at any resolution tried"
+    return f"reproducible at {int(resolution.max())} px"
+
+
 def describe_walks(result: Attribution, sample: int) -> str:
     """Return of how many walks the map of one sample is the mean, and at which resolution it is reproducible.
 
@@ -235,8 +243,10 @@ def format_walks(walks: int | None, pixels: int | None) -> str:
 
     >>> format_walks(4, 8), format_walks(1, None), format_walks(None, None)
     ('mean of 4 walks, reproducible at 8 px', '1 walk', '')
+    >>> format_walks(2, 0)
+    'mean of 2 walks, not reproducible at any resolution tried'
     """
     if walks is None:
         return ""
-    known = "" if pixels is None else f", reproducible at {pixels} px"
+    known = "" if pixels is None else f", {_resolution_words(torch.tensor([pixels]))}"
     return ("1 walk" if walks == 1 else f"mean of {walks} walks") + known

@@ -52,8 +52,8 @@ def compare(
     - `protocol`: of Deletion and Insertion, as in `samp.metrics.deletion_insertion`; by default the paper's for this
       input size.
     - `judges`: "panel" also gives the maps to all judges of `samp.metrics.panel` that need no truth and no other net,
-      a list to those it names; `Compared.panel` has what they say. That takes some 600 forwards a method and image of
-      224 × 224 pixels.
+      a list to those it names; `Compared.panel` has what they say. That takes some 600 forwards and four more
+      explanations a method and image of 224 × 224 pixels.
     - The other arguments are those of `samp.explain`. Without a target, the class is predicted once, for all methods.
 
     An error of a method is raised with a note that names the method. For differences over many samples, with intervals

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.checks import check_flag, is_whole
@@ -60,22 +64,31 @@ def explain_gradually(
     chosen = _check_method("consensus" if method is None else method)
     numbers = _check_rounds(rounds)
     check_flag("progress", progress)
-    options = {"groups": groups, "forward_args": forward_args, "batch_size": batch_size, "seed": seed, "speed": speed}
+    options: dict[str, Any] = {"groups": groups, "forward_args": forward_args, "batch_size": batch_size}
+    options |= {"seed": seed, "speed": speed}
 
     def results() -> Iterator[Attribution]:
         running = RunningConsensus(chosen)
+        samples = _copy(inputs)  # the caller may change them between two results
         with JointBar(numbers[-1], "walk", progress) as bar:
             for walks in numbers:
                 running = replace(running, walks=walks)
                 points = keep_points if running.mean is None else False  # those kept are the first walk's
                 with bar.piece(f"{walks} walks" if walks > 1 else "1 walk", size=walks - running.walks_before):
                     result = explain(
-                        model, inputs, target=target, method=running, keep_points=points, progress=progress, **options
+                        model, samples, target=target, method=running, keep_points=points, progress=progress, **options
                     )
                 running = running.following
                 yield result
 
     return results()
+
+
+def _copy(inputs: Any) -> Any:
+    """Return a copy of tensors, of sequences of them, or of whatever else inputs may be."""
+    if isinstance(inputs, Tensor):
+        return inputs.detach().clone(memory_format=torch.preserve_format)
+    return type(inputs)(map(_copy, inputs)) if type(inputs) in (list, tuple) else deepcopy(inputs)
 
 
 @dataclass(eq=False)

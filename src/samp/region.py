@@ -73,7 +73,7 @@ def find_region(credit: Tensor, share: float = HALF, sigma: float | None = None)
     0.3
     """
     mask = region_mask(credit, share, sigma)
-    width = smoothing_width(*credit.shape) if sigma is None else sigma
+    width = smoothing_width(credit.shape[0], credit.shape[1]) if sigma is None else sigma
     return Region(mask, smooth_credit(credit.clamp(min=0), width), share, width)
 
 
@@ -89,7 +89,10 @@ def region_mask(credit: Tensor, share: float = HALF, sigma: float | None = None)
     """
     if not 0 < share <= 1:
         raise ValueError(f"a region holds a share of the credit above 0 and up to 1, not {share}.")
-    smooth = smooth_credit(credit.detach().clamp(min=0), smoothing_width(*credit.shape) if sigma is None else sigma)
+    if credit.ndim != 2:
+        raise ValueError(f"a map of one image has shape h w, not {tuple(credit.shape)}: pass one of them.")
+    width = smoothing_width(credit.shape[0], credit.shape[1]) if sigma is None else sigma
+    smooth = smooth_credit(credit.detach().clamp(min=0), width)
     amounts, order = smooth.flatten().sort(descending=True, stable=True)
     held = amounts.cumsum(0)
     mask = torch.zeros(smooth.numel(), dtype=torch.bool)
@@ -141,11 +144,10 @@ def block_sigma(side: float) -> float:
 
 
 def resolution_of(result: Attribution, sample: int = 0) -> float | None:
-    """Return the side in pixels of the blocks in which a sample's map comes out the same twice; None if not known.
+    """Return the side in pixels of the blocks in which a sample's map comes out the same twice; None if there is none.
 
     >>> import samp
     >>> resolution_of(samp.explain(torch.nn.Linear(4, 2).eval(), torch.rand(1, 4), target=0)) is None
     True
     """
-    known = getattr(result, "resolution", None)  # not every method states one
-    return None if known is None or not math.isfinite(float(known[sample])) else float(known[sample])
+    return None if result.resolution is None else float(result.resolution[sample]) or None

@@ -259,24 +259,27 @@ def test_resolution_is_the_smallest_side_at_which_halves_agree(seed: int, size: 
     even, odd = (shared + level * torch.randn(shared.shape, generator=torch.Generator().manual_seed(s)) for s in (1, 2))
     sides = [side for side in SIDES if side == 1 or 4 * side <= min(size)]
     agree = [side for side in sides if agreement_by_hand(even[0].numpy(), odd[0].numpy(), side) >= AGREEMENT]
-    assert map_resolution(even, odd).tolist() == [agree[0] if agree else sides[-1]]
+    assert map_resolution(even, odd).tolist() == [agree[0] if agree else 0]
 
 
 def test_resolution_gets_coarser_with_what_the_halves_do_not_share() -> None:
     shared = images(0, 1, 64, 64).cumsum(1).cumsum(2)
     shared = (shared - shared.mean()) / shared.std()
     noise = torch.randn(64, 64, generator=torch.Generator().manual_seed(0)).double()
-    found = [int(map_resolution(shared + level * noise, shared - level * noise)) for level in (0, 0.1, 1, 2, 4, 30)]
-    assert found == sorted(found)
-    assert found[0] == 1
-    assert found[-1] == 16  # the largest with four squares in a row
-    assert len(set(found)) >= 4
+    found = [int(map_resolution(shared + level * noise, shared - level * noise)) for level in (0, 0.1, 1, 2, 30)]
+    *known, last = found
+    assert known == sorted(known)
+    assert known[0] == 1
+    assert max(known) <= 16  # the largest with four squares in a row
+    assert last == 0  # none of them is enough
+    assert len(set(known)) >= 3
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 9), (3, 3), (2, 50)])
 def test_small_maps_have_no_coarser_resolution_than_a_pixel(size: tuple[int, int]) -> None:
     even, odd = images(0, 2, *size), images(1, 2, *size)
-    assert map_resolution(even, odd).tolist() == [1, 1]
+    assert map_resolution(even, odd).max() <= 1
+    assert map_resolution(even, even).tolist() == [1, 1]
 
 
 def test_resolution_does_not_depend_on_scale_offset_order_or_neighbours() -> None:
@@ -288,12 +291,12 @@ def test_resolution_does_not_depend_on_scale_offset_order_or_neighbours() -> Non
     assert torch.equal(found, map_resolution(even.float() * 1e-20, odd.float() * 1e-20))
 
 
-def test_opposite_halves_are_as_coarse_as_can_be_and_equal_ones_as_fine() -> None:
+def test_opposite_halves_agree_nowhere_and_equal_ones_everywhere() -> None:
     even = images(0, 1, 32, 32) - 0.5
-    assert map_resolution(even, -even).tolist() == [8]
+    assert map_resolution(even, -even).tolist() == [0]
     for level in (even, torch.zeros_like(even), torch.full_like(even, 0.3)):
         assert map_resolution(level, level).tolist() == [1]
-    assert map_resolution(even, torch.full_like(even, torch.nan)).tolist() == [8]
+    assert map_resolution(even, torch.full_like(even, torch.nan)).tolist() == [0]
 
 
 @given(seed=seeds, rounds=st.lists(st.integers(1, 3), min_size=2, max_size=4))

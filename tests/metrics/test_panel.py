@@ -100,7 +100,7 @@ def test_removing_patches_is_shared_by_all_methods() -> None:
 
 def test_calls_are_those_of_the_curves_and_the_patches() -> None:
     counted = CountingModel(NET)
-    points = {"paper": 2 * 16, "rise": 2 * 2, "diffid": 18, "diffid-signed": 18, "road": 14}
+    points = {"paper": 2 * 16, "rise": 2 * 2, "diffid": 18, "diffid-signed": 18, "road": 18}
     panel(counted, X, MAPS, TARGET, judges=[*points, "sds"])
     assert counted.rows == COUNT * (len(MAPS) * sum(points.values()) + 17)
     assert counted.rows_with_gradient == 0

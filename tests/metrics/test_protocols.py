@@ -48,7 +48,7 @@ PUBLISHED: dict[str, dict[str, Any]] = {
     },
 }
 PUBLISHED["road"] = {
-    "step": (0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9),
+    "step": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
     "fill": NoisyLinear(noise=0.01),
     "start": NoisyLinear(noise=0.01),
     "unit": None,

@@ -185,7 +185,12 @@ class PanelRunner:
             self._judge_boxes(model),
             self._judge_grids(model, photos, classes),
         ]
-        images = {"photos": len(photos), "again": few, "boxes": self.boxes, "grids": 4 * self.options.grids}
+        images = {
+            "photos": len(photos),
+            "again": len(photos[:few]),
+            "boxes": self.boxes,
+            "grids": 4 * self.options.grids,
+        }
         return PanelRun(join_panels(panels), self.gradients, self.seconds, images)
 
     def judge_planted(self) -> PanelRun:
@@ -288,6 +293,8 @@ class PanelRunner:
             mask = as_mask(boxes.of(known[best]), (SIZE, SIZE))
             if best in logits.topk(5).indices and mask.double().mean() < 0.6:
                 found.append((x, best, mask))
+        if not found:
+            raise ValueError(f"no photo of the {self.options.half} half of COCO shows a class that the net is sure of.")
         device = self.options.device
         photos, masks = (torch.stack([one[part] for one in found]).to(device) for part in (0, 2))  # type: ignore[misc]  # tensors
         return photos, torch.tensor([one[1] for one in found], device=device), masks

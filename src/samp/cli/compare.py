@@ -57,7 +57,7 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 @click.option(
     "--judges",
     type=click.Choice(["panel"]),
-    help="Also give every map to all judges (RISE's, DiffID, ROAD, single deletion, …): some 600 forwards a method.",
+    help="Also give every map to all judges (RISE's, DiffID, ROAD, single deletion, …): some 900 model calls a method.",
 )
 @target_option
 @against_option

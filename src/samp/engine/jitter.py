@@ -29,6 +29,7 @@ from samp.engine.walk import Route
 
 AGREEMENT = 0.95  # correlation with the map of as many other walks, at the stated resolution
 SIDES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # pixels, the resolutions that are tried
+SHORTEST_FIELD = 2**16  # numbers
 MOST_POINTS = 4096  # of a walk that have noise of their own; later ones take it again from the first
 
 
@@ -36,14 +37,15 @@ MOST_POINTS = 4096  # of a walk that have noise of their own; later ones take it
 class Jitter:
     """Noise for the gradients of a batch of walks; it depends on the seed, the walk and the step, on nothing else.
 
-    There is one field of normal noise for all; each walk reads it from another place at each of its steps.
+    There is one field of normal noise for all; each walk reads it from another place at each of its steps. The field is
+    at least `SHORTEST_FIELD` long, so that inputs of few elements have noise of their own at each step, too.
     """
 
     problem: Problem
     walks: int
     first_row: int
     scale: Tensor  # b n or b 1, the standard deviation of the noise on each element
-    noise: Tensor  # 2n, the field twice, so that it can be read from any place
+    noise: Tensor  # the field, and its first n numbers again, so that it can be read from any place
     places: Tensor  # w MOST_POINTS d, where to read it
     end: Tensor  # R dn, of the rows
     start_scores: Tensor  # R d
@@ -55,16 +57,16 @@ class Jitter:
         """Return the jitter for these rows of a route."""
         elements, baselines = problem.x.shape[1], settings.baselines
         generator = torch.Generator().manual_seed(settings.seed)
-        white = torch.randn(elements, generator=generator, dtype=torch.float64)
+        white = torch.randn(max(elements, SHORTEST_FIELD), generator=generator, dtype=torch.float64)
         seeds = torch.randint(2**62, (settings.first_walk + settings.walks,), generator=generator).tolist()
-        places = [_places(elements, len(baselines), seed) for seed in seeds[settings.first_walk :]]
+        places = [_places(len(white), len(baselines), seed) for seed in seeds[settings.first_walk :]]
         start_scores, end_scores = ends.up_to(-(-rows.stop // settings.walks), problem)
         return cls(
             problem=problem,
             walks=settings.walks,
             first_row=rows.start,
             scale=noise_scale(problem, baselines) * settings.noise,
-            noise=white.to(problem.x).repeat(2),
+            noise=torch.cat([white, white[:elements]]).to(problem.x),
             places=torch.stack(places).to(problem.x.device),
             end=route.end,
             start_scores=start_scores[route.sample],
@@ -153,10 +155,10 @@ def end_score(problem: Problem, points: Tensor, samples: Tensor) -> Tensor:
     return problem.score(problem.output(points[samples], samples), samples).to(points.dtype)
 
 
-def _places(elements: int, directions: int, seed: int) -> Tensor:
-    """Return where a walk reads the noise at each of its points (MOST_POINTS d)."""
+def _places(length: int, directions: int, seed: int) -> Tensor:
+    """Return where a walk reads a field of this length at each of its points (MOST_POINTS d)."""
     generator = torch.Generator().manual_seed(seed)
-    return torch.randint(elements, (MOST_POINTS, directions), generator=generator)
+    return torch.randint(length, (MOST_POINTS, directions), generator=generator)
 
 
 class WalkMean:
@@ -164,6 +166,7 @@ class WalkMean:
 
     def __init__(self, problem: Problem, directions: int) -> None:
         self.shapes, self.directions, self.walks = [x.shape for x in problem.inputs], directions, 0
+        self.level_patches = problem.level_patches
         self.values = torch.zeros(problem.batch * directions, problem.x.shape[1]).to(problem.x)  # sums
         self.contrast = torch.zeros_like(problem.x)  # b n, the even walks less the odd ones
         self.gradients, self.blind = (torch.zeros(len(self.values), dtype=torch.long) for _ in range(2))
@@ -227,8 +230,9 @@ class WalkMean:
         image = self.shapes[0]
         if self.walks == 1 or len(self.shapes) > 1 or len(image) != 4:
             return None
-        total = self.values.view(image[0], self.directions, *image[1:]).sum((1, 2))  # b h w
-        contrast = self.contrast.view(image).sum(1)
+        level = self.level_patches  # as the result's map is
+        total = level(self.values.view(image[0], self.directions, -1).sum(1)).view(image).sum(1)  # b h w
+        contrast = level(self.contrast).view(image).sum(1)
         return map_resolution((total + contrast) / self.walks, (total - contrast) / self.walks)
 
 
@@ -237,7 +241,7 @@ def map_resolution(even: Tensor, odd: Tensor) -> Tensor:
 
     The correlation of the halves (b h w), both averaged over such squares, is that of maps of half as many walks;
     Spearman and Brown's formula makes it that of all. The smallest of `SIDES` at which it is `AGREEMENT` or more is
-    returned, or the largest that has four squares in a row.
+    returned, or 0 if it is not reached at any that has four squares in a row. It is an estimate from two halves.
 
     >>> rows = torch.arange(8.0).expand(1, 8, 8)
     >>> checks = torch.tensor([[1.0, -1.0], [-1.0, 1.0]]).repeat(4, 4)
@@ -245,7 +249,7 @@ def map_resolution(even: Tensor, odd: Tensor) -> Tensor:
     (tensor([1]), tensor([2]))
     """
     sides = [side for side in SIDES if side == 1 or 4 * side <= min(even.shape[1:])]
-    found = torch.full((len(even),), sides[-1], device=even.device)
+    found = torch.zeros(len(even), dtype=torch.long, device=even.device)
     wide = torch.float32 if even.device.type in WITHOUT_FLOAT64 else torch.float64
     for side in reversed(sides):
         a, b = (F.avg_pool2d(half[:, None].to(wide), side).flatten(1) for half in (even, odd))

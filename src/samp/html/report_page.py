@@ -62,7 +62,7 @@ def _lead(run: RunResults, columns: Columns) -> str:
     parts += [f"{failed:,} failed"] if failed else []
     spent = columns["gradients"][columns["gradients"] > 0]
     parts += [f"{np.median(spent):.0f} gradients each"] if len(spent) else []
-    resolution = columns["resolution"][~np.isnan(columns["resolution"])]
+    resolution = columns["resolution"][columns["resolution"] > 0]  # NaN: not measured; 0: none was found
     parts += [f"maps reproducible at {np.median(resolution):.0f} px in the median"] if len(resolution) else []
     parts += [f"{np.nansum(columns['seconds']):,.0f} s of work in all"] if columns.explained_count else []
     return ", ".join(parts) + "."

@@ -6,9 +6,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from samp.models.question import name_class
+
 # The baseline of a method's text: one, or a pair of the walk to the baseline and the walk to the image.
-PAIR = re.compile(r"baseline=\((\w+\([^()]*\)), (\w+\([^()]*\))\)")
-SINGLE = re.compile(r"baseline=(\w+\([^()]*\))")
+BASELINE = r"(\w+\((?:[^()]|\([^()]*\))*\))"
+PAIR = re.compile(rf"baseline=\({BASELINE}, {BASELINE}\)")
+SINGLE = re.compile(rf"baseline={BASELINE}")
+COLOUR = re.compile(r"Colour\(name='(\w+)'.*")
 CONSTANT = re.compile(r"Constant\(value=(.*)\)")
 
 
@@ -24,7 +28,7 @@ def describe_score_change(record: Mapping[str, Any], zero: str) -> str:
     'Score 11.100: the logit of cello (486) for the picture. Score change 16.100: two walks added up, 7.100 from the
     blurred picture up to the picture, and 9.000 from it down to plain #7F7F7F.'
     """
-    score = f"Score {record['score']:.3f}: the {record['score_is']} of {record['class']} ({record['index']})"
+    score = f"Score {record['score']:.3f}: the {record['score_is']} of {name_class(record, numbers=True)}"
     changes = {name: change for name, change in record["score_change_by_direction"].items() if change is not None}
     if record["score_change"] is None or not changes:
         return f"{score} for the picture."
@@ -52,6 +56,8 @@ def _baseline_words(method: str, zero: str) -> tuple[str, str]:
 def _words(baseline: str, zero: str) -> str:
     if baseline.startswith("Blurred("):
         return "the blurred picture"
+    if colour := COLOUR.fullmatch(baseline):
+        return f"plain {colour[1]}"
     constant = CONSTANT.fullmatch(baseline)
     if constant and constant[1] == "0.0":
         return f"plain {zero}"

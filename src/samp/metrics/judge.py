@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
+import torch
 from torch import Tensor, nn
 
 from samp.metrics.deletion_insertion import GivenProtocol, deletion_insertion
@@ -93,7 +94,8 @@ class PanelTask:
 
         def explain(model: nn.Module, images: Tensor, target: Tensor, seed: int) -> Tensor:
             make = self.explain_maps[name]
-            if model is not self.model or images is not self.images or target is not self.target:
+            same = images.data_ptr() == self.images.data_ptr() and images.shape == self.images.shape
+            if model is not self.model or not same or not torch.equal(target, self.target):
                 return make(model, images, target, seed)
             return self.share(f"map of {name} by seed {seed}", lambda: make(model, images, target, seed))
 

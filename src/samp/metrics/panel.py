@@ -22,7 +22,7 @@ from samp.metrics.maps import Maps, resolve_target
 from samp.metrics.masked_forward import ScoringOptions, open_scorer
 from samp.metrics.panel_result import Panel
 from samp.progress import JointBar
-from samp.targets import Model, Target, TargetIndex
+from samp.targets import Margin, Model, Target, TargetIndex
 
 
 def panel(
@@ -93,8 +93,12 @@ def _check_maps(maps: object) -> None:
 
 def _explained_target(maps: Mapping[str, Maps], target: Target) -> Target:
     """Return the target; where it is None, the classes that the attributions explain, all the same."""
+    if target is not None:
+        return target
     given = [resolve_target(one, None) for one in maps.values() if isinstance(one, Attribution)]
-    if target is not None or not given:
+    if any(isinstance(one, Margin) for one in given):
+        raise TypeError("a panel's target is a class for each image, not a margin of two: pass target=…, a class.")
+    if not given:
         return target
     if any(list(one) != list(given[0]) for one in given):  # type: ignore[arg-type]  # lists of classes
         raise ValueError("the attributions explain different classes: pass target=…, the one that all should explain.")

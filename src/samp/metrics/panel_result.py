@@ -123,10 +123,9 @@ class Panel:
         if self.has_one_photo:
             raise ValueError(f"{ONE_PHOTO}: give the panel several images.")
         found: dict[str, Comparison] = {}
-        for one in self.criteria:
-            if one.better is not None:
-                first, second = (look_up(name, self.scores[one.key], "method") for name in (a, b))
-                found[one.key] = compare_pairs(first, second, one.better, bootstrap)
+        for one in self._ranking_judges():
+            first, second = (look_up(name, self.scores[one.key], "method") for name in (a, b))
+            found[one.key] = compare_pairs(first, second, one.better, bootstrap)  # type: ignore[arg-type]  # it ranks
         ps = holm([one.p for one in found.values()]) if correct and found else [one.p for one in found.values()]
         return {key: replace(one, p=p) for (key, one), p in zip(found.items(), ps, strict=True)}
 
@@ -141,11 +140,11 @@ class Panel:
         return format_markdown(self, intervals, against)
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything as plain lists, strings and numbers; None stands for NaN."""
+        """Return everything as plain lists, strings and numbers; None stands for what is not finite."""
         return {
             "judges": [asdict(one) for one in self.criteria],
             "scores": {
-                key: {name: [None if v != v else v for v in values.tolist()] for name, values in row.items()}
+                key: {name: [v if math.isfinite(v) else None for v in values.tolist()] for name, values in row.items()}
                 for key, row in self.scores.items()
             },
             "left_out": dict(self.left_out),

@@ -174,9 +174,10 @@ PROTOCOLS: dict[str, Protocol] = {
     "diffid-channel-means": _diffid_protocol("diffid-channel-means", ChannelMeans()),  # ours: one fill at all points
     "diffid-signed": _diffid_protocol("diffid-signed", RemainingMean(), absolute=False),  # ours: negative credit last
     # Rong et al., ICML 2022: deletion is most relevant first (MoRF), insertion keeps the most relevant, which is least
-    # relevant first (LeRF); the shares are those of the authors' experiments, which plot them and take no area
+    # relevant first (LeRF). The shares are even, so that both remove the same: the authors have seven of them, plot the
+    # accuracies and take no area
     "road": Protocol(
-        step=(0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9),
+        step=tuple(i / 10 for i in range(1, 10)),
         fill=NoisyLinear(),
         start=NoisyLinear(),
         score="accuracy",

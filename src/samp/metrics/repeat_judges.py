@@ -52,6 +52,8 @@ def _random_net(task: PanelTask) -> nn.Module:
 def _module(task: PanelTask) -> nn.Module:
     if not isinstance(task.model, nn.Module):
         raise CannotJudge("the model is explained again, copied or with noise, so it has to be an nn.Module.")
+    if task.settings.forward_args != ():
+        raise CannotJudge("the model is explained again, which this judge does without further arguments.")
     return task.model
 
 

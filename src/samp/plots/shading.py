@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -56,11 +57,13 @@ def drawable_map(result: Attribution, sample: int = 0) -> tuple[torch.Tensor, st
     beyond that, the eye has nothing left to see. Unchanged, and no words, if the resolution is not known.
     """
     credit, resolution = result.map[sample], resolution_of(result, sample)
-    if resolution is None or resolution <= 1:
+    if result.resolution is None or resolution == 1:
         return credit, ""
-    side = min(resolution, max(credit.shape) / COARSEST)
+    side = min(resolution or math.inf, max(credit.shape) / COARSEST)
     words = f"Drawn at {side:.3g} pixels, the detail that comes out the same twice."
-    if side < resolution:
+    if resolution is None:
+        words = f"Drawn at {side:.3g} pixels; at no resolution does it come out the same twice: take more walks."
+    elif side < resolution:
         words = f"Drawn at {side:.3g} pixels; what comes out the same twice is the mean over {resolution:g}."
     return smooth_credit(credit, block_sigma(side)), words
 
