@@ -2,7 +2,7 @@
 
 The class that EfficientNet-Lite0 predicts for each photo, explained by the default and four others. The picture
 in the repository shows photos that may be published: four of scikit-image's data and the four cats of alibi's. It needs
-the extras `demo` and `viz`, and about ten minutes on a CPU.
+the extras `demo` and `viz`, and about five minutes on a CPU.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from samp.plots.shading import drawable_map
 PICTURE = Path(__file__).with_name("default-gallery.png")
 METHODS: dict[str, samp.methods.Method] = {
     "consensus, the default": samp.Consensus(),
-    "consensus, fine": samp.Consensus("fine"),
     "SAMP++, η 0.02": samp.SAMPPlusPlus(eta=0.02),  # the paper's η for pictures
     "IG": samp.methods.resolve_method("ig"),
     "Grad-CAM": samp.methods.resolve_method("gradcam"),

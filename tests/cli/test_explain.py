@@ -210,7 +210,7 @@ def test_the_page_asks_why_and_says_that_the_model_said_something_else() -> None
     assert f'<p class="answer">tiny says {best}, ' in own
     assert "<h2>Why cup?</h2>" in other
     assert re.search(rf"answer is another: tiny says {best}, \d+%; cup, \d+%\.", other)
-    assert "two walks added up, " in own
+    assert "both directions added up, " in own
 
 
 def test_a_map_without_positive_credit_has_no_region() -> None:
@@ -244,7 +244,8 @@ def test_the_best_classes_stand_one_above_the_other() -> None:
     assert one.exit_code == three.exit_code == 0
     sheets = Image.open("three.png")
     width, height = Image.open("one.png").size
-    assert sheets.size == (width, 3 * height)
+    assert sheets.width == width
+    assert abs(sheets.height - 3 * height) < height / 4  # captions may have a line more or less
     for top in (0, height, 2 * height):  # there is something to see on each
         assert len(sheets.crop((0, top, width, top + height)).getcolors(2**24)) > 50
     told = answer(three)

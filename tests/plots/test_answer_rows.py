@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from samp.models.answers import Answers, Guess, Reply
-from samp.plots.answer_rows import answer_rows, answer_sentence, part_sentences, region_rows
+from samp.plots.answer_rows import answer_rows, answer_sentence, evidence_sentence, part_sentences, region_rows
 
 VIOLIN, CELLO, DRUM = Guess("violin", 0, 5.0, 0.61), Guess("cello", 1, 4.0, 0.22), Guess("drum", 2, 1.0, 0.05)
 FLUTE = Guess("flute", 3, -1.0, 0.002)
@@ -60,3 +62,26 @@ def test_classes_of_the_same_name_are_not_taken_for_each_other() -> None:
     assert [row.explained for row in answer_rows(answers)] == [False, True]
     assert [bool(row.remark) for row in region_rows(answers)] == [False, True, False, True]
     assert answer_sentence(answers, "Net") == "The model's answer is another: Net says crane, 60%; crane, 30%."
+
+
+@pytest.mark.parametrize(
+    ("alone", "without", "words"),
+    [
+        (0.5, 0.5, "Either part is enough: the evidence is spread over the picture."),
+        (0.1, 0.5, "The rest is enough: the evidence is spread over the picture."),
+        (0.1, 0.1, "Neither part is enough alone."),
+        (0.5, 0.1, ""),
+        (0.4, 0.39, ""),
+        (0.39, 0.4, "The rest is enough: the evidence is spread over the picture."),
+    ],
+)
+def test_the_answers_to_both_parts_are_read_for_the_viewer(alone: float, without: float, words: str) -> None:
+    def guess(probability: float | None) -> Guess:
+        return Guess("cat", 0, 1.0, probability)
+
+    replies = [Reply(guess(share), guess(share)) for share in (alone, without)]
+    answers = Answers((guess(0.5),), guess(0.5), *replies, replies[0])
+    assert evidence_sentence(answers) == words
+    assert part_sentences(answers)[1].endswith(words or "%.")
+    without_numbers = Answers((guess(None),), guess(None), *replies, replies[0])
+    assert evidence_sentence(without_numbers) == ""

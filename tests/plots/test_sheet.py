@@ -73,10 +73,10 @@ def test_the_map_is_drawn_at_the_resolution_that_the_result_states() -> None:
     credit[78:82, 78:82] = 1.0
     result = replace(with_map(credit), resolution=torch.tensor([8]))
     sharp, smooth = (make_pictures(Image.new("RGB", (160, 160)), one).panels[0] for one in (with_map(credit), result))
-    assert "Drawn at 8 pixels, the detail" in smooth[1]
-    assert "Drawn" not in sharp[1]
+    assert "Blurred to 8 pixels: finer detail" in smooth[1]
+    assert "Blurred" not in sharp[1]
     coarse = make_pictures(Image.new("RGB", (160, 160)), replace(result, resolution=torch.tensor([48]))).panels[0]
-    assert "Drawn at 10 pixels; what comes out the same twice is the mean over 48" in coarse[1]
+    assert "Blurred to 10 pixels; only the mean over 48 is reproducible" in coarse[1]
     assert (np.asarray(smooth[0]) > 0).sum() > 3 * (np.asarray(sharp[0]) > 0).sum()
 
 

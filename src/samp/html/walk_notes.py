@@ -25,8 +25,8 @@ def describe_score_change(record: Mapping[str, Any], zero: str) -> str:
     >>> record |= {"score_change_by_direction": {"to_baseline": 9.0, "to_image": 7.1}}
     >>> record |= {"method": "Coupled(baseline=(Constant(value=0.0), Blurred(kernel=31, sigma=5.0)))"}
     >>> describe_score_change(record, "#7F7F7F")
-    'Score 11.100: the logit of cello (486) for the picture. Score change 16.100: two walks added up, 7.100 from the
-    blurred picture up to the picture, and 9.000 from it down to plain #7F7F7F.'
+    'Score 11.100: the logit of cello (486) for the picture. Score change 16.100: both directions added up, 7.100 from
+    the blurred picture up to the picture, and 9.000 from it down to plain #7F7F7F.'
     """
     score = f"Score {record['score']:.3f}: the {record['score_is']} of {name_class(record, numbers=True)}"
     changes = {name: change for name, change in record["score_change_by_direction"].items() if change is not None}
@@ -41,7 +41,7 @@ def describe_score_change(record: Mapping[str, Any], zero: str) -> str:
     change = f"Score change {record['score_change']:.3f}"
     if len(walked) == 1:
         return f"{score} for the picture. {change}: one walk, {walked[0]}."
-    return f"{score} for the picture. {change}: two walks added up, {', and '.join(walked)}."
+    return f"{score} for the picture. {change}: both directions added up, {', and '.join(walked)}."
 
 
 def _baseline_words(method: str, zero: str) -> tuple[str, str]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from samp.models.answers import Answers, Guess, Reply
 from samp.region import Region
 
+ENOUGH = 0.8  # of the probability of the explained class in the whole picture
+
 
 @dataclass(frozen=True)
 class AnswerRow:
@@ -71,7 +73,24 @@ def part_sentences(answers: Answers | None) -> tuple[str, str]:
     parts = ("The outlined part alone, the rest blurred", "Without it")
     if answers is None or answers.alone is None or answers.without is None:
         return f"{parts[0]}.", f"{parts[1]}."
-    return f"{parts[0]}: {_reply_text(answers.alone)}.", f"{parts[1]}: {_reply_text(answers.without)}."
+    evidence = evidence_sentence(answers)
+    without = f"{parts[1]}: {_reply_text(answers.without)}.{' ' * bool(evidence)}{evidence}"
+    return f"{parts[0]}: {_reply_text(answers.alone)}.", without
+
+
+def evidence_sentence(answers: Answers) -> str:
+    """Return how to read the answers to both parts, where the outlined one does not decide by itself; else "".
+
+    A part is enough if the explained class keeps four fifths of its probability in it.
+    """
+    asked = (answers.explained, *(reply.explained for reply in (answers.alone, answers.without) if reply))
+    if len(asked) < 3 or any(guess.probability is None for guess in asked):
+        return ""
+    whole, alone, without = (float(guess.probability or 0.0) for guess in asked)
+    if without >= ENOUGH * whole:
+        also = "Either part is enough" if alone >= ENOUGH * whole else "The rest is enough"
+        return f"{also}: the evidence is spread over the picture."
+    return "Neither part is enough alone." if alone < ENOUGH * whole else ""
 
 
 def format_guess(guess: Guess) -> str:

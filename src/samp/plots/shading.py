@@ -60,11 +60,11 @@ def drawable_map(result: Attribution, sample: int = 0) -> tuple[torch.Tensor, st
     if result.resolution is None or resolution == 1:
         return credit, ""
     side = min(resolution or math.inf, max(credit.shape) / COARSEST)
-    words = f"Drawn at {side:.3g} pixels, the detail that comes out the same twice."
+    words = f"Blurred to {side:.3g} pixels: finer detail is not reproducible."
     if resolution is None:
-        words = f"Drawn at {side:.3g} pixels; at no resolution does it come out the same twice: take more walks."
+        words = f"Blurred to {side:.3g} pixels; not reproducible at any resolution tried: take more walks."
     elif side < resolution:
-        words = f"Drawn at {side:.3g} pixels; what comes out the same twice is the mean over {resolution:g}."
+        words = f"Blurred to {side:.3g} pixels; only the mean over {resolution:g} is reproducible."
     return smooth_credit(credit, block_sigma(side)), words
 
 
