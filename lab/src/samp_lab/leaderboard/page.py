@@ -94,7 +94,7 @@ def render_board(board: Board, duels: list[Duel]) -> str:
         "meanings": meanings(board.judges),
         "facts": _facts(board),
     }
-    scripts = ["theme.js", "panel.js"]
+    scripts = ["theme.js", "sort.js"]
     return render_page("panel.html", values, styles=["panel.css"], scripts=scripts, package="samp_lab.leaderboard")
 
 
