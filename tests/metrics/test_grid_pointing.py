@@ -114,7 +114,7 @@ def test_what_makes_no_grid_gets_a_sentence() -> None:
     with pytest.raises(ValueError, match="there are 3 targets for 12 samples"):
         make_grids(Colours(), photos, labels[:3])
     with pytest.raises(TypeError, match=r"made by samp\.metrics\.make_grids, not Tensor"):
-        grid_pointing(Colours(), photos, explain_maps_by("ig"))  # type: ignore[arg-type]
+        grid_pointing(Colours(), photos, explain_maps_by("ig"))  # type: ignore[arg-type]  # no grids
 
 
 def test_a_perfect_a_chance_and_the_worst_map() -> None:

@@ -201,7 +201,7 @@ def test_a_sample_does_not_depend_on_the_others() -> None:
 def test_what_cannot_be_measured_gets_a_sentence() -> None:
     by_ig = explain_maps_by("ig")
     with pytest.raises(ValueError, match="layers is 'all', 'bottom' or a number of depths, not 'top'"):
-        randomisation(MODEL, IMAGES, by_ig, layers="top")  # type: ignore[arg-type]
+        randomisation(MODEL, IMAGES, by_ig, layers="top")  # type: ignore[arg-type]  # no such choice
     with pytest.raises(ValueError, match="layers is a whole number of at least 1, not 0"):
         randomisation(MODEL, IMAGES, by_ig, layers=0)
     with pytest.raises(ValueError, match="unknown initialisation 'xavier'"):

@@ -109,7 +109,7 @@ def test_a_sample_does_not_depend_on_the_others() -> None:
 
 def test_every_argument_changes_the_result() -> None:
     def measure(**settings: object) -> Tensor:
-        return stability(net(), IMAGES, explain_maps_by("gradient"), **{"noise": 0.3, **settings}).pearson[:, 0]  # type: ignore[arg-type]
+        return stability(net(), IMAGES, explain_maps_by("gradient"), **{"noise": 0.3, **settings}).pearson[:, 0]  # type: ignore[arg-type]  # mixed
 
     usual = measure()
     for other in ({"noise": 0.2}, {"kind": "gaussian"}, {"seed": 1}, {"target": 3}):
@@ -136,11 +136,11 @@ def test_what_cannot_be_measured_gets_a_sentence() -> None:
     with pytest.raises(ValueError, match="pools is empty"):
         stability(model, IMAGES, by_ig, pools=())
     with pytest.raises(TypeError, match=r"not str: pass samp.metrics.explain_maps_by\('ig'\)"):
-        stability(model, IMAGES, "ig")  # type: ignore[arg-type]
+        stability(model, IMAGES, "ig")  # type: ignore[arg-type]  # a name, no callable
     with pytest.raises(ValueError, match=r"maps of shape \(3, 6, 6\) .* return \(3, 12, 12\)"):
         stability(model, IMAGES, lambda model, images, target, seed: images[:, 0, ::2, ::2])
     with pytest.raises(TypeError, match=r"is an nn\.Module, not function"):
-        stability(lambda x: x.flatten(1), IMAGES, by_ig)  # type: ignore[arg-type]
+        stability(lambda x: x.flatten(1), IMAGES, by_ig)  # type: ignore[arg-type]  # no module
     with pytest.raises(ValueError, match=r"one b c h w tensor of images, not \(2, 5\)"):
         stability(nn.Linear(5, 2).eval(), torch.rand(2, 5), by_ig)
     with pytest.raises(TypeError, match="not a function: pass numbers"):

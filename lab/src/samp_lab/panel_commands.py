@@ -49,10 +49,10 @@ def panel(
     failed = []
     if not render:
         from samp.models.prediction import usable_device
-        from samp_lab.leaderboard.run import NETS, PanelOptions, measure_nets
+        from samp_lab.leaderboard.run import NETS, LeaderboardOptions, measure_nets
 
         usable_device(device)
-        options = PanelOptions(photos, methods or None, device, data, seed)
+        options = LeaderboardOptions(photos, methods or None, device, data, seed)
         failed = measure_nets(nets or NETS, options, out, command=command_line(), say=say)
         for one in failed:
             say(f"samp: {one.title} failed: {name_flags(one.why)}", err=True)

@@ -219,7 +219,7 @@ def test_the_claim_at_the_price_of_samp_needs_ten_wins_and_no_loss(wins: int, lo
     table |= {f"k{n}": scores(**{"coupled": 0, "coupled fine": 2, "SAMP++": 1}) for n in range(losses)}
     judges = tuple(Criterion(key, key.upper(), "higher", "…") for key in table)
     board = board_of(a=Panel(judges, table))
-    board.nets[0].gradients.update({"coupled": 11.0, "coupled fine": 100.0})  # type: ignore[attr-defined]
+    board.nets[0].gradients.update({"coupled": 11.0, "coupled fine": 100.0})  # type: ignore[attr-defined]  # a dict behind a Mapping
     (claim,) = [one for one in list_claims(board, find_duels(board)) if "gradients" in one.claim]
     assert claim.state == state
     assert claim.claim == "coupled (11 gradients): worse than SAMP++ by no judge, better by 10 or more"

@@ -68,6 +68,30 @@ class _CaptumMethod:
             **settings,
         )
 
+    def _explain(
+        self,
+        inputs: Inputs,
+        target: Target,
+        method: Walking,
+        feature_mask: Tensor | tuple[Tensor, ...] | None,
+        additional_forward_args: Any,
+        internal_batch_size: int | None,
+        progress: bool,
+        seed: int,
+    ) -> Attribution:
+        """Return samp's result for arguments of Captum."""
+        return explain(
+            self.forward_func,
+            inputs,
+            target=target,
+            method=method,
+            groups=feature_mask,
+            forward_args=_read_forward_args(additional_forward_args, inputs),
+            batch_size="auto" if internal_batch_size is None else internal_batch_size,
+            progress=progress,
+            seed=seed,
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class SAMP(_CaptumMethod):
@@ -126,18 +150,9 @@ class SAMP(_CaptumMethod):
         """
         published = {"eta": eta, "momentum": momentum}
         chosen = {name: value for name, value in published.items() if value != "paper"}
-        result = explain(
-            self.forward_func,
-            inputs,
-            target=target,
-            method=self._configure(baselines, direction, steps=n_steps, credit=credit, **chosen),
-            groups=feature_mask,
-            forward_args=_read_forward_args(additional_forward_args, inputs),
-            batch_size="auto" if internal_batch_size is None else internal_batch_size,
-            progress=progress,
-            seed=seed,
-        )
-        return _to_captum(result, inputs, return_convergence_delta)
+        method = self._configure(baselines, direction, steps=n_steps, credit=credit, **chosen)
+        shared = (feature_mask, additional_forward_args, internal_batch_size, progress, seed)
+        return _to_captum(self._explain(inputs, target, method, *shared), inputs, return_convergence_delta)
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,18 +216,9 @@ class Consensus(_CaptumMethod):
         """
         own = {"walks": walks, "noise": noise, "softness": softness}
         own |= {"momentum": momentum, "growth": growth, "weight": weight}
-        result = explain(
-            self.forward_func,
-            inputs,
-            target=target,
-            method=self._configure(baselines, direction, quality=quality, steps=n_steps, **own),
-            groups=feature_mask,
-            forward_args=_read_forward_args(additional_forward_args, inputs),
-            batch_size="auto" if internal_batch_size is None else internal_batch_size,
-            progress=progress,
-            seed=seed,
-        )
-        return _to_captum(result, inputs, return_convergence_delta)
+        method = self._configure(baselines, direction, quality=quality, steps=n_steps, **own)
+        shared = (feature_mask, additional_forward_args, internal_batch_size, progress, seed)
+        return _to_captum(self._explain(inputs, target, method, *shared), inputs, return_convergence_delta)
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,18 +265,9 @@ class Coupled(_CaptumMethod):
           method gains from walking both ways, so leave them out if black and blurred images are good baselines.
         """
         walk = {"eta": eta, "momentum": momentum, "growth": growth, "weight": weight}
-        result = explain(
-            self.forward_func,
-            inputs,
-            target=target,
-            method=self._configure(baselines, direction, quality=quality, steps=n_steps, **walk),
-            groups=feature_mask,
-            forward_args=_read_forward_args(additional_forward_args, inputs),
-            batch_size="auto" if internal_batch_size is None else internal_batch_size,
-            progress=progress,
-            seed=seed,
-        )
-        return _to_captum(result, inputs, return_convergence_delta)
+        method = self._configure(baselines, direction, quality=quality, steps=n_steps, **walk)
+        shared = (feature_mask, additional_forward_args, internal_batch_size, progress, seed)
+        return _to_captum(self._explain(inputs, target, method, *shared), inputs, return_convergence_delta)
 
 
 def _read_forward_args(forward_args: Any, inputs: Inputs) -> tuple[Any, ...]:

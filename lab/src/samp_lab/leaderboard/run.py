@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +20,10 @@ NETS = ("mobilenet_v2", "squeezenet1_1", "resnet50", "efficientnet_lite0", "plan
 
 
 @dataclass(frozen=True)
-class PanelOptions:
+class LeaderboardOptions:
     """The settings of a panel: how many photos, which methods, on which device, and where the data is.
 
-    >>> PanelOptions(photos=3).describe()
+    >>> LeaderboardOptions(photos=3).describe()
     {'photos': 3, 'methods': None, 'seed': 0}
     """
 
@@ -47,12 +46,12 @@ class PanelOptions:
 
 Measured = Panel | Mapping[str, Any]
 """A panel; or {"panel": it, "gradients": {method: mean}, and whatever else is to be known}, as a net of panel.json."""
-MeasurePanel = Callable[[str, PanelOptions], Measured]
+MeasurePanel = Callable[[str, LeaderboardOptions], Measured]
 
 
 def measure_nets(
     nets: Sequence[str],
-    options: PanelOptions,
+    options: LeaderboardOptions,
     folder: Path,
     *,
     measure: MeasurePanel | None = None,
@@ -85,10 +84,10 @@ def measure_nets(
     return failed
 
 
-def as_result(net: str, measured: Measured, options: PanelOptions) -> NetResult:
+def as_result(net: str, measured: Measured, options: LeaderboardOptions) -> NetResult:
     """Return what was measured on a net as panel.json keeps it; raise TypeError if it is no panel.
 
-    >>> as_result("resnet50", Panel((), {}), PanelOptions(photos=3)).facts["photos"]
+    >>> as_result("resnet50", Panel((), {}), LeaderboardOptions(photos=3)).facts["photos"]
     3
     """
     given: dict[str, Any] = {"panel": measured} if isinstance(measured, Panel) else {**measured}
@@ -111,20 +110,21 @@ def describe_run(device: str, command: str) -> dict[str, Any]:
     return {"machine": describe_machine(device), "command": command, "versions": versions}
 
 
-def measure_net(net: str, options: PanelOptions) -> dict[str, Any]:
+def measure_net(net: str, options: LeaderboardOptions) -> dict[str, Any]:
     """Return the panel on a net with its gradients, seconds and numbers of images; fewer photos mean less of all.
 
     Raises ValueError without a folder of data.
     """
     if options.data is None:
         raise ValueError("the panel needs photos and nets: give the folder of the data as `data`.")
-    module = import_module("samp_lab.panel_run")  # its nets and data sets take a while to import
-    usual = module.PanelOptions(options.data)
+    from samp_lab.panel_run import PanelOptions, measure_panel  # its nets and data sets take a while to import
+
+    usual = PanelOptions(options.data)
     sizes = {name: min(getattr(usual, name), options.photos) for name in ("again", "boxes", "planted")}
     sizes |= {name: min(getattr(usual, name), max(options.photos // 4, 1)) for name in ("grids", "separate_grids")}
-    chosen = {} if options.methods is None else {"methods": options.methods}
-    own = replace(usual, device=options.device, photos=options.photos, seed=options.seed, **sizes, **chosen)
-    found = module.measure_panel(net, own)
+    methods = usual.methods if options.methods is None else options.methods
+    own = replace(usual, device=options.device, photos=options.photos, seed=options.seed, methods=methods, **sizes)
+    found = measure_panel(net, own)
     return {
         "panel": found.panel,
         "gradients": found.gradients,
