@@ -91,7 +91,7 @@ def load_experiment(name: str) -> Experiment:
     """Import and return the experiment of this name; raise ValueError for an unknown one.
 
     >>> load_experiment("table2").setups[0]
-    'imagenet/mobilenet_v2'
+    'imagenet/resnet50'
     """
     module, _, attribute = look_up(name, EXPERIMENTS, "experiment").location.partition(":")
     experiment: Experiment = getattr(import_module(module), attribute)
