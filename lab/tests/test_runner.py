@@ -175,7 +175,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         (["table1", "--dataset", "mnist"], "give its folder as --data"),
         (["table1", "--dataset", "mnist", "--data", "nowhere"], "there is no folder nowhere"),
         (["table1", "--dataset", "minst"], "did you mean 'mnist'?"),
-        (["table2", "--dataset", "mnist"], "table2 does not run on mnist: it has imagenet/mobilenet_v2"),
+        (["table2", "--dataset", "mnist"], "table2 does not run on mnist: it has imagenet/resnet50"),
         (["table1", "--limit", "0"], "limit is a number of images of at least 1, not 0"),
         (["report", "--out", "nowhere"], "there are no results in nowhere"),
         (["train", "mnits", "--data", "."], "did you mean 'mnist'?"),
