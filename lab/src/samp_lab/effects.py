@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from samp_lab.sections import Verdict
 from samp_lab.setups import Setup
-from samp_lab.statistics import Difference, compare_paired, neutral_state
+from samp_lab.statistics import Difference, neutral_state
 
 Column = Literal["deletion", "insertion", "difference"]
 BETTER: Mapping[str, Literal["lower", "higher"]] = {"deletion": "lower", "insertion": "higher"}
@@ -35,11 +35,11 @@ class Effect:
     part: str = ""
     neutral: bool = False
 
-    def claim(self, ours: tuple[Sequence[float], Sequence[float]], setup: str) -> Verdict:
+    def claim(self, ours: Difference, setup: Setup) -> Verdict:
         """Return the verdict on our own claim that a is better than b, which is not in the paper."""
-        difference = compare_paired(*ours)
-        state = difference.state(-1 if BETTER_OF_ALL[self.column] == "lower" else 1)
-        return Verdict(f"{self.a} better than {self.b}, {ARROWS[self.column]}", "–", str(difference), state, setup)
+        state = ours.state(-1 if BETTER_OF_ALL[self.column] == "lower" else 1)
+        claim = f"{self.a} better than {self.b}, {ARROWS[self.column]}"
+        return Verdict(claim, "–", str(ours), state, setup.title, self.part, setup.reading)
 
     def verdict(self, paper: float, ours: Difference, setup: Setup) -> Verdict:
         """Return the paper's difference a − b of means beside ours, image by image, with its interval and p."""

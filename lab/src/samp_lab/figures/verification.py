@@ -13,7 +13,7 @@ from samp_lab.measurements.paper_figures import WalkScores
 from samp_lab.report.format import percent
 from samp_lab.sections import State, Verdict
 from samp_lab.setups import Setup
-from samp_lab.statistics import claim_state
+from samp_lab.statistics import claim_state, too_few_images
 from samp_lab.store import Results
 
 MOMENTS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -63,7 +63,7 @@ def small_drop_state(drop: Summary) -> State:
 
 def _format_share(summary: Summary, when: str) -> str:
     mean, low, high = map(percent, (summary.mean, summary.low, summary.high))
-    return f"{mean} [{low}, {high}] of the rise {when}, {summary.count} images"
+    return too_few_images(summary) or f"{mean} [{low}, {high}] of the rise {when}, {summary.count} images"
 
 
 def _black(context: FigureContext, setup: Setup) -> np.ndarray[Any, Any]:
