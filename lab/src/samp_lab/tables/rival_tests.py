@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from samp_lab.effects import ARROWS, BETTER, Column
+from samp_lab.report.format import p_value
 from samp_lab.sections import Grid, State, Verdict
 from samp_lab.setups import Setup
 from samp_lab.statistics import Difference, compare_paired, correct_family, state_of_all, too_few_images
@@ -75,12 +76,16 @@ def rival_grid(setup: Setup, tests: RivalTests) -> Grid:
     """Return every single test on a setup, a row for each rival and two columns for each champion."""
     present, rivals = (list(dict.fromkeys(test[place] for test in tests)) for place in (0, 1))
     rows = tuple(
-        (rival, *(str(tests[champion, rival, column]) for champion in present for column in COLUMNS))
+        (rival, *(_test_words(tests[champion, rival, column]) for champion in present for column in COLUMNS))
         for rival in rivals
     )
     heads = ("", *[ARROWS[column] for column in COLUMNS] * len(present))
     groups = (("", 1), *((f"{champion} less the rival", len(COLUMNS)) for champion in present))
-    return Grid(heads, rows, f"{setup.title}: every test", groups)
+    return Grid(heads, rows, f"{setup.title}: every test, with Holm's p", groups)
+
+
+def _test_words(found: Difference) -> str:
+    return too_few_images(found) or f"{found.format('+.3f')}, {p_value(found.p)}"
 
 
 def _paper_words(cells: MetricCells, data: str, champion: str, rivals: Sequence[str]) -> str:
