@@ -13,7 +13,7 @@ from samp_lab.measurements.paper_figures import WalkScores
 from samp_lab.report.format import percent
 from samp_lab.sections import State, Verdict
 from samp_lab.setups import Setup
-from samp_lab.statistics import claim_state
+from samp_lab.statistics import claim_state, too_few_images
 from samp_lab.store import Results
 
 MOMENTS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -55,7 +55,7 @@ def verdicts(results: Results, setup: Setup) -> list[Verdict]:
 def small_drop_state(drop: Summary) -> State:
     """Return the state of the claim that there is a drop and that it is below a quarter of the rise.
 
-    >>> [small_drop_state(summarise(drops)) for drops in ([0.1, 0.12, 0.11], [0.5, 0.6, 0.7], [0.1, 0.4])]
+    >>> [small_drop_state(summarise(drops)) for drops in ([0.1, 0.12] * 10, [0.5, 0.6] * 10, [0.1, 0.4] * 10)]
     ['holds', 'fails', 'open']
     """
     return claim_state(drop, least=0.0, most=SMALL)
@@ -63,7 +63,7 @@ def small_drop_state(drop: Summary) -> State:
 
 def _format_share(summary: Summary, when: str) -> str:
     mean, low, high = map(percent, (summary.mean, summary.low, summary.high))
-    return f"{mean} [{low}, {high}] of the rise {when}, {summary.count} images"
+    return too_few_images(summary) or f"{mean} [{low}, {high}] of the rise {when}, {summary.count} images"
 
 
 def _black(context: FigureContext, setup: Setup) -> np.ndarray[Any, Any]:

@@ -15,7 +15,7 @@ from samp_lab.measurements.pointing import Pointing, imagenet_classes_by_label
 from samp_lab.report.format import p_value
 from samp_lab.sections import Block, Grid, Paragraph, Section, Verdict, Verdicts
 from samp_lab.setups import Setup
-from samp_lab.statistics import Estimate, bootstrap_estimate, compare_paired, sign_state
+from samp_lab.statistics import Estimate, bootstrap_estimate, compare_paired, sign_state, too_few_images
 from samp_lab.store import Results
 from samp_lab.tables.pointing_games import Game, GameTally, mcnemar, tally_games
 from samp_lab.tables.time_table import TimeTable
@@ -214,7 +214,7 @@ def _compare(a: str, b: str, games: Mapping[str, Game], setup: Setup) -> Verdict
     first, second = tally_games(games[a]), tally_games(games[b])
     ours = bootstrap_estimate(lambda weights: first.accuracy(weights) - second.accuracy(weights), len(first.hits))
     p, paper = mcnemar(first, second), POINTING_VALUES[a] - POINTING_VALUES[b]
-    measured = f"{ours.format('+.1f')} points, {p_value(p)}"
+    measured = too_few_images(ours) or f"{ours.format('+.1f')} points, {p_value(p)}"
     return Verdict(
         f"{a} better than {b}, pointing ↑", f"{paper:+.1f} points", measured, sign_state(ours, +1, p), setup.title
     )

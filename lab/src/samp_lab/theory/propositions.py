@@ -18,7 +18,7 @@ from samp_lab.measurements.base import Measurement
 from samp_lab.measurements.path_orders import Cut, RandomOrders, Squares
 from samp_lab.sections import Block, Grid, Paragraph, Section, State, Verdict, Verdicts
 from samp_lab.setups import Setup
-from samp_lab.statistics import Estimate, Statistic, bootstrap_estimate, claim_state
+from samp_lab.statistics import Estimate, Statistic, bootstrap_estimate, claim_state, too_few_images
 from samp_lab.store import Results
 from samp_lab.theory.allocation import simulate_bridge
 
@@ -209,7 +209,8 @@ def _grid(measured: dict[tuple[Setup, Direction], dict[Claim, Estimate]]) -> Gri
 
 def _verdict(setup: Setup, direction: Direction, claim: Claim, found: Estimate) -> Verdict:
     where = f"{setup.title}: {WORDS[direction]}"
-    return Verdict(claim.text, claim.theory, found.format(".2f"), claim.state(found), where)
+    ours = too_few_images(found) or found.format(".2f")
+    return Verdict(claim.text, claim.theory, ours, claim.state(found), where)
 
 
 def _failure_sentence(verdicts: Sequence[Verdict]) -> str:
@@ -223,7 +224,7 @@ def _mean(values: Sequence[float], groups: int | None = None) -> Estimate:
     """Return the mean over images; for correlations (`groups` given), less their value by Prop. 1."""
     less = 0.0 if groups is None else -1 / (groups - 1)
     found = summarise(values)
-    return Estimate(found.mean - less, found.low - less, found.high - less)
+    return Estimate(found.mean - less, found.low - less, found.high - less, images=found.count)
 
 
 THEORY = Theory(
