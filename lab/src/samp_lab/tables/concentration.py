@@ -46,7 +46,8 @@ ABOUT = (
     "and their order is the ranking by their credit. The maps themselves do not sum to C: SAMP's credit is a product "
     "of gradient and step, often many times Δy. So the second column is the variance of the map divided by its own "
     "sum; negative credit makes that sum small and this variance large. Gini and the top 10 % go by |credit| and do "
-    "not depend on the sum."
+    "not depend on the sum. IG from black gives the black pixels of a digit nothing; SAMP also walks from the blurred "
+    "image, in which they are not black, and so credits more pixels."
 )
 
 
