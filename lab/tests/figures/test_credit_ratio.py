@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from samp_lab.figures.credit_ratio import credit_ratio, median_of
+from samp_lab.figures.credit_ratio import credit_ratio
 from samp_lab.figures.sensitivity import SENSITIVITY, measurements_of
 from samp_lab.measurements.base import name_of
 from samp_lab.measurements.paper_tables import CreditSums
 from samp_lab.setups import parse_setup
+from samp_lab.statistics import median_of
 from samp_lab.store import Results
 
 MNIST = parse_setup("mnist@authors")

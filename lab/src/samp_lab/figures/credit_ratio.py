@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from samp.attribution import Direction
-from samp.metrics.intervals import Floats
 from samp_lab.claims_on_setups import SetupClaim
 from samp_lab.measurements.paper_tables import CreditSums
 from samp_lab.sections import Verdict
 from samp_lab.setups import Setup
-from samp_lab.statistics import Estimate, Statistic, bootstrap_estimate, claim_state
+from samp_lab.statistics import Estimate, bootstrap_estimate, claim_state, median_of
 from samp_lab.store import Results
 
 NEAR = 0.1  # of 1: within this we call a credit complete; the paper gives no number
@@ -28,26 +25,6 @@ def ratios_of(results: Results, measurement: CreditSums, direction: Direction) -
     """Return Σa / Δy of each image whose score changes."""
     credit, change = (results.numbers(measurement, f"{name} {direction}") for name in ("credit", "change"))
     return [a / b for a, b in zip(credit, change, strict=True) if a == a and b == b and b != 0]
-
-
-def median_of(values: Sequence[float]) -> Statistic:
-    """Return the statistic "median over images", each counted as often as its weight says; NaN of none.
-
-    >>> median_of([5.0, 1.0, 2.0, 9.0])(np.array([[1.0, 1.0, 1.0, 1.0], [0.0, 3.0, 1.0, 0.0]])).tolist()
-    [3.5, 1.0]
-    """
-    order = np.argsort(values, kind="stable")
-    ordered = np.asarray(values, np.float64)[order]
-
-    def statistic(weights: Floats) -> Floats:
-        if not len(ordered):
-            return np.full(len(weights), np.nan)
-        reached = weights[:, order].cumsum(1)  # r n
-        half = reached[:, -1:] / 2
-        below, above = (reached >= half).argmax(1), (reached > half).argmax(1)
-        return np.asarray((ordered[below] + ordered[above]) / 2, np.float64)
-
-    return statistic
 
 
 def completeness_verdict(

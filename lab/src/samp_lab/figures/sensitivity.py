@@ -190,6 +190,7 @@ def _draw_ratios(axes: Axes, ratios: Lines) -> None:
     _draw_lines(axes, ratios, "Σa / Δy")
     axes.axhline(1.0, color="black", linewidth=1.0, linestyle=":")
     axes.set_yscale("symlog", linthresh=1.0)  # ratios range over decades, and may be negative
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")  # matplotlib's own is in TeX
 
 
 def _draw_lines(axes: Axes, lines: Lines, label: str) -> None:
