@@ -13,6 +13,7 @@ from samp.metrics.completeness import completeness_of
 from samp.metrics.concentration import gini, top_share
 from samp.metrics.deletion_insertion import deletion_insertion
 from samp_lab.measurements.base import PartResult, to_numbers
+from samp_lab.measurements.map_grain import mean_frequency
 from samp_lab.measurements.straightness import straightness
 from samp_lab.setups import Setup
 from samp_lab.workspace import ImagePart
@@ -22,7 +23,8 @@ from samp_lab.workspace import ImagePart
 class MethodCurves:
     """Deletion and Insertion of a method's maps, their curves, and the gradients, forwards and seconds they took.
 
-    `line fit` and `line gap` say how straight each curve is (`samp_lab.measurements.straightness`).
+    `line fit` and `line gap` say how straight each curve is (`samp_lab.measurements.straightness`), `frequency` how
+    fine the map is (`samp_lab.measurements.map_grain`).
 
     >>> from samp_lab.setups import parse_setup
     >>> MethodCurves(parse_setup("mnist"), "samp++").kind
@@ -53,6 +55,7 @@ class MethodCurves:
             line = straightness(series.detach(), curves.shares)
             found[f"line fit {name}"] = to_numbers(line.fit)
             found[f"line gap {name}"] = to_numbers(line.gap)
+        found["frequency"] = to_numbers(mean_frequency(result.map.detach()))
         if result.residual_by_direction:
             found["completeness_error"] = to_numbers(completeness_of(result)["both"].relative)
         curve = {"deletion": curves.deletion_curve, "insertion": curves.insertion_curve}
