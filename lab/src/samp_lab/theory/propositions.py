@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ import numpy as np
 from samp.attribution import DIRECTIONS, Direction
 from samp.metrics.intervals import Floats
 from samp.metrics.statistics import summarise
+from samp_lab.claims_on_setups import SetupClaim
 from samp_lab.experiment import FigureContext
 from samp_lab.figures.setup_figure import picture_block
 from samp_lab.measurements.base import Measurement
@@ -78,9 +79,14 @@ class Theory:
         measured = {(setup, d): self._estimates(results, setup, d) for setup in there for d in DIRECTIONS}
         blocks.append(_grid(measured))
         rows = tuple(
-            _verdict(setup, d, claim, found[claim]) for (setup, d), found in measured.items() for claim in found
+            _verdict(setup, d, claim, found[claim], self._images(results, setup))
+            for (setup, d), found in measured.items()
+            for claim in found
         )
         return Section(self.name, self.title, (*blocks, Paragraph(_failure_sentence(rows)), Verdicts(rows)))
+
+    def _images(self, results: Results, setup: Setup) -> int:
+        return len(results.numbers(RandomOrders(setup, self.cut), f"kurtosis {DIRECTIONS[0]}"))
 
     def _estimates(self, results: Results, setup: Setup, direction: Direction) -> dict[Claim, Estimate]:
         """Return the estimate that each claim is about."""
@@ -207,9 +213,11 @@ def _grid(measured: dict[tuple[Setup, Direction], dict[Claim, Estimate]]) -> Gri
     return Grid(("", *(claim.head for claim in CLAIMS)), (*rows, expected), "Real nets, groups in random orders")
 
 
-def _verdict(setup: Setup, direction: Direction, claim: Claim, found: Estimate) -> Verdict:
-    where = f"{setup.title}: {WORDS[direction]}"
-    return Verdict(claim.text, claim.theory, found.format(".2f"), claim.state(found), where)
+def _verdict(setup: Setup, direction: Direction, claim: Claim, found: Estimate, images: int) -> Verdict:
+    judged = SetupClaim(setup, "brownian", images).verdict(
+        claim.text, claim.theory, found.format(".2f"), claim.state(found)
+    )
+    return replace(judged, setup=f"{setup.title}: {WORDS[direction]}")
 
 
 def _failure_sentence(verdicts: Sequence[Verdict]) -> str:
