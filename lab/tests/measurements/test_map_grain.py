@@ -14,7 +14,7 @@ pytest.importorskip("scipy")
 from samp_lab.experiment import Experiment
 from samp_lab.figures.baselines import BASELINES
 from samp_lab.figures.baselines import measurements_of as baseline_measurements
-from samp_lab.figures.eta import ETA, measured_for_table3
+from samp_lab.figures.eta import ETA, curves_by_bound
 from samp_lab.figures.verification import VERIFICATION, walk_of
 from samp_lab.measurements.base import Measurement, name_of
 from samp_lab.measurements.map_grain import contours, mean_frequency
@@ -73,7 +73,7 @@ def states(figure: Experiment, numbers: dict[Measurement, dict[str, Any]], tmp_p
 
 @pytest.mark.parametrize(("rise", "state"), [(0.1, "holds"), (-0.1, "fails"), (0.0, "open")])
 def test_finer_maps_have_a_higher_frequency_at_the_smallest_bound(rise: float, state: str, tmp_path: Path) -> None:
-    cells = measured_for_table3(IMAGENET)
+    cells = curves_by_bound(IMAGENET)
     numbers: dict[Measurement, dict[str, Any]] = {cells[10]: {"frequency": [0.2] * 30}}
     numbers[cells[200]] = {"frequency": (0.2 + rise + NOISE - NOISE.mean()).tolist()}
     assert states(ETA, numbers, tmp_path) == {"finer": state}
@@ -81,7 +81,7 @@ def test_finer_maps_have_a_higher_frequency_at_the_smallest_bound(rise: float, s
 
 def test_fine_maps_are_those_of_table_3() -> None:
     asked = {name_of(cell) for cell in TABLE3.measurements([IMAGENET])}
-    assert {name_of(cell) for cell in measured_for_table3(IMAGENET).values()} == asked
+    assert {name_of(cell) for cell in curves_by_bound(IMAGENET).values()} == asked
 
 
 def test_contours_are_judged_beside_maps(tmp_path: Path) -> None:

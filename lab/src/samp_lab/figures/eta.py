@@ -32,11 +32,11 @@ MAPS = map_grid(
 )
 
 
-def measured_for_table3(setup: Setup) -> dict[int, MethodCurves]:
+def curves_by_bound(setup: Setup) -> dict[int, MethodCurves]:
     """Return Table 3's measurements by 1/η, whose maps are measured too; none on the two free photos.
 
     >>> from samp_lab.setups import parse_setup
-    >>> list(measured_for_table3(parse_setup("imagenet"))), measured_for_table3(parse_setup("photos"))
+    >>> list(curves_by_bound(parse_setup("imagenet"))), curves_by_bound(parse_setup("photos"))
     ([10, 50, 100, 200], {})
     """
     bounds = BOUNDS if setup.data != "photos" else ()
@@ -45,7 +45,7 @@ def measured_for_table3(setup: Setup) -> dict[int, MethodCurves]:
 
 def measurements_of(setup: Setup) -> list[Measurement]:
     """Return the measurements of the maps shown, and those of all images."""
-    return [*MAPS.measurements_of(setup), *measured_for_table3(setup).values()]
+    return [*MAPS.measurements_of(setup), *curves_by_bound(setup).values()]
 
 
 def tables(results: Results, setup: Setup) -> Sequence[Block]:
@@ -75,7 +75,7 @@ def _frequencies(results: Results, setup: Setup) -> dict[int, list[float]]:
     """Return the mean frequency of each image's map by 1/η, where it was measured; older results lack it."""
     return {
         n: results.numbers(measurement, FREQUENCY)
-        for n, measurement in measured_for_table3(setup).items()
+        for n, measurement in curves_by_bound(setup).items()
         if results.has(measurement) and FREQUENCY in results.entry(measurement)["numbers"]
     }
 

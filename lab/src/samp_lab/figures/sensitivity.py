@@ -68,7 +68,7 @@ def ratios_against_beta(results: Results, setup: Setup) -> Lines:
         (line, d): {beta: credit_ratio(results, _measurement(setup, line, beta), d) for beta in betas}
         for line in LINES
         for d in DIRECTIONS
-        if (betas := _measured(results, setup, line))
+        if (betas := _known_betas(results, setup, line))
     }
 
 
@@ -123,14 +123,14 @@ def _measurement(setup: Setup, line: str, beta: int) -> CreditSums:
     return CreditSums(setup, method_as_read(replace(LINES[line], eta=1 / beta), setup))
 
 
-def _measured(results: Results, setup: Setup, line: str) -> list[int]:
+def _known_betas(results: Results, setup: Setup, line: str) -> list[int]:
     return [beta for beta in BETAS if results.has(_measurement(setup, line, beta))]
 
 
 def _series(results: Results, setup: Setup, line: str, direction: Direction) -> Series:
     return {
         beta: bootstrap_estimate(*_statistic(results, _measurement(setup, line, beta), direction))
-        for beta in _measured(results, setup, line)
+        for beta in _known_betas(results, setup, line)
     }
 
 

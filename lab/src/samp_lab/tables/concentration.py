@@ -124,7 +124,7 @@ def _verdict(results: Results, setup: Setup, pair: tuple[str, str], measure: str
     a, b = (values_of(results, row, setup, measure) for row in pair)
     found = compare_paired(a, b)
     claim = f"{pair[0]} more concentrated than {pair[1]}: {MEASURES[measure]}"
-    paper = "largest variance" if "variance" in measure else "“concentrate them centrally”"
+    paper = "largest variance" if "variance" in measure else "“IG spreads attributions over most pixels”"
     return SetupClaim(setup, PART, count_pairs(a, b)).verdict(claim, paper, str(found), found.state(+1))
 
 

@@ -22,6 +22,7 @@ from samp_lab.setups import Setup
 from samp_lab.statistics import Estimate, Statistic, bootstrap_estimate, claim_state
 from samp_lab.store import Results
 from samp_lab.theory.allocation import simulate_bridge
+from samp_lab.theory.exact_cases import exact_blocks, exact_checks
 
 if TYPE_CHECKING:
     from samp_lab.figures.pages import SweepLine
@@ -83,7 +84,9 @@ class Theory:
             for (setup, d), found in measured.items()
             for claim in found
         )
-        return Section(self.name, self.title, (*blocks, Paragraph(_failure_sentence(rows)), Verdicts(rows)))
+        blocks += [Paragraph(_failure_sentence(rows)), *exact_blocks()]
+        exact = tuple(check.verdict() for check in exact_checks())
+        return Section(self.name, self.title, (*blocks, Verdicts((*rows, *exact))))
 
     def _images(self, results: Results, setup: Setup) -> int:
         return len(results.numbers(RandomOrders(setup, self.cut), f"kurtosis {DIRECTIONS[0]}"))
