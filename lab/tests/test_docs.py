@@ -16,7 +16,7 @@ from samp_lab import smoke
 from samp_lab.commands import bench
 from samp_lab.experiment_commands import OTHER_COMMANDS
 from samp_lab.registry import EXPERIMENTS, load_experiment
-from samp_lab.reproduce import run_and_report
+from samp_lab.reproduce import SetupChoice, run_and_report
 from samp_lab.workspace import ExperimentOptions
 
 ROOT = Path(__file__).parents[2]
@@ -39,9 +39,9 @@ def test_the_experiment_of_the_page_can_be_defined_run_and_registered(
     names: dict[str, Any] = {}
     exec(define, names)
     mine = names["MINE"]
-    assert "run_and_report([MINE], [], options, Path(" in run
+    assert "run_and_report([MINE], SetupChoice(), options, Path(" in run
     options = ExperimentOptions(limit=1, models=tmp_path)
-    assert run_and_report([mine], ["digits/mnist-slim"], options, tmp_path, say=lambda _: None) == []
+    assert run_and_report([mine], SetupChoice(("digits/mnist-slim",)), options, tmp_path, say=lambda _: None) == []
     monkeypatch.setattr("samp_lab.registry.EXPERIMENTS", dict(EXPERIMENTS))  # the page's line changes a copy
     monkeypatch.setitem(sys.modules, "my_package", ModuleType("my_package"))
     monkeypatch.setitem(sys.modules, "my_package.my_table", ModuleType("my_package.my_table"))

@@ -21,7 +21,7 @@ from samp_lab.effects import Effect
 from samp_lab.measurements.base import PartResult, key_of, name_of, spec_of
 from samp_lab.measurements.method_maps import MethodCurves, MethodMaps
 from samp_lab.registry import load_experiments
-from samp_lab.reproduce import select_setups, substitute_setups
+from samp_lab.reproduce import SetupChoice, substitute_setups
 from samp_lab.runner import run_measurements
 from samp_lab.setups import Setup, parse_setup
 from samp_lab.statistics import kendall_tau
@@ -243,12 +243,12 @@ def test_a_table_sets_ours_beside_the_papers(tmp_path: Path) -> None:
 
 def test_every_experiment_has_setups_and_measurements() -> None:
     for experiment in load_experiments():
-        assert select_setups(experiment, []) == [parse_setup(one) for one in experiment.setups]
-        assert len({name_of(cell) for cell in experiment.measurements(select_setups(experiment, []))}) > 0
+        assert SetupChoice().select(experiment) == [parse_setup(one) for one in experiment.setups]
+        assert len({name_of(cell) for cell in experiment.measurements(SetupChoice().select(experiment))}) > 0
     assert substitute_setups(TABLE1, {"mnist": "digits/mnist-slim"}) == [DIGITS]
 
 
 def test_what_a_cell_asks_is_json() -> None:
     for experiment in load_experiments():
-        for cell in experiment.measurements(select_setups(experiment, [])):
+        for cell in experiment.measurements(SetupChoice().select(experiment)):
             assert json.loads(json.dumps(spec_of(cell))) == spec_of(cell)

@@ -130,7 +130,31 @@ class TargetFunction:
         return f"{getattr(self.function, '__qualname__', self.function)}(output)"
 
 
-Objective = TargetIndex | TargetMargin | TargetFunction
+@dataclass(frozen=True, eq=False)
+class TargetProbability:
+    """Takes the soft-max probability of a class as its score, or the difference of two classes' probabilities."""
+
+    of: TargetIndex | TargetMargin
+
+    def __call__(self, output: Any, samples: Tensor) -> Tensor:
+        logits = _check_batched(output, len(samples))
+        if logits.ndim != 2 or logits.shape[1] < 2:
+            raise ValueError(
+                f"the model's output has shape {tuple(logits.shape)}, which has no soft-max over classes: pass "
+                "score='logit' to the method, to take the score as it is."
+            )
+        wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        return self.of(wide.softmax(1), samples)  # r
+
+    def describe(self) -> Any:
+        """Return the classes as they stand in a result."""
+        return self.of.describe()
+
+    def __repr__(self) -> str:
+        return f"probability of {self.of}"
+
+
+Objective = TargetIndex | TargetMargin | TargetFunction | TargetProbability
 
 
 def resolve_target(target: Target, batch: int, device: torch.device | str = "cpu") -> Objective | None:

@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 OPTIONS = (
     click.option("--dataset", "datasets", multiple=True, help="Data set or test bed: mnist, imagenet/resnet50."),
     click.option(
+        "--reading",
+        type=click.Choice(["text", "authors", "both"]),
+        default="both",
+        show_default=True,
+        help="The paper's text, or the settings of its authors' benchmark.",
+    ),
+    click.option("--slim", is_flag=True, help="Slim CNNs, which come with samp, instead of the paper's wide ones."),
+    click.option(
         "--data", type=click.Path(path_type=Path), envvar="SAMP_DATA", help="Folder of the data.  [env: SAMP_DATA]"
     ),
     click.option("--weights", type=click.Path(path_type=Path), help="Checkpoint of a net that comes without weights."),
@@ -85,13 +93,22 @@ def experiment_command(name: str) -> click.Command:
     return click.command(name, short_help=summary)(with_options(call))
 
 
-def run_experiments(name: str, datasets: Sequence[str], out: Path, jobs: int, show: bool, **given: Any) -> None:
+def run_experiments(
+    name: str, datasets: Sequence[str], reading: str, slim: bool, out: Path, jobs: int, show: bool, **given: Any
+) -> None:
     """Measure, draw and report the experiments of this name or set."""
-    from samp_lab.reproduce import run_and_report
+    from samp_lab.reproduce import SetupChoice, run_and_report
 
     options = make_options(out, **given)
     failed = run_and_report(
-        load_experiments(name), datasets, options, out, jobs=jobs, show=show, command=command_line(), say=_say_progress
+        load_experiments(name),
+        SetupChoice(tuple(datasets), reading, slim),
+        options,
+        out,
+        jobs=jobs,
+        show=show,
+        command=command_line(),
+        say=_say_progress,
     )
     report_outcome(out, failed)
 
@@ -192,7 +209,7 @@ def download(name: str, data: Path) -> None:
 
 @click.command()
 @with_options
-def smoke(out: Path, jobs: int, show: bool, datasets: Sequence[str], **given: Any) -> None:
+def smoke(out: Path, jobs: int, show: bool, datasets: Sequence[str], reading: str, slim: bool, **given: Any) -> None:
     """Run every experiment end to end on two images of each data set, in about two minutes on two cores.
 
     Digits and a small net that come with samp stand in for the data sets, so that no data is needed.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from samp.extras import install_command
@@ -13,10 +14,54 @@ from samp_lab.setups import Setup, parse_setup
 from samp_lab.store import Store
 from samp_lab.workspace import ExperimentOptions, Workspace
 
+SLIM = {
+    "mnist": "mnist-slim",
+    "cifar10": "cifar10-slim",
+    "mnist-authors": "mnist-slim-authors",
+    "cifar10-authors": "cifar10-slim-authors",
+}
+"""By wide net, the slim one that comes with samp."""
+
+
+@dataclass(frozen=True)
+class SetupChoice:
+    """Which setups of an experiment are run: of these data sets (all if none), of this reading, in slim nets or not."""
+
+    datasets: tuple[str, ...] = ()
+    reading: str = "both"
+    slim: bool = False
+
+    def __str__(self) -> str:
+        reading = "" if self.reading == "both" else f" in the reading {self.reading!r}"
+        return (" or ".join(self.datasets) or "any data set") + reading + (" with slim nets" if self.slim else "")
+
+    def select(self, experiment: Experiment) -> list[Setup]:
+        """Return the setups for these names: DATA selects the experiment's own ones of it, DATA/NET is itself.
+
+        With `slim`, the experiment's setups with wide nets are run with slim ones, and all others are left out.
+
+        >>> from samp_lab.tables.table1 import TABLE1
+        >>> choice = SetupChoice(("mnist", "imagenet/squeezenet1_1"), "text")
+        >>> names = [setup.name for setup in choice.select(TABLE1)]
+        >>> names[0], names[-1]
+        ('mnist', 'imagenet/squeezenet1_1')
+        >>> [setup.name for setup in SetupChoice(("mnist",), "text", slim=True).select(TABLE1)]
+        ['mnist/mnist-slim']
+        """
+        own = [one for one in map(parse_setup, experiment.setups) if self.reading in ("both", one.reading)]
+        selected = [] if self.datasets else own
+        for name in self.datasets:
+            named = parse_setup(name)
+            plain = "/" not in name and "@" not in name
+            selected += [one for one in own if one.data == named.data] if plain else [named]
+        if not self.slim:
+            return selected
+        return [replace(one, net=SLIM[one.net]) for one in selected if one.net in SLIM]
+
 
 def run_and_report(
     experiments: Sequence[Experiment],
-    datasets: Sequence[str],
+    choice: SetupChoice,
     options: ExperimentOptions,
     out: Path,
     *,
@@ -25,14 +70,14 @@ def run_and_report(
     command: str = "",
     say: Say = print,
 ) -> list[FailedMeasurement]:
-    """Run experiments on these data sets (by default, on each one's own) and write the report; return what failed.
+    """Run experiments on the chosen setups and write the report; return what failed.
 
-    Raises ValueError if none of the experiments runs on any of the data sets.
+    Raises ValueError if none of the experiments runs on any of them.
     """
-    plans = [(experiment, setups) for experiment in experiments if (setups := select_setups(experiment, datasets))]
+    plans = [(experiment, setups) for experiment in experiments if (setups := choice.select(experiment))]
     if not plans:
         has = ", ".join(dict.fromkeys(name for experiment in experiments for name in experiment.setups))
-        raise ValueError(f"{experiments[0].name} does not run on {' or '.join(datasets)}: it has {has}.")
+        raise ValueError(f"{experiments[0].name} does not run on {choice}: it has {has}.")
     return run_plans(plans, options, Store(out), jobs=jobs, show=show, command=command, say=say)
 
 
@@ -87,20 +132,3 @@ def substitute_setups(experiment: Experiment, instead: Mapping[str, str]) -> lis
             parse_setup(instead[own.data]) for own in map(parse_setup, experiment.setups) if own.data in instead
         )
     )
-
-
-def select_setups(experiment: Experiment, datasets: Sequence[str]) -> list[Setup]:
-    """Return the setups for these names: DATA selects the experiment's own ones of that data set, DATA/NET is itself.
-
-    >>> from samp_lab.tables.table1 import TABLE1
-    >>> [setup.name for setup in select_setups(TABLE1, ["mnist", "imagenet/resnet50"])]
-    ['mnist', 'imagenet/resnet50']
-    """
-    own = [parse_setup(name) for name in experiment.setups]
-    if not datasets:
-        return own
-    selected: list[Setup] = []
-    for name in datasets:
-        named = parse_setup(name)
-        selected += [named] if "/" in name else [one for one in own if one.data == named.data]
-    return selected

@@ -12,10 +12,12 @@ from typing import Any
 
 import torch
 
+from samp.methods import resolve_method
 from samp_lab import nets
 from samp_lab.bench.machine import describe_machine
 from samp_lab.measurements.base import Measurement, PartResult, key_of, name_of, title_of
 from samp_lab.store import Results, Store, join_parts, make_entry, write_json
+from samp_lab.training.loop import repeatable
 from samp_lab.workspace import ExperimentOptions, Workspace
 
 Say = Callable[[str], None]
@@ -94,12 +96,13 @@ def run_measurements(
 def measure(measurement: Measurement, workspace: Workspace, store: Store) -> CompletedMeasurement:
     """Measure all parts that the store does not hold, and return the whole."""
     facts = workspace.facts(measurement.setup, measurement.most, getattr(measurement, "judge", None))
+    facts |= _method_version(measurement)
     key, fresh, parts = key_of(measurement, facts), False, []
     for number, make in workspace.parts(measurement.setup, measurement.most):
         kept = store.part(key, number)
         if kept is None:
             fresh = True
-            with deterministic_convolutions():
+            with repeatable():
                 kept = measurement.measure(make())
             store.put(key, number, kept)
         parts.append(PartResult(kept.numbers, kept.timing))
@@ -119,16 +122,14 @@ def measure(measurement: Measurement, workspace: Workspace, store: Store) -> Com
     )
 
 
-class deterministic_convolutions:
-    """Within this context cuDNN uses deterministic algorithms, so that a second run gives the same numbers."""
+def _method_version(measurement: Measurement) -> dict[str, int]:
+    """Return the version of the measurement's method as a fact; methods of version 1 and other measurements have none.
 
-    def __enter__(self) -> None:
-        cudnn = torch.backends.cudnn
-        self.before = cudnn.deterministic, cudnn.benchmark
-        cudnn.deterministic, cudnn.benchmark = True, False
-
-    def __exit__(self, *_: object) -> None:
-        torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = self.before
+    Earlier results were stored without it.
+    """
+    method = getattr(measurement, "method", None)
+    version = 1 if method is None else resolve_method(method).about.version
+    return {"method_version": version} if version > 1 else {}
 
 
 def _measure_each(
@@ -211,6 +212,12 @@ def _record_nets(store: Store, options: ExperimentOptions, names: Iterable[str])
     write_json(store.results_file, results)
 
 
+def _keep_maker(entry: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any]:
+    """Return an entry that was read from the store, with the code that made it and not the code that reads it."""
+    made = (before or {}).get("made")
+    return {**entry, "made": made} if made else {key: value for key, value in entry.items() if key != "made"}
+
+
 def _record(
     store: Store,
     options: ExperimentOptions,
@@ -224,7 +231,7 @@ def _record(
     if command not in results["commands"]:
         results["commands"].append(command)
     for one in done:
-        results["cells"][one.name] = one.entry
+        results["cells"][one.name] = one.entry if one.fresh else _keep_maker(one.entry, results["cells"].get(one.name))
         results["images"][one.entry["facts"]["images"]] = one.images
         timing[one.name] = one.timing
         results["failed"].pop(one.name, None)

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from samp.atomic import atomic_write
 from samp_lab.measurements.base import Measurement, PartResult, name_of, spec_of
+from samp_lab.provenance import code_version
 
 RESULT_SECTIONS: dict[str, type] = {
     "about": dict,
@@ -28,7 +29,7 @@ RESULT_SECTIONS: dict[str, type] = {
 }
 """The top-level keys of results.json, and their types."""
 ResultEntry = dict[str, Any]
-"""A measurement's entry in results.json: `asked` (its `spec_of`), `facts`, `numbers`, and `skipped` if any."""
+"""A measurement's entry in results.json: `asked` (its `spec_of`), `facts`, `numbers`, `made`, and `skipped` if any."""
 
 
 @dataclass(frozen=True)
@@ -178,8 +179,9 @@ def join_parts(parts: Iterable[PartResult]) -> PartResult:
 def make_entry(
     measurement: Measurement, facts: Mapping[str, Any], result: PartResult, skipped: list[dict[str, str]]
 ) -> ResultEntry:
-    """Return the entry of a measurement in results.json."""
+    """Return the entry of a measurement in results.json, with the code that made it."""
     found: ResultEntry = {"asked": spec_of(measurement), "facts": dict(facts), "numbers": dict(result.numbers)}
+    found["made"] = code_version()
     return {**found, "skipped": skipped} if skipped else found
 
 

@@ -138,6 +138,7 @@ class Workspace:
             "pixels": ready.pixels_hash,
             "weights": self._weights_hash(setup.net),
             "device": torch.device(self.options.device).type,
+            "precision": "float32",  # that of products too: TF32 moved single images by up to 0.1
             "seed": self.options.seed,
             "part": self.options.part,
             "samp": samp.__version__,

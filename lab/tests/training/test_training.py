@@ -33,6 +33,8 @@ OTHERS = {
     "labels": "several",
     "precision": "bfloat16",
     "seed": 1,
+    "optimiser": "sgd",
+    "centred": True,
 }
 
 
@@ -87,9 +89,19 @@ def test_a_training_leaves_the_programs_own_state_alone() -> None:
     assert same(train(QUICK, toy()), train(QUICK, toy()))
 
 
-@pytest.mark.parametrize("field", ["images", "epochs", "batch", "rate", "decay", "clip", "schedule", "augmentation"])
+@pytest.mark.parametrize(
+    "field",
+    ["images", "epochs", "batch", "rate", "decay", "clip", "schedule", "augmentation", "optimiser", "centred"],
+)
 def test_every_setting_changes_the_weights(field: str) -> None:
     assert not same(train(QUICK, toy()), train(replace(QUICK, **{field: OTHERS[field]}), toy()))
+
+
+def test_recipes_of_earlier_versions_keep_their_key() -> None:
+    assert "optimiser" not in RECIPES["mnist"].json()
+    assert "padding" not in RECIPES["mnist"].json()
+    assert '"optimiser": "sgd"' in RECIPES["mnist-authors"].json()
+    assert Recipe.from_json(RECIPES["cifar10-authors"].json()) == RECIPES["cifar10-authors"]
 
 
 def test_every_setting_changes_the_key() -> None:

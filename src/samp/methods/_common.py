@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, Protocol
 
 import torch
 from torch import Tensor
 
 from samp.attribution import Attribution, Direction
-from samp.engine.driver import RunOptions
+from samp.engine.driver import Batches, RunOptions
 from samp.engine.problem import Problem
 from samp.engine.record import sum_rows
+from samp.targets import TargetIndex, TargetMargin, TargetProbability
+
+ScoreName = Literal["logit", "probability"]
+"""Which score of a class a method explains: the model's output, or its soft-max."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,8 @@ class MethodInfo:
     complete: str
     implementation: str = "ours"
     licence: str = "Apache-2.0"
+    version: int = 1
+    """Raised whenever the method's numbers change for the same settings: stored results of another are stale."""
 
 
 class Method(Protocol):
@@ -70,6 +76,34 @@ def make_attribution(
         method=repr(method),
         details={**problem.describe(), "seed": run.seed, "forwards": forwards},
     )
+
+
+def check_score(score: object) -> None:
+    """Raise ValueError unless this is the name of a score."""
+    if score not in ("probability", "logit"):
+        raise ValueError(f"score is 'probability' or 'logit', not {score!r}.")
+
+
+def with_score(problem: Problem, score: ScoreName, method: object, run: RunOptions) -> Problem:
+    """Return the problem with its target known and scored as the method wants it.
+
+    Raises ValueError if the probability of a target is wanted that is no class.
+
+    >>> from samp.engine.problem import make_problem
+    >>> problem = make_problem(torch.nn.Linear(3, 2).eval(), torch.ones(2, 3), target=1)
+    >>> with_score(problem, "probability", "a method", RunOptions()).objective
+    probability of output at [1, 1]
+    """
+    problem = problem.with_target(Batches(run.batch_size, problem.x.shape[1], problem.x.device))
+    if score == "logit":
+        return problem
+    if not isinstance(problem.objective, TargetIndex | TargetMargin):
+        name = type(method).__name__
+        raise ValueError(
+            f"{name} explains the soft-max probability of a class, but this target is no class: pass "
+            f"method={name}(score='logit') to take the score as it is."
+        )
+    return replace(problem, objective=TargetProbability(problem.objective))
 
 
 def spread_over_channels(problem: Problem, maps: Tensor) -> Tensor:

@@ -110,22 +110,27 @@ class CountedForward:
             return torch.cat([explain_some(samples).detach() for samples in parts])
 
 
-def superpixels(image: Tensor, count: int) -> Segments:
+def superpixels(image: Tensor, count: int | None) -> Segments:
     """Return about this many SLIC segments of each b c h w image, on its values stretched to 0 … 1.
 
-    Raises ImportError without scikit-image.
+    None finds segments by quickshift, with the settings of LIME's published code. Raises ImportError without
+    scikit-image.
     """
     try:
-        slic = import_module("skimage.segmentation").slic
+        segmentation = import_module("skimage.segmentation")
     except ImportError as error:
         message = f"superpixels are scikit-image's, which is not installed: {install_command('compare')}."
         raise ImportError(message) from error
     pixels = image.detach().movedim(1, -1).cpu().double().numpy()
     stretched = [(one - one.min()) / (np.ptp(one) or 1.0) for one in pixels]
-    labels = [slic(one, n_segments=count, start_label=0, channel_axis=-1) for one in stretched]
+    if count is None:
+        coloured = [np.broadcast_to(one, (*one.shape[:2], 3)) if one.shape[2] == 1 else one for one in stretched]
+        labels = [segmentation.quickshift(one, kernel_size=4, max_dist=200, ratio=0.2) for one in coloured]
+    else:
+        labels = [segmentation.slic(one, n_segments=count, start_label=0, channel_axis=-1) for one in stretched]
     ids = torch.from_numpy(np.stack(labels)).long().to(image.device)  # b h w
     ids = ids[:, None].expand(image.shape).reshape(len(image), -1)
-    return Segments.of(ids, f"{count} SLIC superpixels")
+    return Segments.of(ids, "quickshift's superpixels" if count is None else f"{count} SLIC superpixels")
 
 
 def patch_side(problem: Problem) -> int | None:

@@ -18,7 +18,7 @@ from samp.engine.fixed_paths import CurvePath
 from samp.engine.paths import Unlimited
 from samp.engine.problem import Problem
 from samp.engine.walk import Route
-from samp.methods._common import MethodInfo, require_image
+from samp.methods._common import MethodInfo, ScoreName, check_score, require_image, with_score
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class BlurIG:
     - `credit`: a name of `samp.engine.credit`. The authors take the gradient at the sharper end of each part, times a
       derivative by σ over 0.01; "right" is their sum with `grad_step` = `max_sigma`/`steps`. The default "trapezoid"
       costs one gradient more and misses the score change by less.
+    - `score`: "logit" explains the model's output for the class, "probability" its soft-max.
 
     The kernel is cut off at 4σ and the image is padded with zeros, so that the fully blurred image is also darker.
 
@@ -38,13 +39,14 @@ class BlurIG:
     >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10)).eval()
     >>> result = samp.explain(model, torch.rand(2, 1, 8, 8), method=BlurIG(steps=5))
     >>> result.method, bool((result.residual.abs() < 1e-5).all())
-    ("BlurIG(steps=5, max_sigma=1.7857142857142858, sqrt=False, credit='trapezoid')", True)
+    ("BlurIG(steps=5, max_sigma=1.7857142857142858, sqrt=False, credit='trapezoid', score='logit')", True)
     """
 
     steps: int = 100
     max_sigma: float | None = None
     sqrt: bool = False
     credit: str | Credit = "trapezoid"
+    score: ScoreName = "logit"
     about: ClassVar[MethodInfo] = MethodInfo(
         paper="Xu et al., Attribution in Scale and Space, CVPR 2020",
         cost="steps + 1 gradients",
@@ -57,6 +59,7 @@ class BlurIG:
         if self.max_sigma is not None and not 0 < self.max_sigma < math.inf:
             raise ValueError(f"max_sigma is a width above 0, in pixels, not {self.max_sigma!r}.")
         credits.resolve_credit(self.credit)
+        check_score(self.score)
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """Return the credit of a walk from the fully blurred image to the image, for every sample."""
@@ -78,7 +81,7 @@ class BlurIG:
             baselines={"to_image": at(problem.x, 0.0)},
             label=repr(replace(self, max_sigma=widest)),
         )
-        return run_walks(problem, plan, run)
+        return run_walks(with_score(problem, self.score, self, run), plan, run)
 
 
 def gaussian_blur(images: Tensor, sigma: float) -> Tensor:

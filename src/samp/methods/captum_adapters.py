@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -122,7 +122,8 @@ class LIME:
     is a Lasso, and a group's value its weight. Published (the authors' code for images): 1,000 samples, width 0.25.
 
     - `superpixels`: images in pixels are explained in about this many SLIC superpixels, each image in its own; the
-      authors' quickshift makes as many. Other inputs are explained in the problem's groups.
+      authors' quickshift makes as many at 224 pixels. Other inputs are explained in the problem's groups.
+    - `segmenter`: "slic", or "quickshift" with the settings of the authors' code, which finds its own number.
     - `alpha`: of the Lasso, in standard deviations of the scores. Captum's 0.01, in the score's own unit, would set all
       weights of small scores to 0.
     - `baseline`: the values of a group that is switched off.
@@ -140,17 +141,21 @@ class LIME:
     alpha: float = 0.01
     kernel_width: float = 0.25
     baseline: Baseline = black
+    segmenter: Literal["slic", "quickshift"] = "slic"
 
     def __post_init__(self) -> None:
         check_counts(samples=self.samples, superpixels=self.superpixels)
         check_numbers(alpha=self.alpha, kernel_width=self.kernel_width)
         if not 0 <= self.alpha < math.inf or not 0 < self.kernel_width < math.inf:
             raise ValueError("alpha is at least 0 and kernel_width above 0, both finite.")
+        if self.segmenter not in ("slic", "quickshift"):
+            raise ValueError(f"segmenter is 'slic' or 'quickshift', not {self.segmenter!r}.")
         object.__setattr__(self, "baseline", resolve_baseline(wrap_tensors(self.baseline)))
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """Return Captum's Lime of every sample; raise ImportError without Captum."""
-        groups = superpixels(problem.inputs[0], self.superpixels) if problem.paper_settings else problem.features
+        count = None if self.segmenter == "quickshift" else self.superpixels
+        groups = superpixels(problem.inputs[0], count) if problem.paper_settings else problem.features
 
         def explain(score: Score, at_once: int, switches: Tensor) -> Tensor:
             peer = _captum().Lime(

@@ -16,7 +16,7 @@ from samp.engine.credit import Credit
 from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.engine.walk import Route, Step
-from samp.methods._common import MethodInfo
+from samp.methods._common import MethodInfo, ScoreName, check_score, with_score
 from samp.methods._path_method import check_path_settings, walk_along
 
 
@@ -30,6 +30,7 @@ class GuidedIG:
       unbounded.
     - `credit`: "left", the gradient before the move, is the authors'.
     - `eta`, `direction` and `baseline` are as in `SAMP`.
+    - `score`: "logit" explains the model's output for the class, "probability" its soft-max.
 
     A feature is a single element of a single channel, as published: `groups` only sum up the result. Rounding decides
     among equal gradients, and in a convolutional net a constant baseline has many: so in float32, and with `max_dist`
@@ -49,6 +50,7 @@ class GuidedIG:
     credit: str | Credit = "left"
     direction: Literal["both"] | Direction = "to_image"
     baseline: BaselineSetting = black
+    score: ScoreName = "logit"
     about: ClassVar[MethodInfo] = MethodInfo(
         paper="Kapishnikov et al., Guided Integrated Gradients, CVPR 2021",
         cost="steps + 1 gradients",
@@ -63,12 +65,13 @@ class GuidedIG:
         if not 0 <= self.max_dist <= 1:
             raise ValueError(f"max_dist is a share of a feature's way from 0 to 1, not {self.max_dist!r}.")
         check_path_settings(self.eta, self.credit, self.direction)
+        check_score(self.score)
         object.__setattr__(self, "baseline", wrap_tensors(self.baseline))
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """Return the credit of the guided path of every sample."""
         path = GuidedPath(int(self.steps), float(self.fraction), float(self.max_dist))
-        return walk_along(path, self, 0.0, problem, run)
+        return walk_along(path, self, 0.0, with_score(problem, self.score, self, run), run)
 
 
 @dataclass(frozen=True)

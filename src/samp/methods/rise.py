@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -13,12 +13,19 @@ from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.baselines import Baseline, black, evaluate_baseline, resolve_baseline, wrap_tensors
-from samp.checks import check_counts, check_numbers
+from samp.checks import check_counts, check_flag, check_numbers
 from samp.engine.driver import Batches, RunOptions
 from samp.engine.problem import Problem
-from samp.methods._common import MethodInfo, make_attribution, require_image, spread_over_channels
+from samp.methods._common import (
+    MethodInfo,
+    ScoreName,
+    check_score,
+    make_attribution,
+    require_image,
+    spread_over_channels,
+    with_score,
+)
 from samp.progress import open_bar
-from samp.targets import TargetIndex, TargetMargin
 
 PIXELS_AT_ONCE = 2**24  # of the masks in memory: 334 masks at 224 pixels
 
@@ -36,35 +43,37 @@ class RISE:
       masks, enters the map. "logit" takes the score that the model returns: for models that already return
       probabilities, for regression, and for target functions.
     - `baseline`: the values where a mask is 0; black, as published.
+    - `shift`: whether masks are shifted at random, as published; without it, the grid is enlarged to the image itself.
 
     >>> import samp
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 5)).eval()
     >>> result = samp.explain(net, torch.rand(2, 1, 8, 8), method=RISE(masks=20, cells=3))
-    >>> result.map.shape, result.details["forwards"], result.method
-    (torch.Size([2, 8, 8]), 20, "RISE(masks=20, cells=3, p=0.5, score='probability', baseline=Constant(value=0.0))")
+    >>> result.map.shape, result.details["forwards"]
+    (torch.Size([2, 8, 8]), 20)
     """
 
     about: ClassVar[MethodInfo] = MethodInfo("Petsiuk et al., BMVC 2018", "4,000 forwards", "no")
     masks: int = 4000
     cells: int = 7
     p: float = 0.5
-    score: Literal["probability", "logit"] = "probability"
+    score: ScoreName = "probability"
     baseline: Baseline = black
+    shift: bool = True
 
     def __post_init__(self) -> None:
         check_counts(masks=self.masks, cells=self.cells)
         check_numbers(p=self.p)
         if not 0 < self.p <= 1:
             raise ValueError(f"p is a probability above 0, not {self.p}.")
-        if self.score not in ("probability", "logit"):
-            raise ValueError(f"score is 'probability' or 'logit', not {self.score!r}.")
+        check_score(self.score)
+        check_flag("shift", self.shift)
         object.__setattr__(self, "baseline", resolve_baseline(wrap_tensors(self.baseline)))
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """Return the mean of the masks, weighted by each sample's score under them."""
         image = require_image(problem, self)
+        problem = with_score(problem, self.score, self, run)
         batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device)
-        problem = problem.with_target(batches)
         baseline = problem.flatten(evaluate_baseline(self.baseline, problem.inputs, run.seed))
         total = problem.x.new_zeros(problem.batch, math.prod(image.shape[2:]))  # b hw
         with torch.no_grad(), open_bar(problem.batch * self.masks, "mask", run.progress) as bar:
@@ -82,22 +91,11 @@ class RISE:
             rows = torch.arange(first, last, device=device)
             samples = rows // len(masks)
             mask = masks[rows % len(masks)].flatten(1).repeat(1, channels)  # r n
-            return self._score(problem, torch.lerp(baseline[samples], problem.x[samples], mask), samples)
+            x = torch.lerp(baseline[samples], problem.x[samples], mask)
+            score = problem.score(problem.output(x, samples), samples)
+            return problem.count_failures(score, samples).to(x.dtype)
 
         return torch.cat(list(batches.map_slices(problem.batch * len(masks), work))).view(problem.batch, len(masks))
-
-    def _score(self, problem: Problem, x: Tensor, samples: Tensor) -> Tensor:
-        """Return the scores of points x (r); raise ValueError for probabilities of a target that is not a class."""
-        output = problem.output(x, samples)
-        if self.score == "probability":
-            many = isinstance(output, Tensor) and output.ndim > 1 and output.shape[1] > 1
-            if not many or not isinstance(problem.objective, TargetIndex | TargetMargin):
-                raise ValueError(
-                    "RISE weighs masks by the soft-max probability of a class, but this target is no class of several: "
-                    "pass method=RISE(score='logit') to take the score as it is."
-                )
-            output = output.to(x.dtype).softmax(1)
-        return problem.count_failures(problem.score(output, samples), samples).to(x.dtype)
 
 
 METHODS = {"rise": RISE()}
@@ -106,11 +104,15 @@ METHODS = {"rise": RISE()}
 def draw_masks(method: RISE, height: int, width: int, seed: int, like: Tensor) -> Iterator[Tensor]:
     """Yield all masks of the method in blocks of k h w; they are drawn on the CPU, so the same for every device."""
     generator = torch.Generator().manual_seed(seed)
-    cell = [math.ceil(side / method.cells) for side in (height, width)]
     grids = torch.rand(method.masks, 1, method.cells, method.cells, generator=generator) < method.p
+    count = max(PIXELS_AT_ONCE // (height * width), 1)
+    if not method.shift:
+        for block in torch.split(grids, count):
+            yield F.interpolate(block.to(like), (height, width), mode="bilinear", align_corners=False)[:, 0]
+        return
+    cell = [math.ceil(side / method.cells) for side in (height, width)]
     shifts = torch.stack([torch.randint(size, (method.masks,), generator=generator) for size in cell], 1)
     size = [(method.cells + 1) * side for side in cell]
-    count = max(PIXELS_AT_ONCE // (height * width), 1)
     for block, shift in zip(torch.split(grids, count), torch.split(shifts, count), strict=True):
         large = F.interpolate(block.to(like), size, mode="bilinear", align_corners=False)[:, 0]
         down, right = shift.to(like.device)[:, :, None].unbind(1)  # k 1

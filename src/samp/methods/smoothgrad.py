@@ -50,7 +50,7 @@ class SmoothGrad:
         """Return the mean gradient of every sample's noisy copies."""
         batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device)
         problem = problem.with_target(batches)
-        sigma = float(self.noise) * (problem.x.amax(1, keepdim=True) - problem.x.amin(1, keepdim=True))  # b 1
+        sigma = self.deviation(problem.x.amax(1, keepdim=True) - problem.x.amin(1, keepdim=True))  # b 1
         total = torch.zeros_like(problem.x)
         with open_bar(problem.batch * self.samples, "gradient", run.progress) as bar:
             for noise in self._draws(problem.x, run.seed):
@@ -61,6 +61,10 @@ class SmoothGrad:
                     bar.update(len(gradient))
         values = total / self.samples
         return make_attribution(problem, values.abs() if self.magnitude else values, self, run, gradients=self.samples)
+
+    def deviation(self, reach: Tensor) -> Tensor:
+        """Return the standard deviation of the noise for samples whose values have this range."""
+        return float(self.noise) * reach
 
     def _draws(self, like: Tensor, seed: int) -> Iterator[Tensor]:
         """Yield standard normal noise in blocks of k n, drawn on the CPU: the same for every device."""

@@ -17,10 +17,18 @@ from torch import Tensor
 from samp.attribution import Attribution
 from samp.baselines import InputBaselines, wrap_tensors
 from samp.checks import check_counts, check_numbers
-from samp.engine.driver import Batches, RunOptions
+from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.extras import install_command
-from samp.methods._common import MethodInfo, make_attribution, require_image, spread_over_channels
+from samp.methods._common import (
+    MethodInfo,
+    ScoreName,
+    check_score,
+    make_attribution,
+    require_image,
+    spread_over_channels,
+    with_score,
+)
 from samp.methods.ig import IG
 from samp.progress import open_bar
 
@@ -41,6 +49,7 @@ class XRAI:
     - `area`: stop when this part of the image is covered; all remaining pixels get their own mean.
     - `baselines`: a tuple of any number, each as in `IG`. `None` is each image's smallest and largest value: black and
       white also for nets that are fed normalised pixels (as in the authors' code).
+    - `score`: "logit" explains the model's output for the class, "probability" its soft-max.
 
     >>> _ = import_module("pytest").importorskip("skimage")
     >>> import samp
@@ -61,12 +70,14 @@ class XRAI:
     area: float = 1.0
     side: int = 224
     baselines: InputBaselines | tuple[InputBaselines, ...] | None = None
+    score: ScoreName = "logit"
 
     def __post_init__(self) -> None:
         check_counts(steps=self.steps, min_size=self.min_size, min_added=self.min_added, side=self.side)
         if not (isinstance(self.dilation, Integral) and self.dilation >= 0):
             raise ValueError(f"dilation is a whole number of at least 0, not {self.dilation!r}.")
         check_numbers(area=self.area, sigma=self.sigma)
+        check_score(self.score)
         if not 0 <= self.sigma < math.inf:
             raise ValueError(f"sigma is the width of a blur in pixels, at least 0, not {self.sigma}.")
         if not 0 < self.area <= 1:
@@ -82,7 +93,7 @@ class XRAI:
         """Return the region densities of every sample: IG, then regions on the CPU; needs scikit-image."""
         image = require_image(problem, self)
         _require_skimage()
-        problem = problem.with_target(Batches(run.batch_size, problem.x.shape[1], problem.x.device))
+        problem = with_score(problem, self.score, self, run)
         pixels = problem.unflatten(problem.x)[0].movedim(1, -1).cpu().double().numpy()  # b h w c
         by_pixel = replace(problem, levels=None)  # regions are ranked by pixels, whatever the features are
         runs = [

@@ -11,13 +11,18 @@ from samp import models
 from samp.models import Classifier
 from samp_lab.nets.blue_counter import blue_counter
 from samp_lab.nets.planted import planted_net
+from samp_lab.setups import SEED
 
 if TYPE_CHECKING:
     from samp_lab.training import TrainingResult
     from samp_lab.workspace import ExperimentOptions
 
 # trained by samp_lab.training on first use
-TRAINED = ("mnist", "cifar10", "cifar10-slim", "mosaic", "mosaic-slim", "cub")
+TRAINED = (
+    *("mnist", "mnist-authors", "mnist-slim-authors"),
+    *("cifar10", "cifar10-slim", "cifar10-authors", "cifar10-slim-authors"),
+    *("mosaic", "mosaic-slim", "cub"),
+)
 CHECKPOINTS = ("mobilenet_v2", "squeezenet1_1", "resnet50")
 BUILT_IN_NETS: dict[str, Callable[[], Classifier]] = {
     "mnist-slim": models.mnist_slim,
@@ -36,12 +41,17 @@ def load(name: str, options: ExperimentOptions) -> Classifier:
 
 
 def train(name: str, options: ExperimentOptions) -> TrainingResult | None:
-    """Return the training result of a net that is trained here, from the cache or trained now; None for other nets."""
-    if name not in TRAINED:
+    """Return the training result of a net that is trained here, from the cache or trained now; None for other nets.
+
+    The net `mnist-seed1` is trained as `mnist` is, by the next seed; the images stay those of the run's own seed.
+    """
+    recipe, _, seed = name.partition(SEED)
+    if recipe not in TRAINED:
         return None
     from samp_lab.training import get_recipe, weights_of
 
-    return weights_of(get_recipe(name, options.seed), data_folder(options), models_folder(options), options.device)
+    chosen = get_recipe(recipe, options.seed + int(seed or 0))
+    return weights_of(chosen, data_folder(options), models_folder(options), options.device)
 
 
 def _load_classifier(name: str, options: ExperimentOptions) -> Classifier:

@@ -65,13 +65,14 @@ def bytes_on_device(images: NDArray[np.uint8], device: torch.device) -> Tensor:
     return tensor[:, None] if tensor.ndim == 3 else tensor.permute(0, 3, 1, 2).contiguous()
 
 
-def pixels(images: Tensor) -> Tensor:
-    """Return bytes as float32 in [0, 1], the input of the nets.
+def pixels(images: Tensor, centred: bool = False) -> Tensor:
+    """Return bytes as float32 in [0, 1], or `centred` in [−1, 1]: the input of the nets.
 
-    >>> pixels(torch.tensor([0, 255], dtype=torch.uint8))
-    tensor([0., 1.])
+    >>> pixels(torch.tensor([0, 255], dtype=torch.uint8)), pixels(torch.tensor([0, 255], dtype=torch.uint8), True)
+    (tensor([0., 1.]), tensor([-1.,  1.]))
     """
-    return images.float() / 255
+    unit = images.float() / 255
+    return (unit - 0.5) / 0.5 if centred else unit
 
 
 def batches(
@@ -94,7 +95,7 @@ def batches(
         picked = images[chosen]
         if recipe.augmentation != "none":
             picked = shift_and_flip(picked, generator)
-        yield pixels(picked), labels[chosen]
+        yield pixels(picked, recipe.centred), labels[chosen]
 
 
 def shift_and_flip(images: Tensor, generator: torch.Generator) -> Tensor:

@@ -11,7 +11,7 @@ import torch
 
 from samp.lookup import look_up
 from samp.models.classifier import Classifier
-from samp.models.five_layer import CIFAR10, MNIST, FiveLayerCNN
+from samp.models.five_layer import CIFAR10, CIFAR10_AUTHORS, MNIST, MNIST_AUTHORS, FiveLayerCNN
 from samp_lab.training.batches import Arrays
 from samp_lab.training.fine_tuning import fine_tune, replace_head
 from samp_lab.training.loop import Progress, check_device, train
@@ -27,6 +27,7 @@ INPUT_FORMATS = {
     "cifar10": ("CIFAR-10", 32, "rgb"),
     "mosaic": ("MNIST mosaic", 56, "grey"),
 }
+WIDE = (MNIST, CIFAR10, MNIST_AUTHORS, CIFAR10_AUTHORS)
 CLASSES = {"mnist": DIGITS, "cifar10": OBJECTS, "mosaic": DIGITS}
 
 
@@ -114,7 +115,7 @@ def train_and_save(
 
 
 def classifier_of(result: TrainingResult, device: str | torch.device = "cpu") -> Classifier:
-    """Return the trained net on the device as a classifier; five-layer CNNs take plain pixels.
+    """Return the trained net on the device as a classifier; five-layer CNNs take plain pixels, or centred ones.
 
     >>> net = FiveLayerCNN(RECIPES["cifar10-slim"].net)
     >>> result = TrainingResult(RECIPES["cifar10-slim"], net.state_dict(), 0.5, 0.6, (), 30.0, 1000, OBJECTS)
@@ -133,8 +134,9 @@ def classifier_of(result: TrainingResult, device: str | torch.device = "cpu") ->
     except RuntimeError as error:
         raise ValueError(f"these are not the weights of the net {recipe.net}: train it again.") from error
     data, size, channels = look_up(recipe.data, INPUT_FORMATS, "data set of a five-layer CNN")
-    name = f"{data} {'' if recipe.net in (MNIST, CIFAR10) else 'slim '}five-layer CNN"
-    return Classifier(net.eval().to(device), name, size, 0.0, 1.0, result.classes, channels, margin=None)
+    name = f"{data} {'' if recipe.net in WIDE else 'slim '}five-layer CNN"
+    middle = (0.5, 0.5) if recipe.centred else (0.0, 1.0)
+    return Classifier(net.eval().to(device), name, size, *middle, result.classes, channels, margin=None)
 
 
 def arrays_of(recipe: Recipe, data: str | os.PathLike[str]) -> Arrays:

@@ -1,4 +1,4 @@
-"""The training loop: AdamW over seeded batches, reproducible on the same machine."""
+"""The training loop: AdamW or SGD over seeded batches, reproducible on the same machine."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def train(
         return TrainingResult(
             recipe,
             {name: tensor.detach().cpu().contiguous() for name, tensor in net.state_dict().items()},
-            accuracy(net, arrays.test_images, arrays.test_labels),
-            accuracy(net, arrays.images, arrays.labels),
+            accuracy(net, arrays.test_images, arrays.test_labels, centred=recipe.centred),
+            accuracy(net, arrays.images, arrays.labels, centred=recipe.centred),
             losses,
             time.perf_counter() - started,
             test_images=len(arrays.test_images),
@@ -92,7 +92,7 @@ def fit(
     >>> losses[-1] < losses[0]
     True
     """
-    optimiser = torch.optim.AdamW(net.parameters(), lr=recipe.rate, weight_decay=recipe.decay)
+    optimiser = _optimiser(net, recipe)
     steps = recipe.epochs * max(recipe.images // recipe.batch, 1)
     schedule = _schedule(optimiser, recipe, steps)
     net.train()
@@ -129,6 +129,12 @@ def _train_step(
     return loss.detach()
 
 
+def _optimiser(net: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
+    if recipe.optimiser == "sgd":
+        return torch.optim.SGD(net.parameters(), recipe.rate, momentum=0.9, weight_decay=recipe.decay)
+    return torch.optim.AdamW(net.parameters(), lr=recipe.rate, weight_decay=recipe.decay)
+
+
 def _schedule(optimiser: torch.optim.Optimizer, recipe: Recipe, steps: int) -> LRScheduler:
     if recipe.schedule == "cosine":
         return CosineAnnealingLR(optimiser, steps)
@@ -154,8 +160,10 @@ def prepare_labels(labels: NDArray[np.int64], recipe: Recipe, device: torch.devi
 
 
 @torch.no_grad()
-def accuracy(net: nn.Module, images: NDArray[np.uint8], labels: NDArray[np.int64]) -> float:
+def accuracy(net: nn.Module, images: NDArray[np.uint8], labels: NDArray[np.int64], *, centred: bool = False) -> float:
     """Return the share of images that are wholly right: the class, or (labels n classes) all of several.
+
+    `centred` is that of the recipe.
 
     >>> sure = nn.Sequential(nn.Flatten(), nn.Linear(4, 2))
     >>> sure[1].bias.data = torch.tensor([0.0, 1.0])
@@ -165,7 +173,7 @@ def accuracy(net: nn.Module, images: NDArray[np.uint8], labels: NDArray[np.int64
     device, right = next(net.parameters()).device, 0
     net.eval()
     for start in range(0, len(images), SHOWN):
-        scores = net(pixels(bytes_on_device(images[start : start + SHOWN], device)))
+        scores = net(pixels(bytes_on_device(images[start : start + SHOWN], device), centred))
         truth = torch.from_numpy(labels[start : start + SHOWN]).to(device)
         same = scores.argmax(1) == truth if truth.ndim == 1 else ((scores > 0) == (truth > 0)).all(1)
         right += int(same.sum())
