@@ -36,6 +36,9 @@ EXPERIMENTS: dict[str, Registration] = {
     "table6": Registration("samp_lab.tables.table6:TABLE6", "Table 6: the choice of baselines."),
     "table7": Registration("samp_lab.tables.table7:TABLE7", "Table 7: μFidelity, pointing game and seconds."),
     "table8": Registration("samp_lab.tables.table8:TABLE8", "Table 8: the Shapley methods."),
+    "concentration": Registration(
+        "samp_lab.tables.concentration:CONCENTRATION", "Def. 1: how concentrated the attribution of each path is."
+    ),
     "curves": Registration("samp_lab.figures.curves:CURVES", "Fig. intro: deletion and insertion curves."),
     "verification": Registration("samp_lab.figures.verification:VERIFICATION", "Fig. verification: the path of SAMP."),
     "gallery": Registration("samp_lab.figures.gallery:GALLERY", "Fig. gallery: methods side by side."),

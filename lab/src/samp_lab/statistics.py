@@ -249,6 +249,26 @@ def correlation(x: Sequence[float], y: Sequence[float]) -> Statistic:
     return statistic
 
 
+def median_of(values: Sequence[float]) -> Statistic:
+    """Return the statistic "median over images", each counted as often as its weight says; NaN of none.
+
+    >>> median_of([5.0, 1.0, 2.0, 9.0])(np.array([[1.0, 1.0, 1.0, 1.0], [0.0, 3.0, 1.0, 0.0]])).tolist()
+    [3.5, 1.0]
+    """
+    order = np.argsort(values, kind="stable")
+    ordered = np.asarray(values, np.float64)[order]
+
+    def statistic(weights: Floats) -> Floats:
+        if not len(ordered):
+            return np.full(len(weights), np.nan)
+        reached = weights[:, order].cumsum(1)  # r n
+        half = reached[:, -1:] / 2
+        below, above = (reached >= half).argmax(1), (reached > half).argmax(1)
+        return np.asarray((ordered[below] + ordered[above]) / 2, np.float64)
+
+    return statistic
+
+
 def ratio(a: Sequence[float], b: Sequence[float]) -> Estimate:
     """Return the geometric mean over images of a / b.
 

@@ -14,10 +14,11 @@ from torch import Tensor, nn
 import samp
 from samp.methods.rise import RISE
 from samp.metrics import Annotation, Box
+from samp.metrics.mu_fidelity import mu_fidelity
 from samp.models import Classifier
 from samp_lab.datasets import Entry
 from samp_lab.datasets.detection import VOC_CLASSES
-from samp_lab.measurements.paper_tables import CreditSums, Fidelity, MethodSeconds
+from samp_lab.measurements.paper_tables import FIDELITY_SETTINGS, CreditSums, Fidelity, MethodSeconds
 from samp_lab.measurements.pointing import Pointing, imagenet_classes_by_label, shrinkage
 from samp_lab.setups import Setup, parse_setup
 from samp_lab.workspace import ExperimentOptions, ImagePart, Workspace
@@ -154,14 +155,27 @@ def test_every_class_of_voc_but_person_stands_for_classes_of_imagenet() -> None:
 
 def test_the_exact_map_of_a_linear_net_has_full_fidelity_and_a_constant_one_none() -> None:
     torch.manual_seed(0)
-    net = nn.Sequential(nn.Flatten(), nn.Linear(16, 3))
-    x = torch.cat([torch.rand(2, 1, 4, 4), torch.zeros(1, 1, 4, 4)])
+    net = nn.Sequential(nn.Flatten(), nn.Linear(256, 3))
+    x = torch.cat([torch.rand(2, 1, 16, 16), torch.zeros(1, 1, 16, 16)])  # 4 × 4 cells
     found = Fidelity(parse_setup("mnist"), "gradientxinput").measure(a_part(net, x)).numbers
     assert [len(column) for column in found.values()] == [3, 3]
     assert min(found["bhatt"][:2]) > 0.9999
-    assert min(found["novello"][:2]) > 0.999
+    assert min(found["cells"][:2]) > 0.999
     assert found["bhatt"][2] is None
-    assert found["novello"][2] is None
+    assert found["cells"][2] is None
+
+
+def test_a_constant_map_has_no_fidelity_on_28_pixels() -> None:
+    """On the 9 × 9 grid its cells' sizes were its credit, and larger cells change the score more."""
+    torch.manual_seed(0)
+    x = torch.rand(4, 1, 28, 28)
+    net = nn.Sequential(nn.Flatten(), nn.Linear(784, 1)).eval()
+    nn.init.uniform_(net[1].weight, 0.5, 1.0)
+    constant = torch.full((4, 28, 28), 0.1)
+    target = torch.zeros(4, dtype=torch.long)
+    unequal = mu_fidelity(net, x, constant, target).correlation
+    assert unequal.min() > 0.3
+    assert mu_fidelity(net, x, constant, target, **FIDELITY_SETTINGS["cells"]).correlation.isnan().all()
 
 
 def test_seconds_are_of_one_image_at_a_time_after_one_that_does_not_count() -> None:

@@ -27,7 +27,7 @@ from samp_lab.setups import parse_setup
 from samp_lab.statistics import bootstrap_estimate, correlation, ratio
 from samp_lab.store import Results, Store
 from samp_lab.tables.pointing_games import mcnemar, tally_games
-from samp_lab.tables.table7 import PHOTOS, POINTING, POINTING_VALUES, TABLE7
+from samp_lab.tables.table7 import PHOTOS, POINTING, POINTING_VALUES, TABLE7, TIMES
 from samp_lab.tables.table8 import TABLE8
 from samp_lab.workspace import ExperimentOptions, Workspace
 
@@ -161,9 +161,9 @@ def test_photos_whose_boxes_could_not_be_read_are_told() -> None:
 def test_fidelity_is_compared_image_by_image_beside_the_papers() -> None:
     base = np.linspace(0, 1, 30)
     numbers = {
-        Fidelity(MNIST, "samp++"): {"novello": (base + 0.1).tolist(), "bhatt": base.tolist()},
-        Fidelity(MNIST, "ig"): {"novello": (base + 0.02 * np.cos(base)).tolist(), "bhatt": base.tolist()},
-        Fidelity(MNIST, "rise"): {"novello": [None, *(base[1:] + 0.2).tolist()], "bhatt": base.tolist()},
+        Fidelity(MNIST, "samp++"): {"cells": (base + 0.1).tolist(), "bhatt": base.tolist()},
+        Fidelity(MNIST, "ig"): {"cells": (base + 0.02 * np.cos(base)).tolist(), "bhatt": base.tolist()},
+        Fidelity(MNIST, "rise"): {"cells": [None, *(base[1:] + 0.2).tolist()], "bhatt": base.tolist()},
     }
     section = TABLE7.section(results_of(numbers), [MNIST], NOWHERE)
     assert states(section) == {
@@ -176,8 +176,25 @@ def test_fidelity_is_compared_image_by_image_beside_the_papers() -> None:
     assert rows["RISE"][1].startswith("**")
 
 
+def test_the_old_unequal_grid_is_shown_and_decides_nothing() -> None:
+    base = np.linspace(0, 1, 30).tolist()
+    numbers = {Fidelity(MNIST, name): {"novello": base, "bhatt": base} for name in ("samp++", "ig")}
+    section = TABLE7.section(results_of(numbers), [MNIST], NOWHERE)
+    assert not section.verdicts
+    assert "of an older run" in grids(section)[0].full_heads[1]
+    numbers[Fidelity(MNIST, "ig")] = {"cells": base, "bhatt": base}
+    assert [row[0] for row in grids(TABLE7.section(results_of(numbers), [MNIST], NOWHERE))[0].rows] == ["IG"]
+
+
+def test_every_ratio_of_the_papers_seconds_is_claimed_once() -> None:
+    five = {"SmoothGrad": "slower", "RISE": "slower", "IG": "slower", "Blur IG": "slower", "Guided IG": "faster"}
+    assert {row: claim for row, claim in TIMES.claims.items() if row in TIMES.values} == five
+    for row, claim in five.items():
+        assert (TIMES.values["SAMP++"] > TIMES.values[row]) == (claim == "slower")
+
+
 def test_seconds_are_judged_as_ratios() -> None:
-    seconds = {"samp++": 2.0, "guidedig": 3.0, "cam": 0.1, "gradcam": 4.0}
+    seconds = {"samp++": 2.0, "ig": 1.0, "guidedig": 3.0, "cam": 0.1, "gradcam": 4.0}
     columns = {
         MethodSeconds(MNIST, name): [value * wobble for wobble in (0.9, 1.0, 1.1)] * 7
         for name, value in seconds.items()
@@ -185,10 +202,14 @@ def test_seconds_are_judged_as_ratios() -> None:
     numbers = {cell: {"gradients": [1] * 21, "forwards": [0] * 21} for cell in columns}
     section = TABLE7.section(results_of(numbers, columns), [MNIST], NOWHERE)
     assert states(section) == {
+        "SAMP++ slower than IG": "holds",
         "SAMP++ faster than Guided IG": "holds",
         "SAMP++ slower than CAM": "holds",
         "SAMP++ slower than Grad-CAM": "fails",
     }
+    judged = {verdict.claim: verdict for verdict in section.verdicts}
+    assert judged["SAMP++ slower than IG"].paper == "× 1.14"
+    assert {verdict.part for verdict in section.verdicts} == {"time"}
     assert len(grids(section)[0].full_heads) == len(grids(section)[0].rows[0])
     rows = {row[0]: row for row in grids(section)[0].rows}
     assert rows["Guided IG"][1:5] == ("3", "0.344", "1.50", "1.46")
@@ -198,7 +219,7 @@ def test_seconds_are_judged_as_ratios() -> None:
 def test_on_other_data_than_the_papers_numbers_stand_alone() -> None:
     digits = parse_setup("digits/mnist-slim")
     numbers: dict[Measurement, dict[str, Any]] = {
-        Fidelity(digits, name): {"novello": [0.1, value], "bhatt": [0.2, 0.3]}
+        Fidelity(digits, name): {"cells": [0.1, value], "bhatt": [0.2, 0.3]}
         for name, value in (("samp++", 0.5), ("ig", 0.4))
     }
     numbers |= {MethodSeconds(digits, name): {"gradients": [1, 1], "forwards": [0, 0]} for name in ("samp++", "cam")}
@@ -261,8 +282,9 @@ def sums(noise: Callable[[int], float]) -> Results:
 )
 def test_a_correlation_that_rises_with_beta_is_found_to(noise: Callable[[int], float], state: str) -> None:
     section = SENSITIVITY.section(sums(noise), [MNIST], NOWHERE)
-    assert set(states(section).values()) == {state}
-    assert len(section.verdicts) == 2 * len(LINES)
+    rising = [verdict for verdict in section.verdicts if verdict.claim.startswith("correlation rises")]
+    assert {verdict.state for verdict in rising} == {state}
+    assert len(rising) == len(section.verdicts) / 2 == 2 * len(LINES)
     assert len(grids(section)[0].rows[0]) == 1 + len(BETAS)
 
 

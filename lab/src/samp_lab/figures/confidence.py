@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from samp_lab.claims_on_setups import SetupClaim
 from samp_lab.experiment import FigureContext
 from samp_lab.figures.map_grid import predicted_classes
 from samp_lab.figures.setup_figure import SetupFigure
@@ -65,14 +66,15 @@ def verdicts(results: Results, setup: Setup) -> list[Verdict]:
         values = results.numbers(Confidence(setup), column)
         difference = compare_groups([values[i] for i in high], [values[i] for i in low])
         measured = f"{difference}; the {len(high)} most against the {len(low)} least certain"
-        found.append(Verdict(claim, "“concentrated … scattered”", measured, difference.state(sign), setup.title))
+        judged = SetupClaim(setup, "confidence", len(high) + len(low))
+        found.append(judged.verdict(claim, "“concentrated … scattered”", measured, difference.state(sign)))
     return found
 
 
 CONFIDENCE = SetupFigure(
     name="confidence",
     title="Fig. confidence: maps at high and at low confidence",
-    setups=("imagenet/mobilenet_v2", "imagenet/efficientnet_lite0"),
+    setups=("imagenet/resnet50", "imagenet/mobilenet_v2", "imagenet/efficientnet_lite0"),
     caption="SAMP++ at η = 0.02, with the class explained and its soft-max.",
     measurements_of=lambda setup: [Confidence(setup)],
     draw_on=draw,

@@ -8,6 +8,7 @@ from samp_lab.experiment import FigureContext
 from samp_lab.figures.map_grid import draw_grid, format_with_deviation
 from samp_lab.figures.setup_figure import SetupFigure
 from samp_lab.measurements.paper_figures import CountingCredit
+from samp_lab.readings import method_as_read
 from samp_lab.report.format import percent
 from samp_lab.sections import Block, Grid, State, Verdict
 from samp_lab.setups import Setup
@@ -34,7 +35,7 @@ ABOUT = (
 
 def measurements_by_column(setup: Setup) -> dict[str, CountingCredit]:
     """Return the measurement of each column."""
-    return {column: CountingCredit(setup, method) for column, method in COLUMNS.items()}
+    return {column: CountingCredit(setup, method_as_read(method, setup)) for column, method in COLUMNS.items()}
 
 
 def draw(context: FigureContext, setup: Setup, name: str) -> None:
@@ -65,7 +66,8 @@ def verdicts(results: Results, setup: Setup) -> list[Verdict]:
             spread, elsewhere = (max(results.numbers(measurement, name)) for name in ("spread", "elsewhere"))
             ours = f"spread up to {percent(spread, 1)}, elsewhere up to {percent(elsewhere, 1)}"
             state = consistency_state(spread, elsewhere)
-            found.append(Verdict(f"{column}: consistent credit", "“consistent attributions”", ours, state, setup.title))
+            claim, paper = f"{column}: consistent credit", "“consistent attributions”"
+            found.append(Verdict(claim, paper, ours, state, setup.title, "counting", setup.reading))
     return found
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from samp.metrics.statistics import summarise
 from samp.plots.palette import NEGATIVE, POSITIVE
+from samp_lab.claims_on_setups import SetupClaim, count_pairs
 from samp_lab.experiment import FigureContext
 from samp_lab.figures.setup_figure import SetupFigure
 from samp_lab.measurements.class_maps import BLOCK, ClassBlocks
@@ -46,7 +47,8 @@ def verdicts(results: Results, setup: Setup) -> list[Verdict]:
         difference, means = compare_paired(own, other), [summarise(values).mean for values in (own, other)]
         ours = f"{means[0]:.4g} against {means[1]:.4g} for other classes; difference {difference}"
         claim = f"the own class is more prominent than others, by {what}"
-        found.append(Verdict(claim, "“significantly more prominent”", ours, difference.state(1), setup.title))
+        judged = SetupClaim(setup, "fine-grained", count_pairs(own, other))
+        found.append(judged.verdict(claim, "“significantly more prominent”", ours, difference.state(1)))
     return found
 
 

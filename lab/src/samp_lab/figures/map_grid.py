@@ -14,6 +14,7 @@ from samp.metrics.statistics import Summary, summarise
 from samp_lab.experiment import FigureContext
 from samp_lab.figures.setup_figure import SetupFigure
 from samp_lab.measurements.method_maps import MethodMaps
+from samp_lab.readings import method_as_read
 from samp_lab.sections import Block, Grid
 from samp_lab.setups import Setup
 from samp_lab.store import Results
@@ -37,7 +38,7 @@ def map_grid(
     """
 
     def measurements_by_column(setup: Setup) -> dict[str, MethodMaps]:
-        return {column: MethodMaps(setup, method, most) for column, method in columns.items()}
+        return {column: MethodMaps(setup, method_as_read(method, setup), most) for column, method in columns.items()}
 
     def draw(context: FigureContext, setup: Setup, saved_as: str) -> None:
         there = {

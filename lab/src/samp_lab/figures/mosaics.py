@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from samp.metrics.statistics import summarise
+from samp_lab.claims_on_setups import SetupClaim, count_pairs
 from samp_lab.experiment import FigureContext
 from samp_lab.figures.setup_figure import SetupFigure
 from samp_lab.measurements.class_maps import MosaicShares
@@ -47,7 +48,8 @@ def verdicts(results: Results, setup: Setup) -> list[Verdict]:
         f"own quarters, which hold {percent(chance.mean)} of the ink; {found}"
     )
     claim = "credit for a class lies on its own digits, more than brightness alone would put there"
-    return [Verdict(claim, "“only attributes to the 0 digit”", ours, found.state(1), setup.title)]
+    judged = SetupClaim(setup, "multi-label", count_pairs(inside, ink))
+    return [judged.verdict(claim, "“only attributes to the 0 digit”", ours, found.state(1))]
 
 
 MOSAICS = SetupFigure(

@@ -13,6 +13,8 @@ from samp.metrics.completeness import completeness_of
 from samp.metrics.concentration import gini, top_share
 from samp.metrics.deletion_insertion import deletion_insertion
 from samp_lab.measurements.base import PartResult, to_numbers
+from samp_lab.measurements.map_grain import mean_frequency
+from samp_lab.measurements.straightness import straightness
 from samp_lab.setups import Setup
 from samp_lab.workspace import ImagePart
 
@@ -20,6 +22,9 @@ from samp_lab.workspace import ImagePart
 @dataclass(frozen=True)
 class MethodCurves:
     """Deletion and Insertion of a method's maps, their curves, and the gradients, forwards and seconds they took.
+
+    `line fit` and `line gap` say how straight each curve is (`samp_lab.measurements.straightness`), `frequency` how
+    fine the map is (`samp_lab.measurements.map_grain`).
 
     >>> from samp_lab.setups import parse_setup
     >>> MethodCurves(parse_setup("mnist"), "samp++").kind
@@ -46,6 +51,11 @@ class MethodCurves:
             "gradients": to_numbers(result.gradients),
             "forwards": [int(result.details.get("forwards") or 0)] * len(part.x),
         }
+        for name, series in (("deletion", curves.deletion_curve), ("insertion", curves.insertion_curve)):
+            line = straightness(series.detach(), curves.shares)
+            found[f"line fit {name}"] = to_numbers(line.fit)
+            found[f"line gap {name}"] = to_numbers(line.gap)
+        found["frequency"] = to_numbers(mean_frequency(result.map.detach()))
         if result.residual_by_direction:
             found["completeness_error"] = to_numbers(completeness_of(result)["both"].relative)
         curve = {"deletion": curves.deletion_curve, "insertion": curves.insertion_curve}

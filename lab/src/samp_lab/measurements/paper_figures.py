@@ -14,6 +14,7 @@ from samp.explain import explain
 from samp.methods import SAMP, Method, SAMPPlusPlus
 from samp.metrics.concentration import gini
 from samp_lab.measurements.base import PartResult, to_numbers
+from samp_lab.measurements.map_grain import contours
 from samp_lab.nets.blue_counter import BLUE
 from samp_lab.setups import Setup
 from samp_lab.workspace import ImagePart
@@ -29,8 +30,8 @@ class WalkScores:
     """The walk from black to the image: its map, when each pixel arrives, and the score at each percent of its steps.
 
     `early` is the score's rise over the first quarter and `drop` its fall at the end, both as shares of the whole rise
-    from the start to the highest score. SAMP moves each pixel in one step, so the credit so far is that of the pixels
-    that have arrived.
+    from the start to the highest score; `last` is the change of the last step over that of a mean step. SAMP moves each
+    pixel in one step, so the credit so far is that of the pixels that have arrived.
 
     >>> from samp_lab.setups import parse_setup
     >>> WalkScores(parse_setup("photos")).method.direction
@@ -41,7 +42,7 @@ class WalkScores:
     version: ClassVar[int] = 1
 
     setup: Setup
-    method: SAMP = FROM_BLACK
+    method: str | Method = FROM_BLACK
     most: int | None = None
 
     def measure(self, part: ImagePart) -> PartResult:
@@ -54,6 +55,7 @@ class WalkScores:
         found = {
             "early": to_numbers((scores[:, EARLY] - start) / rise),
             "drop": to_numbers((highest - scores[:, -1]) / rise),
+            "last": to_numbers(last_change(result.scores["to_image"], result.steps["to_image"])),
             "steps": to_numbers(steps),
         }
         arrays = {"map": result.map, "arrival": arrival, "scores": scores}
@@ -71,9 +73,21 @@ def even_scores(result: Attribution) -> Tensor:
     return torch.stack(rows)
 
 
+def last_change(scores: Tensor, steps: Tensor) -> Tensor:
+    """Return b: |change of the score| in a walk's last step, over its mean over all steps; NaN if nothing changes.
+
+    >>> last_change(torch.tensor([[0.0, 3.0, 2.0, torch.nan]]), torch.tensor([2]))
+    tensor([0.5000], dtype=torch.float64)
+    """
+    changes = [row[: count + 1].diff().abs() for row, count in zip(scores.double(), steps.tolist(), strict=True)]
+    return torch.stack([one[-1:].sum() / one.mean() for one in changes])  # the mean of no steps is NaN
+
+
 @dataclass(frozen=True)
 class MapSimilarity:
     """How similar the maps of several methods are: for each image the mean Pearson correlation over all pairs.
+
+    `contours` is the same of the maps' contours (`samp_lab.measurements.map_grain`).
 
     >>> from samp_lab.setups import parse_setup
     >>> MapSimilarity(parse_setup("photos"), (SAMP(), SAMPPlusPlus())).kind
@@ -89,7 +103,8 @@ class MapSimilarity:
 
     def measure(self, part: ImagePart) -> PartResult:
         maps = torch.stack([_map(part, method) for method in self.methods], 1)  # b m h w
-        return PartResult({"correlation": to_numbers(mean_correlation(maps))}, arrays={"maps": maps})
+        found = {"correlation": mean_correlation(maps), "contours": mean_correlation(contours(maps))}
+        return PartResult({name: to_numbers(values) for name, values in found.items()}, arrays={"maps": maps})
 
 
 def mean_correlation(maps: Tensor) -> Tensor:

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from samp.methods import Method
-from samp.metrics.statistics import Summary, summarise
+from samp_lab.claims_on_setups import SetupClaim
 from samp_lab.experiment import FigureContext
 from samp_lab.measurements.base import Measurement
-from samp_lab.measurements.paper_tables import FIDELITY_SETTINGS, Fidelity
 from samp_lab.measurements.pointing import Pointing, imagenet_classes_by_label
+from samp_lab.readings import method_as_read
 from samp_lab.report.format import p_value
 from samp_lab.sections import Block, Grid, Paragraph, Section, Verdict, Verdicts
 from samp_lab.setups import Setup
-from samp_lab.statistics import Estimate, bootstrap_estimate, compare_paired, sign_state, too_few_images
+from samp_lab.statistics import Estimate, bootstrap_estimate, sign_state
 from samp_lab.store import Results
+from samp_lab.tables.fidelity_table import ABOUT_FIDELITY, FidelityTable, highest
 from samp_lab.tables.pointing_games import Game, GameTally, mcnemar, tally_games
 from samp_lab.tables.time_table import TimeTable
 
@@ -35,16 +36,8 @@ METHODS: dict[str, str | Method] = {
     "CAM": "cam",
     "Grad-CAM": "gradcam",
 }
-FIDELITY = {**METHODS, "random": "random"}
+FIDELITY = FidelityTable({**METHODS, "random": "random"})
 POINTING = {"MWP": "mwp", "c-MWP": "cmwp", **METHODS, "random": "random"}
-FIDELITY_VALUES = {
-    "SmoothGrad": 0.327,
-    "RISE": 0.286,
-    "IG": 0.453,
-    "Blur IG": 0.292,
-    "Guided IG": 0.453,
-    "SAMP++": 0.461,
-}
 POINTING_VALUES = {"MWP": 76.90, "RISE": 87.33, "IG": 76.31, "Blur IG": 76.19, "Guided IG": 72.82, "SAMP++": 80.75}
 TIMES = TimeTable(
     rows={**METHODS, "ApproShapley": "shapley"},
@@ -58,13 +51,14 @@ TIMES = TimeTable(
         "ApproShapley": 14.390,
     },
     unit="SAMP++",
-    claims={"Guided IG": "faster", "ApproShapley": "faster", "CAM": "slower", "Grad-CAM": "slower"},
+    claims={
+        **dict.fromkeys(("SmoothGrad", "RISE", "IG", "Blur IG"), "slower"),
+        "Guided IG": "faster",
+        **dict.fromkeys(("CAM", "Grad-CAM"), "slower"),
+    },
+    part="time",
 )
-ABOUT_MNIST = (
-    "The paper gives no settings of μFidelity and cites Novello et al. (2022): 200 subsets of a fifth of a 9 × 9 "
-    "grid, black, Spearman's correlation. Beside it stands Bhatt et al.'s own definition: single pixels and Pearson's"
-    " correlation. Seconds depend on the machine, so the claims are about ratios within one run."
-)
+ABOUT_SECONDS = "Seconds depend on the machine, so the claims are about ratios within one run."
 ABOUT_POINTING = (
     "The paper played on VOC2007's test photos with a net of its own for VOC's classes. Here an ImageNet net stands "
     "in: a class of objects is explained as the most likely of the ImageNet classes that it stands for in each photo,"
@@ -104,19 +98,19 @@ class OtherMetrics:
                 verdicts += _pointing_verdicts(results, setup)
             else:
                 blocks += _fidelity_blocks(results, setup)
-                verdicts += _fidelity_verdicts(results, setup) + TIMES.verdicts(results, setup)
+                verdicts += FIDELITY.verdicts(results, setup) + TIMES.verdicts(results, setup)
         return Section(self.name, self.title, (*blocks, *([Verdicts(tuple(verdicts))] if verdicts else [])))
 
     def _measurements(self, setup: Setup) -> list[Measurement]:
         if _has_boxes(setup):
-            return [Pointing(setup, method, most=PHOTOS) for method in POINTING.values()]
-        return [*(Fidelity(setup, method) for method in FIDELITY.values()), *TIMES.measurements(setup)]
+            return [_pointing(row, setup) for row in POINTING]
+        return [*FIDELITY.measurements(setup), *TIMES.measurements(setup)]
 
 
 TABLE7 = OtherMetrics(
     "table7",
     "Table 7: μFidelity, pointing game and seconds",
-    ("mnist", "coco/mobilenet_v2", "voc/mobilenet_v2"),
+    ("mnist", "mnist@authors", "coco/resnet50", "coco/mobilenet_v2", "voc/mobilenet_v2"),
 )
 
 
@@ -124,58 +118,16 @@ def _has_boxes(setup: Setup) -> bool:
     return setup.data.partition(":")[0] in WITH_BOXES  # half of a data set is voc:even
 
 
-# ---- μFidelity and seconds ----
-
-
 def _fidelity_blocks(results: Results, setup: Setup) -> list[Block]:
-    present = {row: _fidelities(results, Fidelity(setup, FIDELITY[row])) for row in FIDELITY}
-    present = {row: found for row, found in present.items() if found}
-    grids = [grid for grid in (_fidelity_grid(present, setup), TIMES.grid(results, setup)) if grid]
-    return [Paragraph(ABOUT_MNIST), *grids] if grids else []
-
-
-def _fidelity_grid(present: Mapping[str, Mapping[str, Summary]], setup: Setup) -> Grid | None:
-    if not present:
-        return None
-    best = {
-        source: _highest({row: found[source].mean for row, found in present.items()}) for source in FIDELITY_SETTINGS
-    }
-    paper = _fidelity_values(setup)
-    heads = ("", *("ours", "the paper's", "difference")[: 3 if paper else 1], "ours")
-    groups = (("", 1), ("μFidelity ↑", len(heads) - 2), ("μFidelity ↑ as Bhatt et al. define it", 1))
-    rows = []
-    for row, found in present.items():
-        beside = _beside_paper(found["novello"], row == best["novello"], paper.get(row))
-        rows.append((row, *beside[: len(heads) - 2], _mean(found["bhatt"], row == best["bhatt"])))
-    count = max(found["novello"].count for found in present.values())
-    return Grid(heads, tuple(rows), f"{setup.title}, {count} images", groups)
-
-
-def _fidelity_values(setup: Setup) -> Mapping[str, float]:
-    return FIDELITY_VALUES if setup.data.partition(":")[0] == "mnist" else {}
-
-
-def _fidelities(results: Results, measurement: Fidelity) -> dict[str, Summary]:
-    """Return μFidelity by the source of its settings; nothing if it was not measured."""
-    return (
-        {source: summarise(results.numbers(measurement, source)) for source in FIDELITY_SETTINGS}
-        if results.has(measurement)
-        else {}
-    )
-
-
-def _fidelity_verdicts(results: Results, setup: Setup) -> list[Verdict]:
-    ours, found = Fidelity(setup, FIDELITY["SAMP++"]), []
-    for other, value in _fidelity_values(setup).items():
-        measurement = Fidelity(setup, FIDELITY[other])
-        if other != "SAMP++" and results.has(ours) and results.has(measurement):
-            difference = compare_paired(results.numbers(ours, "novello"), results.numbers(measurement, "novello"))
-            claim, paper = f"SAMP++ better than {other}, μFidelity ↑", f"{FIDELITY_VALUES['SAMP++'] - value:+.3f}"
-            found.append(Verdict(claim, paper, str(difference), difference.state(+1), setup.title))
-    return found
+    grids = [grid for grid in (FIDELITY.grid(results, setup), TIMES.grid(results, setup)) if grid]
+    return [Paragraph(f"{ABOUT_FIDELITY} {ABOUT_SECONDS}"), *grids] if grids else []
 
 
 # ---- the pointing game ----
+
+
+def _pointing(row: str, setup: Setup) -> Pointing:
+    return Pointing(setup, method_as_read(POINTING[row], setup), most=PHOTOS)
 
 
 def _pointing_blocks(results: Results, setup: Setup) -> list[Block]:
@@ -184,7 +136,7 @@ def _pointing_blocks(results: Results, setup: Setup) -> list[Block]:
         return []
     counted = {row: tally_games(game) for row, game in games.items()}
     ours = {row: bootstrap_estimate(tally.accuracy, len(tally.hits)) for row, tally in counted.items()}
-    best = _highest({row: estimate.value for row, estimate in ours.items()})
+    best = highest({row: estimate.value for row, estimate in ours.items()})
     heads = ("", "ours", "the paper's", "difference", "difficult ones", "hits")
     groups = (("", 1), ("mean accuracy of classes ↑, %", 4), ("", 1))
     rows = tuple(
@@ -214,14 +166,14 @@ def _compare(a: str, b: str, games: Mapping[str, Game], setup: Setup) -> Verdict
     first, second = tally_games(games[a]), tally_games(games[b])
     ours = bootstrap_estimate(lambda weights: first.accuracy(weights) - second.accuracy(weights), len(first.hits))
     p, paper = mcnemar(first, second), POINTING_VALUES[a] - POINTING_VALUES[b]
-    measured = too_few_images(ours) or f"{ours.format('+.1f')} points, {p_value(p)}"
-    return Verdict(
-        f"{a} better than {b}, pointing ↑", f"{paper:+.1f} points", measured, sign_state(ours, +1, p), setup.title
-    )
+    measured = f"{ours.format('+.1f')} points, {p_value(p)}"
+    claim = SetupClaim(setup, "pointing", int((first.played.sum(1) > 0).sum()))
+    state = sign_state(ours, +1, p)
+    return claim.verdict(f"{a} better than {b}, pointing ↑", f"{paper:+.1f} points", measured, state)
 
 
 def _games(results: Results, setup: Setup) -> dict[str, Game]:
-    measurements = {row: Pointing(setup, method, most=PHOTOS) for row, method in POINTING.items()}
+    measurements = {row: _pointing(row, setup) for row in POINTING}
     return {
         row: results.entry(measurement)["numbers"]["game"]
         for row, measurement in measurements.items()
@@ -247,25 +199,6 @@ def _describe_games(game: Game) -> str:
         f"{len(imagenet_classes_by_label())} names in COCO and VOC stand for ImageNet classes."
     )
     return sentence + (f" The boxes of {broken} photos could not be read." if broken else "")
-
-
-# ---- texts of tables ----
-
-
-def _highest(means: Mapping[str, float]) -> str:
-    return max((row for row, mean in means.items() if mean == mean), key=lambda row: means[row], default="")
-
-
-def _mean(found: Summary, best: bool) -> str:
-    mean = f"**{found.mean:.3f}**" if best else f"{found.mean:.3f}"
-    return f"{mean} ± {found.sd:.2f} [{found.low:.3f}, {found.high:.3f}]".replace("-", "−")
-
-
-def _beside_paper(found: Summary, best: bool, paper: float | None) -> tuple[str, str, str]:
-    """Return our mean, the paper's, and the difference."""
-    if paper is None:
-        return _mean(found, best), "–", "–"
-    return _mean(found, best), f"{paper:.3f}", f"{found.mean - paper:+.3f}".replace("-", "−")
 
 
 def _accuracy(ours: Estimate, best: bool, paper: float | None) -> tuple[str, str, str]:

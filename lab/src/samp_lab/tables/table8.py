@@ -45,6 +45,7 @@ TIMES = TimeTable(
     values={"ApproShapley": 14.390, "Deep SHAP": 0.748, "SAMP++": 0.235},
     unit="SAMP++",
     claims={"ApproShapley": "faster", "Deep SHAP": "faster"},
+    part="shapley",
 )
 
 

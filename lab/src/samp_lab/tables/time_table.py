@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from samp.methods import Method
 from samp.metrics.statistics import summarise
 from samp_lab.measurements.paper_tables import MethodSeconds
+from samp_lab.readings import method_as_read
 from samp_lab.sections import Grid, Verdict
 from samp_lab.setups import Setup
 from samp_lab.statistics import claim_state, ratio
@@ -32,6 +33,8 @@ class TimeTable:
     unit: str
     claims: Mapping[str, str]
     data: str = "mnist"
+    part: str = ""
+    """The claim of the paper that its claims belong to (`samp_lab.paper_claims`)."""
 
     def measurements(self, setup: Setup) -> list[MethodSeconds]:
         """Return a measurement for every row."""
@@ -58,7 +61,7 @@ class TimeTable:
         return [self._verdict(other, seconds, setup) for other in self.claims if other in seconds]
 
     def _measurement(self, row: str, setup: Setup) -> MethodSeconds:
-        return MethodSeconds(setup, self.rows[row])
+        return MethodSeconds(setup, method_as_read(self.rows[row], setup))
 
     def _seconds(self, results: Results, setup: Setup) -> dict[str, list[float]]:
         found = {
@@ -88,9 +91,8 @@ class TimeTable:
         found = ratio(seconds[self.unit], seconds[other])
         state = claim_state(found, least=1.0) if self.claims[other] == "slower" else claim_state(found, most=1.0)
         paper = f"× {self.values[self.unit] / self.values[other]:.3g}" if other in self.values else self.claims[other]
-        return Verdict(
-            f"{self.unit} {self.claims[other]} than {other}", paper, f"× {found.format('.3g')}", state, setup.title
-        )
+        claim, ours = f"{self.unit} {self.claims[other]} than {other}", f"× {found.format('.3g')}"
+        return Verdict(claim, paper, ours, state, setup.title, self.part, setup.reading)
 
 
 def median(values: Sequence[float]) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,15 +12,17 @@ import numpy as np
 from samp.attribution import DIRECTIONS, Direction
 from samp.metrics.intervals import Floats
 from samp.metrics.statistics import summarise
+from samp_lab.claims_on_setups import SetupClaim
 from samp_lab.experiment import FigureContext
 from samp_lab.figures.setup_figure import picture_block
 from samp_lab.measurements.base import Measurement
 from samp_lab.measurements.path_orders import Cut, RandomOrders, Squares
 from samp_lab.sections import Block, Grid, Paragraph, Section, State, Verdict, Verdicts
 from samp_lab.setups import Setup
-from samp_lab.statistics import Estimate, Statistic, bootstrap_estimate, claim_state, too_few_images
+from samp_lab.statistics import Estimate, Statistic, bootstrap_estimate, claim_state
 from samp_lab.store import Results
 from samp_lab.theory.allocation import simulate_bridge
+from samp_lab.theory.exact_cases import exact_blocks, exact_checks
 
 if TYPE_CHECKING:
     from samp_lab.figures.pages import SweepLine
@@ -78,9 +80,16 @@ class Theory:
         measured = {(setup, d): self._estimates(results, setup, d) for setup in there for d in DIRECTIONS}
         blocks.append(_grid(measured))
         rows = tuple(
-            _verdict(setup, d, claim, found[claim]) for (setup, d), found in measured.items() for claim in found
+            _verdict(setup, d, claim, found[claim], self._images(results, setup))
+            for (setup, d), found in measured.items()
+            for claim in found
         )
-        return Section(self.name, self.title, (*blocks, Paragraph(_failure_sentence(rows)), Verdicts(rows)))
+        blocks += [Paragraph(_failure_sentence(rows)), *exact_blocks()]
+        exact = tuple(check.verdict() for check in exact_checks())
+        return Section(self.name, self.title, (*blocks, Verdicts((*rows, *exact))))
+
+    def _images(self, results: Results, setup: Setup) -> int:
+        return len(results.numbers(RandomOrders(setup, self.cut), f"kurtosis {DIRECTIONS[0]}"))
 
     def _estimates(self, results: Results, setup: Setup, direction: Direction) -> dict[Claim, Estimate]:
         """Return the estimate that each claim is about."""
@@ -207,10 +216,11 @@ def _grid(measured: dict[tuple[Setup, Direction], dict[Claim, Estimate]]) -> Gri
     return Grid(("", *(claim.head for claim in CLAIMS)), (*rows, expected), "Real nets, groups in random orders")
 
 
-def _verdict(setup: Setup, direction: Direction, claim: Claim, found: Estimate) -> Verdict:
-    where = f"{setup.title}: {WORDS[direction]}"
-    ours = too_few_images(found) or found.format(".2f")
-    return Verdict(claim.text, claim.theory, ours, claim.state(found), where)
+def _verdict(setup: Setup, direction: Direction, claim: Claim, found: Estimate, images: int) -> Verdict:
+    judged = SetupClaim(setup, "brownian", images).verdict(
+        claim.text, claim.theory, found.format(".2f"), claim.state(found)
+    )
+    return replace(judged, setup=f"{setup.title}: {WORDS[direction]}")
 
 
 def _failure_sentence(verdicts: Sequence[Verdict]) -> str:
