@@ -45,7 +45,8 @@ class Verdict:
 
     `state` is "holds", "open" or "fails" by the rule of `samp_lab.statistics.claim_state`, and "missing" for a claim
     that was not measured. `part` is the key of the claim of the paper (`samp_lab.paper_claims`) that this one belongs
-    to, "" for none; `reading` that of its setup.
+    to, "" for none; `reading` that of its setup. `main` is False for the nets and training seeds that show how far a
+    finding depends on the net: they do not decide on a claim (the report marks them, by the setup's title).
 
     >>> Verdict("a beats b", "+0.1", "+0.2 [0.1, 0.3]", "holds").state
     'holds'
@@ -58,6 +59,12 @@ class Verdict:
     setup: str = ""
     part: str = ""
     reading: str = "text"
+    main: bool = True
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the claim is ours: the paper says nothing of it."""
+        return not self.part and self.paper in ("", "–")
 
 
 @dataclass(frozen=True)
