@@ -67,7 +67,7 @@ def _parts(report: Report) -> Iterator[str]:
     yield f"# {escape_text(TITLE)}"
     yield escape_text(LEAD)
     yield from _page_one(report)
-    yield _anchored("contents", "Contents")
+    yield "## Contents"
     yield _contents(report)
     yield from _summary(report)
     yield _anchored("reading", "How to read it")

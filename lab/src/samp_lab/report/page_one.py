@@ -15,7 +15,7 @@ from samp_lab.report.texts import PLURALS, SIGNS, STATES
 from samp_lab.sections import Grid, State, Verdict
 from samp_lab.statistics import state_of_all
 
-HEADS = ("claim", "where", "the paper", "read by its text", "as its authors ran it", "verdict", "other nets", "why")
+HEADS = ("claim", "where", "the paper", "text", "authors", "verdict", "other nets", "why")
 SHORT = 34  # letters: a measured value up to this long is shown itself
 UNLIKE = "≠ by reading"
 
@@ -147,14 +147,13 @@ def _found_words(line: ClaimLine, reading: str) -> str:
     if not found:
         return "–"
     sign = SIGNS[line.state(reading)]
-    value = found[0].ours.partition(", p =")[0]
-    if len(found) == 1 and len(value) <= SHORT:
-        return f"{sign} {value}"
+    if len(found) == 1:
+        value = found[0].ours.partition(", p =")[0]
+        return f"{sign} {value if len(value) <= SHORT else STATES[found[0].state]}"
     counts = Counter(one.state for one in found)
     unlike: tuple[State, ...] = ("open", "fails")
     rest = [f"{n} {(STATES if n == 1 else PLURALS)[state]}" for state in unlike if (n := counts[state])]
-    verb = "holds" if len(found) == 1 else "hold"
-    return f"{sign} {counts['holds']} of {len(found)} {verb}" + (f" ({', '.join(rest)})" if rest else "")
+    return f"{sign} {counts['holds']} of {len(found)} hold" + (f" ({', '.join(rest)})" if rest else "")
 
 
 def claims_sentence(lines: Sequence[ClaimLine]) -> str:

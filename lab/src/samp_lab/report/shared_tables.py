@@ -92,18 +92,22 @@ def summary_table(claims: Sequence[tuple[Chapter, Verdict]], title: str) -> Grid
 
 
 def claim_table(verdicts: Sequence[Verdict], title: str = "", *, states: bool = False) -> Grid:
-    """Return a table with a row for each comparison; setups have a column if any comparison has one.
+    """Return a table with a row for each comparison; setups have a column if any comparison has one, and readings one
+    if they are not all of the paper's text.
 
     >>> claim_table([Verdict("a beats b", "+1", "+2", "holds")], states=True).rows
     (('a beats b', '✓ holds', '+1', '+2'),)
     """
     setups = any(row.setup for row in verdicts)
-    heads = ("comparison", *(["verdict"] if states else []), *(["test bed"] if setups else []), "the paper's", "ours")
+    readings = any(row.reading != "text" for row in verdicts)
+    where = (*(["test bed"] if setups else []), *(["reading"] if readings else []))
+    heads = ("comparison", *(["verdict"] if states else []), *where, "the paper's", "ours")
     rows = tuple(
         (
             row.claim,
             *([state_words(row.state)] if states else []),
             *([row.setup] if setups else []),
+            *([row.reading] if readings else []),
             row.paper,
             row.ours,
         )
