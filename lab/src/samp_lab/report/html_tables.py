@@ -13,6 +13,7 @@ from samp_lab.sections import Grid, State
 
 SHORT_HEAD, SHORT_LINK = 12, 20  # letters: texts up to this long are kept on one line
 NO_BREAK = "\N{NO-BREAK SPACE}"
+UNLIKE_COLOUR: State = "open"  # of a claim on which the readings disagree
 ARROW = re.compile(r" (?=[↓↑])")
 NUMBER_PARTS = re.compile(r"^(?P<number>.*?)(?P<sd> ± [^\[]*?)?(?P<sure> \[.*)?$", re.DOTALL)
 
@@ -154,7 +155,7 @@ def badge_claims(lines: Sequence[ClaimLine]) -> Special:
         if HEADS[column] != "verdict":
             return links(row, column, text)
         states = lines[row].states or ["missing"]
-        return Cell("", badge=Badge(states[0] if len(states) == 1 else "open", text))
+        return Cell("", badge=Badge(states[0] if len(states) == 1 else UNLIKE_COLOUR, text))
 
     return special
 

@@ -70,25 +70,25 @@ def _parts(report: Report) -> Iterator[str]:
     yield "## Contents"
     yield _contents(report)
     yield from _summary(report)
-    yield _anchored("reading", "How to read it")
+    yield _head_with_anchor("reading", "How to read it")
     yield _list(f"**{escape_text(term)}**: {escape_text(meaning)}" for term, meaning in MEANINGS)
     for chapter in (*select_part(report.chapters, "tables"), *select_part(report.chapters, "figures")):
         yield from _chapter(chapter, report)
     for state, heading in HEADINGS.items():
         groups = group_by_claim(report, state)
         if groups:
-            yield _anchored(ANCHORS[state], heading)
+            yield _head_with_anchor(ANCHORS[state], heading)
             yield from _groups(groups)
     yield from _own(report)
     yield from _data_card(report)
     yield from _provenance(report)
     if report.left_out:
-        yield _anchored("not-shown", "Not shown, or stale")
+        yield _head_with_anchor("not-shown", "Not shown, or stale")
         yield _list(escape_paragraph(sentence) for sentence in report.left_out)
 
 
 def _page_one(report: Report) -> Iterator[str]:
-    yield _anchored("claims", "The paper's claims")
+    yield _head_with_anchor("claims", "The paper's claims")
     yield f"**{escape_text(claims_sentence(report.claims))}**"
     yield _table(claims_table(report.claims), [line.anchor for line in report.claims])
     yield escape_text(READINGS)
@@ -115,7 +115,7 @@ def _chapter_links(chapters: Iterable[Chapter]) -> list[str]:
 
 
 def _summary(report: Report) -> Iterator[str]:
-    yield _anchored("in-short", "In short")
+    yield _head_with_anchor("in-short", "In short")
     yield f"**{escape_text(tally_sentence(report.counts(own=False), 'of the paper'))}**"
     yield from (_remark(remark) for remark in report.remarks)
     yield from _tallies([chapter for chapter in report.chapters if chapter.part != "own"])
@@ -139,7 +139,7 @@ def _own(report: Report) -> Iterator[str]:
     chapters, counts = select_part(report.chapters, "own"), report.counts(own=True)
     if not (chapters or counts):
         return
-    yield _anchored("own", OWN)
+    yield _head_with_anchor("own", OWN)
     yield escape_text(OWN_LEAD)
     yield f"**{escape_text(tally_sentence(counts, 'of our own'))}**"
     yield from _tallies(chapters)
@@ -154,14 +154,14 @@ def _own(report: Report) -> Iterator[str]:
 def _data_card(report: Report) -> Iterator[str]:
     tables = [grid for grid in (report.data, report.nets) if grid.rows]
     if tables:
-        yield _anchored("data", "Data card")
+        yield _head_with_anchor("data", "Data card")
         for grid in tables:
             yield f"### {escape_text(grid.title)}"
             yield _grid(grid)
 
 
 def _provenance(report: Report) -> Iterator[str]:
-    yield _anchored("made", "How it was made")
+    yield _head_with_anchor("made", "How it was made")
     yield _list(f"**{escape_text(term)}**: {escape_text(fact)}" for term, fact in report.facts)
     if report.setups.rows:
         yield _grid(report.setups)
@@ -170,12 +170,12 @@ def _provenance(report: Report) -> Iterator[str]:
         yield "\n".join(f"    {line}" for command in report.commands for line in command.splitlines())
 
 
-def _anchored(anchor: str, title: str) -> str:
+def _head_with_anchor(anchor: str, title: str) -> str:
     return f'<a id="{anchor}"></a>\n\n## {escape_text(title)}'
 
 
 def _chapter(chapter: Chapter, report: Report) -> Iterator[str]:
-    yield _anchored(chapter.anchor, chapter.section.title)
+    yield _head_with_anchor(chapter.anchor, chapter.section.title)
     yield from (f"*{escape_text(sentence)}*" for sentence in chapter.stale)
     for block in chapter.section.blocks:
         yield from _block(block, report.figures)
