@@ -51,8 +51,10 @@ def test_cells_are_counted_by_commit_the_most_first() -> None:
 def test_cells_of_tf32_are_counted_in_one_sentence() -> None:
     on_cpu = entry()
     on_cpu["facts"]["device"] = "cpu"
-    said = facts_of(entry(made=made("a" * 40)), entry(), entry(), on_cpu)["Precision"]
-    assert said.startswith("float32: 1 cells; 2 cells were made on a GPU before this was recorded, with TF32")
+    stored = entry()
+    stored["facts"]["precision"] = "float32"
+    said = facts_of(entry(made=made("a" * 40)), stored, entry(), entry(), on_cpu)["Precision"]
+    assert said.startswith("float32: 2 cells; 2 cells were made on a GPU before this was recorded, with TF32")
     assert said.endswith("; not recorded: 1 cells")
     assert "TF32" not in facts_of(entry(made=made("a" * 40)))["Precision"]
 
@@ -67,7 +69,7 @@ def test_a_cell_of_another_version_of_its_method_is_stale(stored: int | None, no
 
 
 def test_every_method_has_a_version() -> None:
-    assert {"SAMP", "SAMPPlusPlus", "IG", "RISE", "Consensus"} <= set(method_versions())
+    assert {"SAMP", "SAMPPlusPlus", "IG", "RISE", "Consensus", "SquaredNoise"} <= set(method_versions())
     assert all(version >= 1 for version in method_versions().values())
 
 

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from samp.methods import names, resolve_method
+from samp_lab.readings import AUTHORS
 from samp_lab.sections import Grid
 from samp_lab.setups import Setup, parse_setup
 from samp_lab.store import ResultEntry, Results
@@ -54,9 +55,10 @@ def _commit(entry: ResultEntry) -> str:
 
 def _precision(entries: Sequence[ResultEntry]) -> str:
     """Return how many cells have which precision; on a GPU, those of which it was not recorded are of TF32."""
-    old = [entry for entry in entries if not entry.get("made", {}).get("precision")]
-    counts = Counter(str(entry["made"]["precision"]) for entry in entries if entry not in old)
+    known = [entry.get("facts", {}).get("precision") or entry.get("made", {}).get("precision") for entry in entries]
+    counts = Counter(str(precision) for precision in known if precision)
     words = [f"{name}: {count} cells" for name, count in sorted(counts.items())]
+    old = [entry for entry, precision in zip(entries, known, strict=True) if not precision]
     rounded = sum(entry.get("facts", {}).get("device") == "cuda" for entry in old)
     if rounded:
         words.append(
@@ -78,8 +80,8 @@ def method_versions() -> dict[str, int]:
     >>> method_versions()["IG"] >= 1
     True
     """
-    methods = [resolve_method(name) for name in names()]
-    return {type(one).__name__: getattr(one.about, "version", 1) for one in methods}
+    methods = [*(resolve_method(name) for name in names()), *AUTHORS.values()]
+    return {type(one).__name__: one.about.version for one in methods}
 
 
 def why_stale(entry: ResultEntry, versions: Mapping[str, int] | None = None) -> str:
