@@ -41,7 +41,7 @@ DATA: Mapping[str, DataFacts] = {
         "250 photos of 250 of the 1,000 classes, short side at most 256",
         "github.com/EliSchwartz/imagenet-sample-images",
         "not stated and probably the TRAINING set: nets are right more often on these photos than on ImageNet's "
-        "validation set. The paper's 100 images are of the validation set",
+        "validation set. The authors' benchmark takes validation images",
         "ImageNet's: non-commercial research and education; not published here",
     ),
     "photos": DataFacts(
@@ -53,8 +53,8 @@ DATA: Mapping[str, DataFacts] = {
     "coco": DataFacts(
         "254 photos with boxes of 80 classes, short side at most 256",
         "COCO 2017 (github.com/lightly-ai/coco128_yolo)",
-        "128 of validation, 126 of training; COCO's classes are mapped to ImageNet's by a table of ours, since the net "
-        "knows those. Most photos of COCO's training set are not in ImageNet's",
+        "128 of validation, 126 of training; COCO's classes are mapped to ImageNet's by a table of ours, since the "
+        "net knows those",
         "annotations CC BY 4.0; photos under Flickr's terms; not published here",
     ),
     "voc": DataFacts(
