@@ -45,8 +45,7 @@ class Verdict:
 
     `state` is "holds", "open" or "fails" by the rule of `samp_lab.statistics.claim_state`, and "missing" for a claim
     that was not measured. `part` is the key of the claim of the paper (`samp_lab.paper_claims`) that this one belongs
-    to, "" for none; `reading` that of its setup. `main` is False for the nets and training seeds that show how far a
-    finding depends on the net: they do not decide on a claim (the report marks them, by the setup's title).
+    to, "" for none; `reading` that of its setup.
 
     >>> Verdict("a beats b", "+0.1", "+0.2 [0.1, 0.3]", "holds").state
     'holds'
@@ -60,6 +59,7 @@ class Verdict:
     part: str = ""
     reading: str = "text"
     main: bool = True
+    """Whether it decides on its claim: the report marks the nets and training seeds that show how far it carries."""
 
     @property
     def is_own(self) -> bool:
