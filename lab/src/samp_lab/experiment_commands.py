@@ -181,7 +181,10 @@ def _epoch(done: int, epochs: int, loss: float) -> None:
 @click.argument("name")
 @click.option("--data", type=click.Path(path_type=Path), required=True, help="Folder to put the data in.")
 def download(name: str, data: Path) -> None:
-    """Download a data set (mnist, cifar10, voc, cub) and check that it is the published one.
+    """Download a data set (mnist, cifar10, voc, cub) or a net (resnet50) and check that it is the published one.
+
+    The net is Keras' ResNet-50, converted to DIR/models/resnet50_v1.safetensors. If you have torchvision's weights
+    (resnet50-0676ba61.pth), copy them to DIR/models instead: they are taken first.
 
     Example: samp bench download mnist --data DIR
     """
