@@ -72,7 +72,7 @@ def verdicts(results: Results, setup: Setup) -> list[Verdict]:
 CONFIDENCE = SetupFigure(
     name="confidence",
     title="Fig. confidence: maps at high and at low confidence",
-    setups=("imagenet/mobilenet_v2", "imagenet/efficientnet_lite0"),
+    setups=("imagenet/resnet50", "imagenet/mobilenet_v2", "imagenet/efficientnet_lite0"),
     caption="SAMP++ at η = 0.02, with the class explained and its soft-max.",
     measurements_of=lambda setup: [Confidence(setup)],
     draw_on=draw,

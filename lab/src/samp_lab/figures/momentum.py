@@ -11,7 +11,7 @@ TABLE = MetricTable(
     name="momentum",
     title="Fig. λ: the momentum coefficient",
     rows={f"λ = {value}": SAMPPlusPlus(momentum=value) for value in LAMBDAS},
-    setups=("imagenet/mobilenet_v2",),
+    setups=("imagenet/resnet50",),
     values={},
 )
 MOMENTUM = Sweep(TABLE, LAMBDAS, "λ", best=0.3)
