@@ -12,10 +12,16 @@ from click.testing import CliRunner
 
 from samp.cli import main
 from samp_lab import registry
+from samp_lab.experiment import Experiment
 from samp_lab.registry import EXPERIMENTS, SETS, Registration, load_experiment, load_experiments
+from samp_lab.setups import parse_setup
 from samp_lab.tables.metric_table import MetricTable
 
 MINE = MetricTable("mine", "My table", {"IG": "ig"}, ("digits/mnist-slim",), {})
+ON_PHOTOS = (
+    *("table1", "table2", "table3", "table4", "table6", "table7"),
+    *("curves", "verification", "gallery", "momentum", "baselines", "eta", "confidence"),
+)
 LINE = Registration("my_table:MINE", "My table of my methods.")
 
 
@@ -101,3 +107,14 @@ def test_no_module_keeps_a_second_list() -> None:
         if path.name != "registry.py":
             text = path.read_text(encoding="utf-8")
             assert not [entry.summary for entry in EXPERIMENTS.values() if entry.summary in text], path
+
+
+@pytest.mark.parametrize("experiment", load_experiments("paper"), ids=lambda one: one.name)
+def test_the_papers_net_comes_first_on_photos(experiment: Experiment) -> None:
+    setups = [setup for setup in map(parse_setup, experiment.setups) if setup.reading == "text"]
+    first: dict[str, str] = {}
+    for setup in setups:
+        first.setdefault(setup.data, setup.net)
+    photos = {data: net for data, net in first.items() if data in ("imagenet", "photos", "coco", "voc")}
+    assert set(photos.values()) <= {"resnet50"}
+    assert bool(photos) == (experiment.name in ON_PHOTOS)

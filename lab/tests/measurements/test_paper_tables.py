@@ -21,6 +21,7 @@ from samp_lab.datasets.detection import VOC_CLASSES
 from samp_lab.measurements.paper_tables import FIDELITY_SETTINGS, CreditSums, Fidelity, MethodSeconds
 from samp_lab.measurements.pointing import Pointing, imagenet_classes_by_label, shrinkage
 from samp_lab.setups import Setup, parse_setup
+from samp_lab.tables.table7 import TABLE7
 from samp_lab.workspace import ExperimentOptions, ImagePart, Workspace
 
 SIZE = 100
@@ -232,3 +233,10 @@ def test_the_genuine_photos_of_voc_are_played_by_the_classes_they_show(data: Pat
     assert shown["000007.jpg"] == ["car"]
     assert games["000007.jpg"] == [["car", True, False]]  # the car fills most of the photo
     assert shown["000004.jpg"] == ["car"]
+
+
+def test_the_pointing_game_plays_on_all_photos_unless_limited(data: Path) -> None:
+    setup = parse_setup("coco/resnet50")
+    (most,) = {measurement.most for measurement in TABLE7.measurements([setup])}
+    assert len(Workspace(ExperimentOptions(data=data)).images("coco", most)) == 254
+    assert len(Workspace(ExperimentOptions(data=data, limit=100)).images("coco", most)) == 100

@@ -272,7 +272,7 @@ def theory_numbers(bend: float) -> Results:
         columns[f"spread {direction}"] = [[1.0] * 49] * 3
         columns[f"neighbours {direction}"] = [-1 / 48] * 3
         columns |= {f"kurtosis {direction}": [9.0, 8.0, 10.0], f"identity {direction}": [0.05, None, 0.2]}
-    enough = {name: column * 7 for name, column in columns.items()}  # 21 images
+    enough = {name: column * 10 for name, column in columns.items()}  # 30 images, 20 of them with an identity
     return results_of({RandomOrders(DIGITS, THEORY.cut): enough})
 
 

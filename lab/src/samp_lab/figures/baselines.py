@@ -62,7 +62,7 @@ def _verdict(results: Results, setup: Setup, column: str) -> Verdict:
 BASELINES = SetupFigure(
     name="baselines",
     title="Fig. baselines: maps under other baselines",
-    setups=("photos/mobilenet_v2", "imagenet/resnet50", "imagenet/mobilenet_v2"),
+    setups=("photos/resnet50", "imagenet/resnet50"),
     caption=(
         "SAMP with IC at η = 1/50. Black (B), white (W), uniform noise (U), blurred image (G): the first for deletion, "
         "the second for insertion."

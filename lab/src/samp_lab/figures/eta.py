@@ -27,7 +27,7 @@ MAPS = map_grid(
     name="eta",
     title="Fig. η: maps under other upper bounds",
     columns={"IG": "ig", "Guided IG": "guidedig", **{f"η = 1/{n}": SAMP(eta=1 / n) for n in BOUNDS}},
-    setups=("photos/mobilenet_v2", "imagenet/resnet50", "imagenet/mobilenet_v2"),
+    setups=("photos/resnet50", "imagenet/resnet50"),
     caption="SAMP with IC (no momentum, as in Table 3) at four bounds η, after IG and Guided IG.",
 )
 

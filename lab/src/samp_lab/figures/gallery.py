@@ -14,7 +14,7 @@ GALLERY = map_grid(
     name="gallery",
     title="Fig. gallery: methods side by side",
     columns=COLUMNS,
-    setups=("photos/mobilenet_v2", "mnist", "cifar10"),
+    setups=("photos/resnet50", "mnist", "cifar10"),
     caption="positive credit for the predicted class by each method.",
     most=3,
 )

@@ -80,8 +80,8 @@ def figure_stem(name: str, setup: Setup) -> str:
     """Return the file name of a setup's figure, without its suffix.
 
     >>> from samp_lab.setups import parse_setup
-    >>> figure_stem("gallery", parse_setup("photos/mobilenet_v2"))
-    'gallery-photos-mobilenet_v2'
+    >>> figure_stem("gallery", parse_setup("photos/resnet50"))
+    'gallery-photos-resnet50'
     """
     return f"{name}-{setup.name.replace('/', '-').replace(':', '-')}"
 

@@ -93,7 +93,7 @@ def _black(context: FigureContext, setup: Setup) -> np.ndarray[Any, Any]:
 VERIFICATION = SetupFigure(
     name="verification",
     title="Fig. verification: the path of SAMP",
-    setups=("photos/mobilenet_v2", "mnist", "mnist@authors", "imagenet/resnet50", "imagenet/mobilenet_v2"),
+    setups=("photos/resnet50", "mnist", "mnist@authors", "imagenet/resnet50"),
     caption=(
         "SAMP from black (zero as the net is fed) to the image. Points on the path, the credit of the pixels that have "
         "arrived, and the score against the share of the steps."

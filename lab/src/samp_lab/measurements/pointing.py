@@ -137,7 +137,7 @@ def _logits(part: ImagePart) -> Tensor:
     if logits.ndim != 2 or logits.shape[1] != 1000:
         raise ValueError(
             "the pointing game needs an ImageNet net of 1,000 classes, but the output of this one is "
-            f"{tuple(logits.shape)}: take a setup such as coco/mobilenet_v2."
+            f"{tuple(logits.shape)}: take a setup such as coco/resnet50."
         )
     return logits
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from samp import models
 from samp.models import Classifier
 from samp_lab.nets.blue_counter import blue_counter
+from samp_lab.nets.checkpoints import CHECKPOINTS, find_checkpoint, load_checkpoint
 from samp_lab.nets.planted import planted_net
 from samp_lab.setups import SEED
 
@@ -23,7 +24,8 @@ TRAINED = (
     *("cifar10", "cifar10-slim", "cifar10-authors", "cifar10-slim-authors"),
     *("mosaic", "mosaic-slim", "cub"),
 )
-CHECKPOINTS = ("mobilenet_v2", "squeezenet1_1", "resnet50")
+UNCROPPED = "-uncropped"
+"""What a checkpoint's name ends with where the whole photo is squeezed to the net's input, not its centre cut out."""
 BUILT_IN_NETS: dict[str, Callable[[], Classifier]] = {
     "mnist-slim": models.mnist_slim,
     "mnist-slim-56": lambda: replace(models.mnist_slim(), size=56),  # its last layer pools over the whole image
@@ -62,20 +64,12 @@ def _load_classifier(name: str, options: ExperimentOptions) -> Classifier:
         from samp_lab.training import classifier_of
 
         return classifier_of(made, options.device)
-    if name in CHECKPOINTS:
-        return models.load(name, options.weights or _find_checkpoint(name, options), trust=options.trust)
-    return models.load(name)
-
-
-def _find_checkpoint(name: str, options: ExperimentOptions) -> Path:
-    """Return the checkpoint of this net in the data folder, or raise FileNotFoundError."""
-    folder = data_folder(options)
-    found = [path for path in sorted((folder / "models").glob(f"{name}*")) if path.suffix in (".safetensors", ".pth")]
-    if not found:
-        raise FileNotFoundError(
-            f"there is no checkpoint {name}*.safetensors or .pth in {folder / 'models'}: give one as `weights`."
-        )
-    return found[0]
+    whole = name.removesuffix(UNCROPPED)
+    if whole not in CHECKPOINTS:
+        return models.load(name)
+    path = options.weights or find_checkpoint(whole, data_folder(options))
+    classifier = load_checkpoint(whole, path, options.trust)
+    return classifier if whole == name else replace(classifier, margin=None)
 
 
 def data_folder(options: ExperimentOptions) -> Path:

@@ -10,7 +10,7 @@ TABLE3 = MetricTable(
     name="table3",
     title="Table 3: the upper bound η",
     rows={f"1/{n}": SAMP(eta=1 / n) for n in (10, 50, 100, 200)},
-    setups=("imagenet/mobilenet_v2", "imagenet@authors"),
+    setups=("imagenet/resnet50", "imagenet/mobilenet_v2", "imagenet@authors"),
     values={
         "imagenet": {
             "1/10": (0.159, 0.121, 1.056, 0.185),

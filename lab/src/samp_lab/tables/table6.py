@@ -17,7 +17,7 @@ TABLE6 = MetricTable(
     name="table6",
     title="Table 6: the choice of baselines",
     rows={name: SAMP(eta=0.02, baseline=pair) for name, pair in PAIRS.items()},
-    setups=("imagenet/mobilenet_v2", "imagenet@authors"),
+    setups=("imagenet/resnet50", "imagenet@authors"),
     values={
         "imagenet": {
             "B+B": (0.254, 0.137, 0.779, 0.178),
