@@ -6,6 +6,7 @@ import ast
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,8 +19,13 @@ from samp_lab.statistics import (
     SIGNIFICANCE,
     Difference,
     Estimate,
+    bootstrap_estimate,
     claim_state,
+    compare_groups,
     compare_paired,
+    correct_family,
+    neutral_state,
+    ratio,
     sign_state,
     state_of_all,
 )
@@ -73,25 +79,75 @@ def test_a_sign_is_a_claim_about_zero(a: float, b: float) -> None:
 
 
 def test_a_mean_is_open_while_its_interval_includes_the_bound() -> None:
-    sure = summarise([0.5, 0.6, 0.7, 0.6])
+    sure = summarise([0.5, 0.6, 0.7, 0.6] * 5)
     assert [claim_state(sure, least=bound) for bound in (0.2, 0.6, 0.9)] == ["holds", "open", "fails"]
-    assert claim_state(summarise([0.5]), least=0.2) == "open"  # one image has no interval
+    assert claim_state(summarise([0.5, 0.6, 0.7, 0.6]), least=0.2) == "missing"  # four images decide nothing
 
 
 def test_a_small_drop_lies_between_none_and_a_quarter() -> None:
-    for drops in ([0.1, 0.12, 0.11], [0.5, 0.6, 0.7], [0.1, 0.4], [-0.2, -0.1, -0.15], [-0.1, 0.1]):
-        assert small_drop_state(summarise(drops)) == claim_state(summarise(drops), least=0, most=SMALL)
+    found = []
+    for few in ([0.1, 0.12, 0.11], [0.5, 0.6, 0.7], [0.1, 0.4], [-0.2, -0.1, -0.15], [-0.1, 0.1]):
+        drops = summarise(few * 10)
+        found.append(small_drop_state(drops))
+        assert found[-1] == claim_state(drops, least=0, most=SMALL)
+    assert found == ["holds", "fails", "open", "fails", "open"]
 
 
 def test_a_paired_difference_needs_interval_and_test() -> None:
-    more, less = [float(i) + 1 for i in range(12)], [float(i) for i in range(12)]
+    more, less = [float(i) + 1 for i in range(24)], [float(i) for i in range(24)]
     assert [compare_paired(more, less).state(sign) for sign in (1, -1)] == ["holds", "fails"]
-    assert compare_paired(more[:3], less[:3]).state(1) == "open"  # p of three pairs is never below 0.05
+    unsure = [value + (3.0 if i % 2 else -2.9) for i, value in enumerate(less)]
+    assert compare_paired(unsure, less).state(1) == "open"
+
+
+@pytest.mark.parametrize(("images", "state"), [(19, "missing"), (20, "holds")])
+def test_nothing_is_judged_from_fewer_than_twenty_images(images: int, state: State) -> None:
+    values = [float(image % 5) for image in range(images)]
+    pairs = compare_paired([value + 1 + value / 10 for value in values], values)
+    groups = compare_groups([value + 9 for value in values[: images // 2]], values[images // 2 :])
+    mean = bootstrap_estimate(lambda weights: weights @ np.asarray(values) / weights.sum(1), images)
+    times = ratio([value + 2 for value in values], [1.0] * images)
+    assert [one.state(1) for one in (pairs, groups, mean, times)] == [state] * 4
+    assert claim_state(summarise(values), least=0) == state
+    assert (str(pairs) == "19 images, too few to judge") == (images == 19)
+    assert neutral_state(compare_paired(values, values)) == state  # no difference at all
+
+
+def test_pairs_without_a_number_are_no_images() -> None:
+    values = [float(image) for image in range(25)]
+    unknown = [NAN] * 6 + values[6:]
+    assert compare_paired([value + 1 for value in unknown], values).state(1) == "missing"
+
+
+def test_a_family_has_holms_p() -> None:
+    family = [Difference(2, 1, 3, p) for p in (0.02, 0.04, 0.001)]
+    corrected = correct_family(family)
+    assert [one.p for one in corrected] == pytest.approx([0.04, 0.04, 0.003])
+    assert [one.state(1) for one in corrected] == ["holds", "holds", "holds"]
+    assert [one.p for one in correct_family(family[:2])] == pytest.approx([0.04, 0.04])
+    assert [one.state(1) for one in correct_family([family[0]] * 3)] == ["open"] * 3  # 3 · 0.02
+    assert str(corrected[2]) == "+2.000 [+1.000, +3.000], Holm's p = 0.003"
+    assert correct_family([]) == []
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "p", "state"),
+    [(0.1, 0.3, 0.05, "holds"), (0.1, 0.3, 0.049, "fails"), (-0.3, -0.1, 0.01, "fails"), (-0.1, 0.3, 0.01, "open")],
+)
+def test_no_significant_change_holds_until_test_and_interval_show_one(
+    low: float, high: float, p: float, state: State
+) -> None:
+    assert neutral_state(Difference((low + high) / 2, low, high, p)) == state
 
 
 @pytest.mark.parametrize(
     ("states", "state"),
-    [(["holds", "holds"], "holds"), (["holds", "open"], "open"), (["open", "fails", "holds"], "fails")],
+    [
+        (["holds", "holds"], "holds"),
+        (["holds", "open"], "open"),
+        (["open", "fails", "missing"], "fails"),
+        (["open", "missing"], "missing"),
+    ],
 )
 def test_several_claims_hold_if_all_do_and_fail_if_one_does(states: list[State], state: State) -> None:
     assert state_of_all(states) == state

@@ -24,7 +24,7 @@ from samp_lab.registry import load_experiments
 from samp_lab.reproduce import SetupChoice, substitute_setups
 from samp_lab.runner import run_measurements
 from samp_lab.setups import Setup, parse_setup
-from samp_lab.statistics import kendall_tau
+from samp_lab.statistics import compare_paired, kendall_tau
 from samp_lab.store import Store
 from samp_lab.tables.metric_table import MetricTable
 from samp_lab.tables.table1 import TABLE1
@@ -207,12 +207,13 @@ def test_a_damaged_part_is_measured_again(tmp_path: Path) -> None:
 
 def test_an_effect_holds_is_open_or_fails() -> None:
     low, high = [0.1 + 0.01 * i for i in range(20)], [0.5 + 0.01 * i for i in range(20)]
-    effect = Effect("a", "b", "deletion")
-    assert effect.verdict(-0.1, (low, high), "").state == "holds"
-    assert effect.verdict(+0.1, (low, high), "").state == "fails"
-    assert effect.verdict(-0.1, (low, low[::-1]), "").state == "open"
-    assert effect.verdict(-0.1, (low, high), "").claim == "a better than b, deletion ↓"
-    assert effect.verdict(+0.1, (low, high), "").claim == "a worse than b, deletion ↓"
+    effect, apart = Effect("a", "b", "deletion", part="improves"), compare_paired(low, high)
+    assert effect.verdict(-0.1, apart, DIGITS).state == "holds"
+    assert effect.verdict(+0.1, apart, DIGITS).state == "fails"
+    assert effect.verdict(-0.1, compare_paired(low, low[::-1]), DIGITS).state == "open"
+    assert effect.verdict(-0.1, apart, DIGITS).claim == "a better than b, deletion ↓"
+    assert effect.verdict(+0.1, apart, DIGITS).claim == "a worse than b, deletion ↓"
+    assert effect.verdict(-0.1, apart, DIGITS).part == "improves"
 
 
 def test_agreement_is_kendalls() -> None:

@@ -132,16 +132,20 @@ class TargetFunction:
 
 @dataclass(frozen=True, eq=False)
 class TargetProbability:
-    """Takes the soft-max probability of a class as its score, or the difference of two classes' probabilities."""
+    """Takes the soft-max probability of a class as its score, or the difference of two classes' probabilities.
+
+    `method` is the name of the method that asked for it, for errors.
+    """
 
     of: TargetIndex | TargetMargin
+    method: str
 
     def __call__(self, output: Any, samples: Tensor) -> Tensor:
         logits = _check_batched(output, len(samples))
-        if logits.ndim != 2 or logits.shape[1] < 2:
+        if logits.ndim < 2 or logits.shape[1] < 2:
             raise ValueError(
                 f"the model's output has shape {tuple(logits.shape)}, which has no soft-max over classes: pass "
-                "score='logit' to the method, to take the score as it is."
+                f"method={self.method}(score='logit') to take the score as it is."
             )
         wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
         return self.of(wide.softmax(1), samples)  # r

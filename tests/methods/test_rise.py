@@ -115,7 +115,7 @@ def test_the_target_matters(method: Any) -> None:
 @pytest.mark.parametrize(
     ("method", "changed"),
     [
-        (SMALL, {"masks": 31, "cells": 4, "p": 0.4, "score": "logit", "baseline": 1.0}),
+        (SMALL, {"masks": 31, "cells": 4, "p": 0.4, "score": "logit", "baseline": 1.0, "shift": False}),
         (SmoothGrad(samples=20), {"samples": 21, "noise": 0.2, "magnitude": True}),
     ],
 )

@@ -125,7 +125,7 @@ def test_batch_size_and_neighbours_do_not_matter_and_the_target_does() -> None:
 
 def test_every_argument_changes_the_result() -> None:
     changed = {"steps": 5, "scales": (400,), "sigma": 0.3, "min_size": 30, "dilation": 2, "min_added": 40}
-    changed |= {"area": 0.3, "side": 24, "baselines": (0.0, 1.0, 2.0)}
+    changed |= {"area": 0.3, "side": 24, "baselines": (0.0, 1.0, 2.0), "score": "probability"}
     assert {field.name for field in fields(XRAI)} == set(changed)
     model, x = net(0, 3 * 16 * 16), images(1, 1, 3, 16, 16)
     method = replace(SMALL, scales=(1, 50))

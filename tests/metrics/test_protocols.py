@@ -26,6 +26,9 @@ PUBLISHED: dict[str, dict[str, Any]] = {
     "mnist": {**PAPER, "step": 10, "start": Blurred(11, 5.0)},
     "cifar10": {**PAPER, "step": 10, "start": Blurred(11, 5.0)},
     "imagenet": {**PAPER, "step": 1792, "start": Blurred(31, 5.0)},
+    "mnist-authors": {**PAPER, "step": 10, "start": RISEBlur(11, 5.0)},
+    "cifar10-authors": {**PAPER, "step": 10, "start": RISEBlur(11, 5.0)},
+    "imagenet-authors": {**PAPER, "step": 1792, "start": RISEBlur(31, 5.0)},
     "rise": {
         "step": 224,
         "fill": BLACK,

@@ -13,9 +13,11 @@ from samp_lab.effects import ARROWS, BETTER_OF_ALL, Column, Effect
 from samp_lab.experiment import FigureContext
 from samp_lab.measurements.base import Measurement
 from samp_lab.measurements.method_maps import MethodCurves
+from samp_lab.readings import method_as_read
 from samp_lab.report.format import p_value
 from samp_lab.sections import Block, Grid, Paragraph, Section, State, Verdict, Verdicts
 from samp_lab.setups import Setup
+from samp_lab.statistics import compare_paired, correct_family, too_few_images
 from samp_lab.store import Results
 
 COLUMNS: tuple[Column, ...] = ("deletion", "insertion", "difference")
@@ -63,7 +65,7 @@ class MethodRanking:
 
     def measurement(self, row: str, setup: Setup) -> MethodCurves:
         """Return the measurement of this row."""
-        return MethodCurves(setup, self.rows[row], self.protocol)
+        return MethodCurves(setup, method_as_read(self.rows[row], setup), self.protocol)
 
     def numbers(self, results: Results, row: str, setup: Setup, column: Column) -> list[float]:
         """One number per image; the difference is insertion − deletion."""
@@ -111,25 +113,27 @@ class MethodRanking:
 
     def _claims(self, results: Results, setup: Setup, present: Sequence[str]) -> list[Verdict]:
         """Return verdicts on: better than each rival in every column, and beaten on both metrics by no one."""
-        found = []
-        for rival in (row for row in self.rivals if row in present):
-            for column in COLUMNS:
-                pair = (
-                    self.numbers(results, self.champion, setup, column),
-                    self.numbers(results, rival, setup, column),
-                )
-                found.append(Effect(self.champion, rival, column).claim(pair, setup.title))
-        return [*found, self._verdict_on_champion(results, setup, present)]
+        effects = [Effect(self.champion, row, column) for row in self.rivals if row in present for column in COLUMNS]
+        family = [
+            compare_paired(*(self.numbers(results, row, setup, effect.column) for row in (effect.a, effect.b)))
+            for effect in effects
+        ]
+        pairs = zip(effects, correct_family(family), strict=True)
+        return [
+            *(effect.claim(found, setup) for effect, found in pairs),
+            self._verdict_on_champion(results, setup, present),
+        ]
 
     def _verdict_on_champion(self, results: Results, setup: Setup, present: Sequence[str]) -> Verdict:
-        means = {
-            row: [summarise(self.numbers(results, row, setup, column)).mean for column in COLUMNS] for row in present
-        }
+        found = {row: [summarise(self.numbers(results, row, setup, column)) for column in COLUMNS] for row in present}
+        means = {row: [one.mean for one in summaries] for row, summaries in found.items()}
+        few = too_few_images(found[self.champion][0])
         own = means[self.champion]
         on_both = [row for row, (deletion, insertion, _) in means.items() if deletion < own[0] and insertion > own[1]]
         first = max(means, key=lambda row: means[row][2])
         beaten = f"; better on both: {', '.join(on_both)}" if on_both else ""
         measured = f"first by insertion − deletion: {first}{beaten}"
         state: State = "holds" if first == self.champion and not on_both else "fails"
+        state = "missing" if few else state
         claim = f"{self.champion} has the best insertion − deletion, and none is better on both"
-        return Verdict(claim, "–", measured, state, setup.title)
+        return Verdict(claim, "–", few or measured, state, setup.title, reading=setup.reading)

@@ -26,19 +26,20 @@ def code_version() -> dict[str, object]:
     commit = _git("rev-parse", "HEAD")
     if not commit:
         return {"commit": "unknown", "dirty": False}
-    return {"commit": commit, "dirty": bool(_git("status", "--porcelain", "--untracked-files=no", "--", "*.py"))}
+    return {"commit": commit, "dirty": bool(_git("status", "-s", "-uno", ":/*.py"))}
 
 
 def _git(*words: str) -> str:
     """Return what git prints in this package's repository, "" if there is none or it is another project's."""
-    here = Path(__file__).resolve().parent
+    here = Path(__file__).resolve()
     try:
-        tracked = subprocess.run(
-            ["git", "ls-files", "--error-unmatch", Path(__file__).name], cwd=here, capture_output=True, check=False
-        )
-        if tracked.returncode:
+        if not _run("ls-files", here.name, folder=here.parent):
             return ""
-        done = subprocess.run(["git", *words], cwd=here, capture_output=True, text=True, check=False)
+        return _run(*words, folder=here.parent)
     except OSError:  # no git here
         return ""
+
+
+def _run(*words: str, folder: Path) -> str:
+    done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else ""

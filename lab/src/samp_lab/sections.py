@@ -44,8 +44,8 @@ class Verdict:
     """A claim of the paper, or our own, beside what was measured.
 
     `state` is "holds", "open" or "fails" by the rule of `samp_lab.statistics.claim_state`, and "missing" for a claim
-    that was not measured. `part` is the key of the claim of the paper (`samp_lab.paper_claims`) that this one belongs
-    to, "" for none; `reading` that of its setup.
+    that was not measured, or on too few images. `part` is the key of the claim of the paper (`samp_lab.paper_claims`)
+    that this one belongs to, "" for none; `reading` that of its setup.
 
     >>> Verdict("a beats b", "+0.1", "+0.2 [0.1, 0.3]", "holds").state
     'holds'

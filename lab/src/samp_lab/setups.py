@@ -26,7 +26,7 @@ class Setup:
 
     @property
     def name(self) -> str:
-        """The name in commands and results: DATA/NET@READING, without what is the default."""
+        """The name in commands and results: DATA/NET@reading, without what is the default."""
         whole = self.data.partition(":")[0]
         if self.reading == "text":  # stored results are keyed by these names, so that they never change
             return self.data if self.net == whole else f"{self.data}/{self.net}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -12,12 +12,14 @@ import numpy as np
 
 from samp.extras import install_command
 from samp.metrics.intervals import Bootstrap, Floats
-from samp.metrics.statistics import compare_pairs, summarise
+from samp.metrics.statistics import Summary, compare_pairs, holm, summarise
 from samp_lab.report.format import p_value
 from samp_lab.sections import State
 
 SIGNIFICANCE = 0.05
 """A test whose p is not below this decides nothing."""
+MIN_IMAGES = 20
+"""From fewer images no verdict is given: intervals and tests of so few say little about others."""
 Statistic = Callable[[Floats], Floats]
 """From weights (r n: how often each image counts, in each of r resamples) to one number per row."""
 
@@ -36,11 +38,16 @@ def claim_state(found: Interval, least: float = -math.inf, most: float = math.in
 
     It "holds" where the whole interval lies between them, "fails" where the whole interval lies beyond one of them,
     and is "open" otherwise: where the interval includes a bound, where there is no interval (NaN), and where the test
-    that goes with the number has a `p` that is not below 0.05.
+    that goes with the number has a `p` that is not below 0.05. A number of fewer than MIN_IMAGES images leaves
+    the claim "missing".
 
     >>> [claim_state(Estimate(0.3, low, high), least=0.25) for low, high in ((0.26, 0.4), (0.2, 0.4), (0.1, 0.2))]
     ['holds', 'open', 'fails']
+    >>> claim_state(Estimate(0.3, 0.26, 0.4, images=19), least=0.25)
+    'missing'
     """
+    if too_few_images(found):
+        return "missing"
     if not p < SIGNIFICANCE:  # also where p is NaN
         return "open"
     if least < found.low and found.high < most:
@@ -57,20 +64,49 @@ def sign_state(found: Interval, sign: int, p: float = 0.0) -> State:
     return claim_state(found, least=0.0, p=p) if sign > 0 else claim_state(found, most=0.0, p=p)
 
 
+def neutral_state(found: Difference) -> State:
+    """Return the state of the claim that something makes no significant difference.
+
+    It "holds" where p is not below 0.05 and "fails" where the difference is significant, by p and interval.
+
+    >>> [neutral_state(Difference(0.2, 0.1, 0.3, p, images=100)) for p in (0.3, 0.01)]
+    ['holds', 'fails']
+    """
+    if too_few_images(found):
+        return "missing"
+    if found.p >= SIGNIFICANCE:
+        return "holds"
+    return "fails" if "holds" in (found.state(+1), found.state(-1)) else "open"
+
+
+def too_few_images(found: Interval) -> str:
+    """Return the words for a number of fewer than MIN_IMAGES images, "" for enough, or where their number is unknown.
+
+    >>> too_few_images(Estimate(0.3, 0.2, 0.4, images=8)), too_few_images(Estimate(0.3, 0.2, 0.4, images=20))
+    ('8 images, too few to judge', '')
+    """
+    images = found.count if isinstance(found, Summary) else getattr(found, "images", None)
+    return "" if images is None or images >= MIN_IMAGES else f"{images} images, too few to judge"
+
+
 def state_of_all(states: Sequence[State]) -> State:
     """Return the state of the claim that several claims all hold: it fails if one of them does.
 
     >>> state_of_all(["holds", "open"]), state_of_all(["holds", "open", "fails"]), state_of_all(["holds"])
     ('open', 'fails', 'holds')
+    >>> state_of_all(["holds", "missing"])
+    'missing'
     """
     if "fails" in states:
         return "fails"
+    if "missing" in states:
+        return "missing"
     return "open" if "open" in states else "holds"
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number and its interval.
+    """A number, its interval, and the number of images that it is of, where that is known.
 
     >>> print(Estimate(-0.5, -0.75, -0.25)), Estimate(0.1, -0.1, 0.3).state(sign=1)
     −0.500 [−0.750, −0.250]
@@ -80,6 +116,7 @@ class Estimate:
     value: float
     low: float
     high: float
+    images: int | None = field(default=None, kw_only=True)
 
     def state(self, sign: int) -> State:
         """Return the state of the claim that the number has this sign."""
@@ -106,23 +143,44 @@ class Difference(Estimate):
     """
 
     p: float
+    family: int = field(default=1, kw_only=True)
+    """The number of tests that p is corrected for."""
 
     def state(self, sign: int) -> State:
         """Return the state of the claim that the difference has this sign, for which the test counts as well."""
         return sign_state(self, sign, self.p)
 
     def __str__(self) -> str:
-        return "too few images" if math.isnan(self.low) else f"{self.format('+.3f')}, {p_value(self.p)}"
+        few = too_few_images(self) or ("too few images" if math.isnan(self.low) else "")
+        return few or f"{self.format('+.3f')}, {self.format_p()}"
+
+    def format_p(self) -> str:
+        """Return p in words, as Holm's where it is corrected.
+
+        >>> Difference(0.2, 0.1, 0.3, p=0.01, family=4).format_p()
+        "Holm's p = 0.01"
+        """
+        return ("Holm's " if self.family > 1 else "") + p_value(self.p)
 
 
 def compare_paired(a: Sequence[float], b: Sequence[float]) -> Difference:
     """Return the difference of two numbers of each image, with the p of Wilcoxon's test.
 
     >>> compare_paired([3.0, 5.0, 4.0], [1.0, 2.0, 0.0]).state(+1)  # three images are too few to be sure
-    'open'
+    'missing'
     """
     found = compare_pairs(a, b, "higher")
-    return Difference(found.difference, found.low, found.high, found.p)
+    return Difference(found.difference, found.low, found.high, found.p, images=found.pairs)
+
+
+def correct_family(family: Sequence[Difference]) -> list[Difference]:
+    """Return the differences with Holm's p: a family is the tests of one claim on one setup.
+
+    >>> [one.p for one in correct_family([Difference(0.2, 0.1, 0.3, p) for p in (0.01, 0.04, 0.03)])]
+    [0.03, 0.06, 0.06]
+    """
+    corrected = holm([one.p for one in family]) if family else []
+    return [replace(one, p=p, family=len(family)) for one, p in zip(family, corrected, strict=True)]
 
 
 def compare_groups(a: Sequence[float], b: Sequence[float], bootstrap: Bootstrap | None = None) -> Difference:
@@ -136,7 +194,7 @@ def compare_groups(a: Sequence[float], b: Sequence[float], bootstrap: Bootstrap 
     bootstrap = bootstrap or Bootstrap()
     first, second = (np.asarray([value for value in group if not math.isnan(value)]) for group in (a, b))
     if min(len(first), len(second)) < 2:
-        return Difference(math.nan, math.nan, math.nan, math.nan)
+        return Difference(math.nan, math.nan, math.nan, math.nan, images=len(first) + len(second))
     draw = np.random.default_rng(bootstrap.seed)
     means = [
         group[draw.integers(0, len(group), (bootstrap.resamples, len(group)))].mean(1) for group in (first, second)
@@ -144,7 +202,8 @@ def compare_groups(a: Sequence[float], b: Sequence[float], bootstrap: Bootstrap 
     tail = (1 - bootstrap.confidence) / 2
     low, high = np.quantile(means[0] - means[1], [tail, 1 - tail])
     p = _scipy_stats().mannwhitneyu(first, second).pvalue
-    return Difference(float(first.mean() - second.mean()), float(low), float(high), float(p))
+    images = len(first) + len(second)
+    return Difference(float(first.mean() - second.mean()), float(low), float(high), float(p), images=images)
 
 
 def bootstrap_estimate(statistic: Statistic, images: int, bootstrap: Bootstrap | None = None) -> Estimate:
@@ -158,16 +217,16 @@ def bootstrap_estimate(statistic: Statistic, images: int, bootstrap: Bootstrap |
     bootstrap = bootstrap or Bootstrap(resamples=1999)
     value = float(statistic(np.ones((1, images)))[0])
     if images < 2:
-        return Estimate(value, math.nan, math.nan)
+        return Estimate(value, math.nan, math.nan, images=images)
     random = np.random.default_rng(bootstrap.seed)
     weights = random.multinomial(images, np.full(images, 1 / images), bootstrap.resamples).astype(np.float64)
     resampled = statistic(weights)
     known = resampled[~np.isnan(resampled)]  # a resample may hold one image only
     if math.isnan(value) or not len(known):
-        return Estimate(value, math.nan, math.nan)
+        return Estimate(value, math.nan, math.nan, images=images)
     tail = (1 - bootstrap.confidence) / 2
     low, high = np.quantile(known, [tail, 1 - tail])
-    return Estimate(value, float(low), float(high))
+    return Estimate(value, float(low), float(high), images=images)
 
 
 def correlation(x: Sequence[float], y: Sequence[float]) -> Statistic:
@@ -217,7 +276,7 @@ def ratio(a: Sequence[float], b: Sequence[float]) -> Estimate:
     2.0
     """
     logs = summarise([math.log(one / other) for one, other in zip(a, b, strict=True)])
-    return Estimate(*(math.exp(value) for value in (logs.mean, logs.low, logs.high)))
+    return Estimate(*(math.exp(value) for value in (logs.mean, logs.low, logs.high)), images=logs.count)
 
 
 def kendall_tau(paper: Sequence[float], ours: Sequence[float]) -> float:

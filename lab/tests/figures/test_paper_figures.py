@@ -242,21 +242,26 @@ def test_noisy_figures_shrink_until_they_are_small_enough() -> None:
 
 
 def momentum_results(best: float, noise: float) -> Results:
-    """Ten images on which Insertion falls off around the best λ, where images differ by this noise."""
+    """Twenty images on which Insertion falls off around the best λ, where images differ by this noise."""
     cells = {}
     for value, cell in zip(MOMENTUM.values, MOMENTUM.measurements([parse_setup("imagenet")]), strict=True):
-        insertion = 1 - abs(value - best) + noise * (value == best) * np.linspace(-1, 1, 10)
-        numbers = {"deletion": [0.1] * 10, "insertion": insertion.tolist(), "gradients": [9] * 10, "forwards": [0] * 10}
+        insertion = 1 - abs(value - best) + noise * (value == best) * np.linspace(-1, 1, 20)
+        numbers = {"deletion": [0.1] * 20, "insertion": insertion.tolist(), "gradients": [9] * 20, "forwards": [0] * 20}
         cells[name_of(cell)] = {"numbers": numbers}
     return Results(cells, {})
 
 
-@pytest.mark.parametrize(("best", "noise", "state"), [(0.4, 0.1, "holds"), (0.8, 0.1, "fails"), (0.8, 3.0, "open")])
+@pytest.mark.parametrize(
+    ("best", "noise", "text", "authors"),
+    [(0.4, 0.1, "holds", "fails"), (0.8, 0.1, "fails", "holds"), (0.9, 3.0, "open", "open")],
+)
 def test_the_best_momentum_is_the_papers_near_it_and_fails_where_another_is_surely_better(
-    best: float, noise: float, state: str, tmp_path: Path
+    best: float, noise: float, text: str, authors: str, tmp_path: Path
 ) -> None:
     section = MOMENTUM.section(momentum_results(best, noise), [parse_setup("imagenet")], tmp_path)
-    assert section.verdicts[-1].state == state
+    assert {verdict.reading: verdict.state for verdict in section.verdicts} == {"text": text, "authors": authors}
+    assert {verdict.part for verdict in section.verdicts} == {"best-lambda"}
+    assert "0.7" in section.verdicts[-1].claim
 
 
 def test_the_momentum_figure_is_drawn_from_numbers_alone(tmp_path: Path) -> None:

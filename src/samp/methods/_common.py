@@ -97,13 +97,13 @@ def with_score(problem: Problem, score: ScoreName, method: object, run: RunOptio
     problem = problem.with_target(Batches(run.batch_size, problem.x.shape[1], problem.x.device))
     if score == "logit":
         return problem
+    name = type(method).__name__
     if not isinstance(problem.objective, TargetIndex | TargetMargin):
-        name = type(method).__name__
         raise ValueError(
             f"{name} explains the soft-max probability of a class, but this target is no class: pass "
             f"method={name}(score='logit') to take the score as it is."
         )
-    return replace(problem, objective=TargetProbability(problem.objective))
+    return replace(problem, objective=TargetProbability(problem.objective, name))
 
 
 def spread_over_channels(problem: Problem, maps: Tensor) -> Tensor:

@@ -125,7 +125,8 @@ def superpixels(image: Tensor, count: int | None) -> Segments:
     stretched = [(one - one.min()) / (np.ptp(one) or 1.0) for one in pixels]
     if count is None:
         coloured = [np.broadcast_to(one, (*one.shape[:2], 3)) if one.shape[2] == 1 else one for one in stretched]
-        labels = [segmentation.quickshift(one, kernel_size=4, max_dist=200, ratio=0.2) for one in coloured]
+        settings = {"kernel_size": 4, "max_dist": 200, "ratio": 0.2}
+        labels = [segmentation.quickshift(one, **settings, convert2lab=one.shape[2] == 3) for one in coloured]
     else:
         labels = [segmentation.slic(one, n_segments=count, start_label=0, channel_axis=-1) for one in stretched]
     ids = torch.from_numpy(np.stack(labels)).long().to(image.device)  # b h w

@@ -16,7 +16,7 @@ from samp_lab.measurements.base import Measurement
 from samp_lab.measurements.method_maps import MethodCurves
 from samp_lab.sections import Block, Grid, Paragraph, Section, Verdict, Verdicts
 from samp_lab.setups import Setup
-from samp_lab.statistics import compare_paired, state_of_all
+from samp_lab.statistics import compare_paired, state_of_all, too_few_images
 from samp_lab.store import Results
 
 if TYPE_CHECKING:
@@ -128,7 +128,8 @@ class BudgetCurves:
         }
         if not found:
             return None
-        measured = "; ".join(f"{budget}: {one.format('+.3f')}" for budget, one in found.items())
+        few = next(filter(None, map(too_few_images, found.values())), "")
+        measured = few or "; ".join(f"{budget}: {one.format('+.3f')}" for budget, one in found.items())
         claim = f"{self.champion} is above {self.rival} at every budget"
         return Verdict(claim, "–", measured, state_of_all([one.state(+1) for one in found.values()]), setup.title)
 

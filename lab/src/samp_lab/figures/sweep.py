@@ -17,7 +17,7 @@ from samp_lab.measurements.base import Measurement
 from samp_lab.measurements.method_maps import MethodCurves
 from samp_lab.sections import Block, Section, State, Verdict, Verdicts
 from samp_lab.setups import Setup
-from samp_lab.statistics import Interval, claim_state, compare_paired
+from samp_lab.statistics import Interval, claim_state, compare_paired, too_few_images
 from samp_lab.store import Results
 from samp_lab.tables.metric_table import MetricTable
 
@@ -40,6 +40,10 @@ class Sweep:
     values: tuple[float, ...]
     axis: str
     best: float
+    part: str = ""
+    """The paper's claim that the best value belongs to (`samp_lab.paper_claims`)."""
+    authors_best: float | None = None
+    """The value here that the authors' benchmark calls `best`, where its convention is another: judged as well."""
 
     @property
     def name(self) -> str:
@@ -72,11 +76,11 @@ class Sweep:
         table = self.table.section(results, setups, figures)
         blocks: list[Block] = picture_block(figures, self.name, f"Deletion and Insertion against {self.axis}.")
         there = [setup for setup in setups if self._has_results(results, setup)]
-        verdicts = tuple(self._verdict(results, setup) for setup in there)
+        verdicts = tuple(verdict for setup in there for verdict in self._verdicts(results, setup))
         return Section(self.name, self.title, (*blocks, *table.blocks, *([Verdicts(verdicts)] if verdicts else [])))
 
     def _measurement(self, row: str, setup: Setup) -> MethodCurves:
-        return MethodCurves(setup, self.table.rows[row])
+        return self.table.cells.measurement(row, setup)
 
     def _has_results(self, results: Results, setup: Setup) -> bool:
         return all(results.has(self._measurement(row, setup)) for row in self.table.rows)
@@ -88,18 +92,26 @@ class Sweep:
         means, lows, highs = ([getattr(one, name) for one in found] for name in ("mean", "low", "high"))
         return SweepLine(setup.title, self.values, means, lows, highs)
 
-    def _verdict(self, results: Results, setup: Setup) -> Verdict:
-        """Return the verdict on the best value by Insertion − Deletion; values near the paper's count as it."""
+    def _verdicts(self, results: Results, setup: Setup) -> list[Verdict]:
+        """Return the verdict on the paper's best value, and on what it stands for in the authors' convention."""
+        claim = f"best {self.axis} ≈ {self.best:g} by Insertion − Deletion"
+        found = [self._verdict(results, setup, claim, self.best, setup.reading)]
+        if self.authors_best is None or setup.reading != "text":  # rows of `authors` are in its convention already
+            return found
+        claim = f"best {self.axis} ≈ {self.authors_best:g} by Insertion − Deletion, {self.best:g} in the authors' code"
+        return [*found, self._verdict(results, setup, claim, self.authors_best, "authors")]
+
+    def _verdict(self, results: Results, setup: Setup, claim: str, best: float, reading: str) -> Verdict:
+        """Return the verdict on the best value by Insertion − Deletion; values near `best` count as it."""
         scores = [self._difference(results, row, setup) for row in self.table.rows]
         means = [summarise(score).mean for score in scores]
         ours = int(np.nanargmax(means)) if not np.isnan(means).all() else 0
-        theirs = min(range(len(self.values)), key=lambda place: abs(self.values[place] - self.best))
+        theirs = min(range(len(self.values)), key=lambda place: abs(self.values[place] - best))
         gain = compare_paired(scores[ours], scores[theirs])
         measured = f"best at {self.values[ours]:g}"
-        measured += f", better than at {self.best:g} by {gain}" if ours != theirs else ""
-        state = _state(abs(self.values[ours] - self.best), gain)
-        claim = f"best {self.axis} ≈ {self.best:g} by Insertion − Deletion"
-        return Verdict(claim, f"{self.best:g}", measured, state, setup.title)
+        measured += f", better than at {best:g} by {gain}" if ours != theirs else ""
+        state = _state(abs(self.values[ours] - best), gain)
+        return Verdict(claim, f"{best:g}", too_few_images(gain) or measured, state, setup.title, self.part, reading)
 
     def _difference(self, results: Results, row: str, setup: Setup) -> list[float]:
         deletion, insertion = (results.numbers(self._measurement(row, setup), column) for column in BETTER)
@@ -108,4 +120,6 @@ class Sweep:
 
 def _state(away: float, gain: Interval) -> State:
     """Return the state of "the paper's value is best", by how far ours is from it and what ours gains over it."""
+    if too_few_images(gain):
+        return "missing"
     return "holds" if away <= NEAR else claim_state(gain, most=0.0)

@@ -74,7 +74,7 @@ def _last_credit(results: Results, setup: Setup) -> list[Verdict]:
 def small_drop_state(drop: Summary) -> State:
     """Return the state of the claim that there is a drop and that it is below a quarter of the rise.
 
-    >>> [small_drop_state(summarise(drops)) for drops in ([0.1, 0.12, 0.11], [0.5, 0.6, 0.7], [0.1, 0.4])]
+    >>> [small_drop_state(summarise(drops)) for drops in ([0.1, 0.12] * 10, [0.5, 0.6] * 10, [0.1, 0.4] * 10)]
     ['holds', 'fails', 'open']
     """
     return claim_state(drop, least=0.0, most=SMALL)

@@ -32,8 +32,9 @@ MEANINGS = (
     ),
     (
         "p",
-        "Of Wilcoxon's signed-rank test, two-sided. Neither p nor intervals are corrected for the number of claims: of "
-        "those where nothing is there, about one in twenty would show something.",
+        "Of Wilcoxon's signed-rank test, two-sided. Holm's p is corrected for all tests of one claim on one test bed; "
+        "other p, and intervals, are not corrected: of those where nothing is there, about one in twenty would show "
+        "something.",
     ),
     (
         "difference",

@@ -1,28 +1,27 @@
-"""Tables of Deletion and Insertion, one for each setup with a row per method; most tables of the paper are such."""
+"""Tables of Deletion and Insertion with a row for each method, under both readings; most of the paper's are such."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
 
 from samp.methods import Method
-from samp.metrics.statistics import Summary, summarise
-from samp_lab.effects import ARROWS, BETTER, Effect
+from samp_lab.effects import Effect
 from samp_lab.experiment import FigureContext
 from samp_lab.measurements.base import Measurement
-from samp_lab.measurements.method_maps import MethodCurves
 from samp_lab.sections import Block, Grid, Paragraph, Section, Verdict, Verdicts
 from samp_lab.setups import Setup
-from samp_lab.statistics import kendall_tau
+from samp_lab.statistics import compare_paired, correct_family
 from samp_lab.store import Results
+from samp_lab.tables.agreement import agreement_sentence
+from samp_lab.tables.metric_cells import MetricCells, Value, split_setups
+from samp_lab.tables.metric_grids import full_grid, other_nets_grid
+from samp_lab.tables.rival_tests import RivalTests, compare_with_rivals, rival_grid, rival_verdicts
 
-Value = tuple[float, float | None, float, float | None]
-"""The paper's deletion and its deviation, insertion and its deviation."""
-Summaries = Mapping[str, Mapping[str, Summary]]
-"""By row and column."""
+Note = Callable[[MetricCells, Results, Sequence[Setup]], list[Block]]
+"""From the table, the results and the setups that have some to what is said of them."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class MetricTable:
     """Deletion and Insertion of methods, beside the paper's values and the effects it reports.
 
     `values` are the paper's, by data set and row; rows without one are our additions. `effects` are tested on every
-    setup whose data set has values for both rows.
+    setup whose data set has values for both rows, and `champions` against all other rows with values.
 
     >>> table = MetricTable("t", "T", {"IG": "ig"}, ("mnist",), {"mnist": {"IG": (-0.038, 0.14, 0.795, 0.11)}})
     >>> from samp_lab.setups import parse_setup
@@ -45,107 +44,75 @@ class MetricTable:
     values: Mapping[str, Mapping[str, Value]]
     effects: tuple[Effect, ...] = ()
     about: str = ""
+    champions: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def cells(self) -> MetricCells:
+        """The rows as they are measured, and the paper's values."""
+        return MetricCells(self.rows, self.values)
 
     def measurements(self, setups: Sequence[Setup]) -> list[Measurement]:
-        """Return a measurement for every row on every setup."""
-        return [self._measurement(row, setup) for setup in setups for row in self.rows]
+        """Return a measurement for every row on every setup; on nets of other training seeds for those of the paper."""
+        return [self.cells.measurement(row, setup) for setup in setups for row in self.cells.rows_on(setup)]
 
     def draw(self, context: FigureContext) -> None:
         """Tables have no figures."""
 
     def section(self, results: Results, setups: Sequence[Setup], figures: Path) -> Section:
-        """Return a table for each setup, then all verdicts."""
+        """Return the grids of each data set, the notes, all verdicts, and every test of the champions."""
+        known = [setup for setup in setups if self.cells.present(results, setup)]
         blocks: list[Block] = [Paragraph(self.about)] if self.about else []
-        verdicts: list[Verdict] = []
-        for setup in setups:
-            if any(results.has(self._measurement(row, setup)) for row in self.rows):
-                blocks += self._setup_blocks(results, setup)
-                verdicts += self._verdicts(results, setup)
-        return Section(self.name, self.title, (*blocks, *([Verdicts(tuple(verdicts))] if verdicts else [])))
+        for data in dict.fromkeys(setup.data for setup in known):
+            blocks += self._data_blocks(results, [setup for setup in known if setup.data == data])
+        for note in self.notes:
+            blocks += note(self.cells, results, known)
+        tests = {one: compare_with_rivals(self.cells, results, one, self.champions) for one in known}
+        verdicts = [one for setup in known for one in self._verdicts(results, setup, tests[setup])]
+        blocks += [Verdicts(tuple(verdicts))] if verdicts else []
+        return Section(self.name, self.title, (*blocks, *self._every_test(tests)))
 
-    def _measurement(self, row: str, setup: Setup) -> MethodCurves:
-        return MethodCurves(setup, self.rows[row])
+    def _data_blocks(self, results: Results, setups: Sequence[Setup]) -> list[Block]:
+        """Return the grid of both readings, a sentence on each, and the grid of all other nets."""
+        full, others = split_setups(setups)
+        blocks: list[Block] = [full_grid(self.cells, results, full)]
+        blocks += [Paragraph(self._words(results, setup, named=len(full) > 1)) for setup in full]
+        return [*blocks, *([other_nets_grid(self.cells, results, full, others)] if others else [])]
 
-    def _setup_blocks(self, results: Results, setup: Setup) -> list[Block]:
-        present = [row for row in self.rows if results.has(self._measurement(row, setup))]
-        summaries = {row: self._summaries(results, row, setup) for row in present}
-        best = {c: _best({row: summaries[row][c].mean for row in present}, BETTER[c]) for c in BETTER}
-        what = ("ours", "the paper's", "difference") if self.values.get(setup.data) else ("ours",)
-        cost = ("gradients", "forwards", "seconds")
-        heads = ("", *(what * len(BETTER)), *cost)
-        groups = (("", 1), *((ARROWS[c], len(what)) for c in BETTER), ("cost of an image", len(cost)))
-        rows = []
-        for row in present:
-            texts = [row]
-            for place, column in enumerate(BETTER):
-                texts += _texts(summaries[row][column], row in best[column], self._paper(row, setup, place))[
-                    : len(what)
-                ]
-            rows.append((*texts, *self._cost(results, row, setup)))
-        grid = Grid(heads, tuple(rows), setup.title, groups)
-        return [grid, Paragraph(self._order(results, setup, present, summaries))]
+    def _words(self, results: Results, setup: Setup, *, named: bool) -> str:
+        """Return the number of images and how the setup agrees with the paper, after the reading's name if asked."""
+        first = results.numbers(self.cells.measurement(self.cells.present(results, setup)[0], setup), "deletion")
+        without = sum(math.isnan(value) for value in first)
+        images = f"{len(first)} images"
+        images += f", {without} of them without a score above 0 and left out." if without else "."
+        agreement = agreement_sentence(self.cells, results, setup)
+        whole = f"{images} {agreement[:1].upper()}{agreement[1:]}".strip()
+        return f"Reading “{setup.reading}”: {whole}" if named else whole
 
-    def _summaries(self, results: Results, row: str, setup: Setup) -> dict[str, Summary]:
-        return {column: summarise(results.numbers(self._measurement(row, setup), column)) for column in BETTER}
-
-    def _paper(self, row: str, setup: Setup, place: int) -> tuple[float, float | None] | None:
-        value = self.values.get(setup.data, {}).get(row)
-        return None if value is None else (value[2 * place], value[2 * place + 1])  # type: ignore[return-value]  # deletion and insertion are never None
-
-    def _cost(self, results: Results, row: str, setup: Setup) -> tuple[str, str, str]:
-        measurement = self._measurement(row, setup)
-        gradients, forwards = (fmean(results.numbers(measurement, column)) for column in ("gradients", "forwards"))
-        seconds = results.seconds(measurement)
-        return f"{gradients:,.0f}", f"{forwards:,.0f}", f"{fmean(seconds):.3g}" if seconds else "–"
-
-    def _order(self, results: Results, setup: Setup, present: Sequence[str], summaries: Summaries) -> str:
-        """Return the number of images, and Kendall's τ between the paper's order of the rows and ours."""
-        known = [row for row in present if self._paper(row, setup, 0) is not None]
-        sentences = [_count_images(results, [self._measurement(row, setup) for row in present])]
-        if len(known) > 2:
-            for place, column in enumerate(BETTER):
-                paper = [self._paper(row, setup, place)[0] for row in known]  # type: ignore[index]  # known ones have a value
-                tau = kendall_tau(paper, [summaries[row][column].mean for row in known])
-                sentences.append(
-                    f"Order of the rows by {column} against the paper's: Kendall's τ {tau:+.2f}.".replace("-", "−")
-                )
-        return " ".join(sentences)
-
-    def _verdicts(self, results: Results, setup: Setup) -> list[Verdict]:
-        found = []
-        for effect in self.effects:
-            place = list(BETTER).index(effect.column)
-            a, b = self._paper(effect.a, setup, place), self._paper(effect.b, setup, place)
-            if a is None or b is None:
-                continue
-            measurements = [self._measurement(row, setup) for row in (effect.a, effect.b)]
-            if all(results.has(measurement) for measurement in measurements):
-                first, second = (results.numbers(measurement, effect.column) for measurement in measurements)
-                found.append(effect.verdict(a[0] - b[0], (first, second), setup.title))
+    def _verdicts(self, results: Results, setup: Setup, tests: RivalTests) -> list[Verdict]:
+        """Return the verdicts on the champions and on all effects, whose p are Holm's over those of one claim."""
+        found = rival_verdicts(self.cells, setup, self.champions, tests)
+        for part in dict.fromkeys(effect.part for effect in self.effects):
+            family = [one for one in self.effects if one.part == part and self._is_tested(one, results, setup)]
+            tested = [compare_paired(*self._pair(effect, results, setup)) for effect in family]
+            for effect, difference in zip(family, correct_family(tested), strict=True):
+                found.append(effect.verdict(self._paper_difference(effect, setup), difference, setup))
         return found
 
+    def _is_tested(self, effect: Effect, results: Results, setup: Setup) -> bool:
+        present = self.cells.present(results, setup)
+        return all(row in present and row in self.values.get(setup.data, {}) for row in (effect.a, effect.b))
 
-def _texts(summary: Summary, best: bool, paper: tuple[float, float | None] | None) -> list[str]:
-    """Return our mean with deviation and interval, the paper's, and the difference of the two."""
-    mean = f"**{summary.mean:.3f}**" if best else f"{summary.mean:.3f}"
-    spread = f" ± {summary.sd:.2f} [{summary.low:.3f}, {summary.high:.3f}]" if summary.count > 1 else ""
-    ours = (mean + spread).replace("-", "−") if summary.count else "–"
-    if paper is None:
-        return [ours, "–", "–"]
-    value, deviation = paper
-    theirs = f"{value:.3f}" + (f" ± {deviation:.2f}" if deviation is not None else "")
-    difference = f"{summary.mean - value:+.3f}".replace("-", "−") if summary.count else "–"
-    return [ours, theirs.replace("-", "−"), difference]
+    def _pair(self, effect: Effect, results: Results, setup: Setup) -> tuple[list[float], list[float]]:
+        first, second = (self.cells.numbers(results, row, setup, effect.column) for row in (effect.a, effect.b))
+        return first, second
 
+    def _paper_difference(self, effect: Effect, setup: Setup) -> float:
+        first, second = (self.cells.paper(row, setup.data, effect.column) for row in (effect.a, effect.b))
+        return first[0] - second[0] if first and second else math.nan
 
-def _best(means: Mapping[str, float], better: str) -> set[str]:
-    known = {row: mean for row, mean in means.items() if not math.isnan(mean)}
-    goal = (min if better == "lower" else max)(known.values(), default=None)
-    return {row for row, mean in known.items() if mean == goal}
-
-
-def _count_images(results: Results, measurements: Sequence[Measurement]) -> str:
-    first = results.numbers(measurements[0], "deletion")
-    without = sum(math.isnan(value) for value in first)
-    count = f"{len(first)} images"
-    return count + (f", {without} of them without a score above 0 and left out." if without else ".")
+    def _every_test(self, tests: Mapping[Setup, RivalTests]) -> list[Grid]:
+        """Return all single tests of the champions, on the setups that are shown in full."""
+        by_data = {data: [one for one in tests if one.data == data] for data in (setup.data for setup in tests)}
+        full = [one for group in by_data.values() for one in split_setups(group)[0]]
+        return [rival_grid(setup, tests[setup]) for setup in full if tests[setup]]

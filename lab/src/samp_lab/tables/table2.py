@@ -11,7 +11,7 @@ TABLE2 = MetricTable(
     name="table2",
     title="Table 2: ablation of IC and MS",
     rows={"SAMP": "samp", "+MS": SAMP(momentum=0.5), "+IC": SAMP(eta=0.1), "+MS/IC": SAMPPlusPlus()},
-    setups=tuple(f"imagenet/{net}" for net in IMAGENET_NETS),
+    setups=(*(f"imagenet/{net}" for net in IMAGENET_NETS), "imagenet@authors"),
     values={
         "imagenet": {
             "SAMP": (0.154, 0.118, 0.984, 0.195),
@@ -20,9 +20,15 @@ TABLE2 = MetricTable(
             "+MS/IC": (0.145, 0.116, 1.116, 0.241),
         }
     },
-    effects=tuple(
-        Effect(a, b, column)
-        for a, b in (("+MS", "SAMP"), ("+IC", "SAMP"), ("+MS/IC", "SAMP"), ("+MS", "+IC"))
-        for column in ("deletion", "insertion")
+    effects=(
+        Effect("+MS", "SAMP", "difference", part="momentum-matters"),
+        Effect("+MS", "+IC", "difference", part="momentum-matters"),
+        Effect("+IC", "SAMP", "deletion", part="constraint-neutral", neutral=True),
+        Effect("+IC", "SAMP", "insertion", part="constraint-neutral", neutral=True),
+    ),
+    about=(
+        "The paper says that the improvement comes mainly from MS, and that IC has no significant impact on the "
+        "metrics, although its own Insertion rises by 0.072 with IC alone. No significant impact: Holm's p is "
+        "not below 0.05. SAMP++ against SAMP (+MS/IC) is judged in Table 1."
     ),
 )

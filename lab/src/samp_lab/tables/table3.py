@@ -10,7 +10,7 @@ TABLE3 = MetricTable(
     name="table3",
     title="Table 3: the upper bound η",
     rows={f"1/{n}": SAMP(eta=1 / n) for n in (10, 50, 100, 200)},
-    setups=("imagenet/mobilenet_v2",),
+    setups=("imagenet/mobilenet_v2", "imagenet@authors"),
     values={
         "imagenet": {
             "1/10": (0.159, 0.121, 1.056, 0.185),
@@ -19,13 +19,13 @@ TABLE3 = MetricTable(
             "1/200": (0.279, 0.147, 0.939, 0.159),
         }
     },
-    effects=(
-        Effect("1/50", "1/10", "deletion"),
-        Effect("1/100", "1/50", "deletion"),
-        Effect("1/200", "1/100", "deletion"),
-        Effect("1/50", "1/10", "insertion"),
-        Effect("1/100", "1/50", "insertion"),
-        Effect("1/200", "1/100", "insertion"),
+    effects=tuple(
+        Effect(row, "1/10", column, part="constraint-neutral", neutral=True)
+        for row in ("1/50", "1/100", "1/200")
+        for column in ("deletion", "insertion")
     ),
-    about="SAMP with IC and without momentum, as the rows shared with Table 2 show the paper's to be.",
+    about=(
+        "SAMP with IC and without momentum, as the rows shared with Table 2 show the paper's to be. The paper says "
+        "that IC has no significant impact; its own numbers change with η all the same, and stand beside ours."
+    ),
 )

@@ -17,7 +17,7 @@ TABLE6 = MetricTable(
     name="table6",
     title="Table 6: the choice of baselines",
     rows={name: SAMP(eta=0.02, baseline=pair) for name, pair in PAIRS.items()},
-    setups=("imagenet/mobilenet_v2",),
+    setups=("imagenet/mobilenet_v2", "imagenet@authors"),
     values={
         "imagenet": {
             "B+B": (0.254, 0.137, 0.779, 0.178),
@@ -27,7 +27,9 @@ TABLE6 = MetricTable(
         }
     },
     effects=tuple(
-        Effect("B+G", other, column) for other in ("B+B", "B+W", "B+U") for column in ("deletion", "insertion")
+        Effect("B+G", other, column, part="baselines")
+        for other in ("B+B", "B+W", "B+U")
+        for column in ("deletion", "insertion")
     ),
     about="Black (B), white (W), uniform noise (U) and the blurred image (G), for deletion + insertion.",
 )

@@ -21,7 +21,7 @@ METRICS = MetricTable(
     name="table8",
     title="Table 8: the Shapley methods",
     rows=ROWS,
-    setups=("mnist",),
+    setups=("mnist", "mnist@authors"),
     values={
         "mnist": {
             "ApproShapley": (0.014, None, 0.808, None),
@@ -30,7 +30,7 @@ METRICS = MetricTable(
         }
     },
     effects=tuple(
-        Effect("SAMP++", other, column)
+        Effect("SAMP++", other, column, part="shapley")
         for other in ("ApproShapley", "Deep SHAP")
         for column in ("deletion", "insertion")
     ),

@@ -234,7 +234,7 @@ def _mean(values: Sequence[float], groups: int | None = None) -> Estimate:
     """Return the mean over images; for correlations (`groups` given), less their value by Prop. 1."""
     less = 0.0 if groups is None else -1 / (groups - 1)
     found = summarise(values)
-    return Estimate(found.mean - less, found.low - less, found.high - less)
+    return Estimate(found.mean - less, found.low - less, found.high - less, images=found.count)
 
 
 THEORY = Theory(
