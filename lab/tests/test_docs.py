@@ -50,15 +50,6 @@ def test_the_experiment_of_the_page_can_be_defined_run_and_registered(
     assert load_experiment("mine") is mine
 
 
-def test_the_page_counts_claims_as_the_report_does() -> None:
-    report = (ROOT / "results" / "report.md").read_text(encoding="utf-8")
-    tested = [
-        re.search(rf"Of (\d+) claims {whose} that were tested", report) for whose in ("of the paper", "of our own")
-    ]
-    paper, own = (found[1] for found in tested if found)
-    assert f"{paper}\nclaims of the paper and {own} of our own" in PAGE
-
-
 def test_smoke_is_described_in_the_same_words_everywhere() -> None:
     assert smoke.LIMIT == 2
     smoke_help = " ".join((OTHER_COMMANDS["smoke"].help or "").split())

@@ -58,6 +58,13 @@ class Verdict:
     setup: str = ""
     part: str = ""
     reading: str = "text"
+    main: bool = True
+    """Whether it decides on its claim: the report marks the nets and training seeds that show how far it carries."""
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the claim is ours: the paper says nothing of it."""
+        return not self.part and self.paper in ("", "–")
 
 
 @dataclass(frozen=True)

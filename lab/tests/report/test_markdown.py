@@ -14,6 +14,8 @@ from samp_lab.report.remarks import Remark, TextRun, parse
 from samp_lab.report.shared_tables import best_and_rest, numeric_columns
 from samp_lab.sections import Grid
 
+PLACES = ("claims", "in-short", "reading", "what-fails", "what-is-open", "data", "made", "not-shown")
+
 # ---- markup
 
 
@@ -40,13 +42,14 @@ def test_hostile_text_stays_text_in_markdown(tmp_path: Path) -> None:
     text = render_markdown(hostile_report(tmp_path))
     without_code = re.sub(r"(?m)^    .*$|(?<!\\)`[^`\n]*`", "", text)
     assert set(re.findall(r"<[^>]*>", without_code)) == {
+        *(f'<a id="{place}">' for place in PLACES),
         '<a id="table0">',
         '<a id="script-document-title-hit-script-a-b-c-img-src-x-onerror-document-title-hit-d-e-f-g">',
         "</a>",
         "<https://example.org/?a=1&b=2>",
     }
     tables = [table_rows(block) for block in text.split("\n\n") if block.startswith("|")]
-    assert len(tables) == 7
+    assert len(tables) == 10
     assert all(len({len(row) for row in table}) == 1 for table in tables)
 
 

@@ -18,6 +18,7 @@ from samp_lab.measurements.base import name_of
 from samp_lab.measurements.method_maps import MethodCurves
 from samp_lab.report import write_report
 from samp_lab.report.contents import Report, gather_report
+from samp_lab.report.disagreements import group_by_claim
 from samp_lab.report.html_page import render_html
 from samp_lab.report.markdown import render_markdown
 from samp_lab.report.shared_tables import tally_sentence
@@ -116,8 +117,8 @@ def test_nothing_measured_is_no_section(tmp_path: Path) -> None:
     report = gather_report(write_results(tmp_path, [], failed=everything_failed), [SMALL])
     assert report.chapters == ()
     assert report.left_out == (f"{'; '.join(sorted(everything_failed))} could not be measured: no room.",)
-    assert "No claim of the paper was tested here yet." in render_markdown(report)
-    assert "No claim of the paper was tested here yet." in render_html(report)
+    assert "No comparison of the paper was tested here yet." in render_markdown(report)
+    assert "No comparison of the paper was tested here yet." in render_html(report)
 
 
 def test_cells_of_older_code_are_shown_and_called_stale(tmp_path: Path) -> None:
@@ -126,7 +127,7 @@ def test_cells_of_older_code_are_shown_and_called_stale(tmp_path: Path) -> None:
     results["cells"][name_of(MethodCurves(MNIST, "samp"))]["stale"] = "its credit has changed since"
     store.results_file.write_text(json.dumps(results))
     report = gather_report(store, [SMALL])
-    said = f"Stale, shown all the same: SAMP on {MNIST.title} (1 cells), its credit has changed since."
+    said = f"Stale, shown all the same: SAMP on {MNIST.title} (1 cell), its credit has changed since."
     assert report.left_out == (said,)
     assert len([row for row in table_rows(render_markdown(report)) if row[0] == "SAMP"]) == 1
     assert said in unescape(render_html(report))
@@ -164,19 +165,24 @@ def test_claims_are_counted_over_all_sections_and_our_own_apart(tmp_path: Path) 
     report = gathered(tmp_path, first, second)
     assert report.counts(own=False) == Counter(holds=2, fails=2, open=1, missing=1)
     assert report.counts(own=True) == Counter(open=1)
-    assert [chapter.section.name for chapter, _ in report.claims("fails")] == ["a", "b"]
-    said = "Of 5 claims of the paper that were tested here, 2 hold, 1 is open and 2 fail. 1 more was not measured."
-    own = "Of 1 claim of our own that was tested here, 0 hold, 1 is open and 0 fail."
+    (group,) = group_by_claim(report, "fails")
+    assert group.anchors == ["a", "b"]
+    said = "Of 5 comparisons of the paper that were tested here, 2 hold, 1 is open and 2 fail. 1 more was not measured."
+    own = "Of 1 comparison of our own that was tested here, 0 hold, 1 is open and 0 fail."
     for text in (render_markdown(report), render_html(report)):
         assert said in text
         assert own in text
 
 
-def test_disagreement_comes_before_everything_else(tmp_path: Path) -> None:
-    report = gathered(tmp_path, FixedExperiment("a", "A", (verdicts("holds", "open", "fails"),)))
-    for text in (render_markdown(report), render_html(report)):
-        fails, open_ones, agreed = (text.index(claim) for claim in ("claim 2", "claim 1", "claim 0"))
-        assert fails < open_ones < agreed
+def test_claims_come_first_then_tables_figures_what_fails_and_our_own(tmp_path: Path) -> None:
+    judged = FixedExperiment("table1", "Table 1: judged", (verdicts("holds", "open", "fails"),))
+    drawn = FixedExperiment("curves", "Fig. intro: drawn", (Grid(("x",), (("1",),)),))
+    ours = FixedExperiment("ours", "Ours: beyond", (verdicts("fails", paper="–"),))
+    report = gathered(tmp_path, ours, drawn, judged)
+    places = ["claims", "in-short", "table1", "curves", "what-fails", "what-is-open", "own", "ours", "data", "made"]
+    for text, mark in ((render_markdown(report), '<a id="{}">'), (render_html(report), '<section id="{}"')):
+        found = [text.index(mark.format(place)) for place in places]
+        assert found == sorted(found)
 
 
 @pytest.mark.parametrize(

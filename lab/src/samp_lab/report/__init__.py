@@ -17,8 +17,9 @@ def write_report(store: Store, experiments: Iterable[Experiment] | None = None) 
     """Write report.md and report.html from results.json, timing.json, figures and remarks alone; return both paths.
 
     It has a section for every registered experiment, unless `experiments` are given. The same files give the same
-    report, byte for byte. OUT/remarks/NAME.md is shown below the experiment NAME, OUT/remarks/summary.md at the top.
-    Raises FileNotFoundError if there are no results.
+    report, byte for byte. OUT/remarks/NAME.md is shown below the experiment NAME, OUT/remarks/summary.md after page
+    one, whose claims are explained by OUT/remarks/claims.md (`key: sentence`). Raises FileNotFoundError if there are
+    no results, ValueError if remarks explain a claim that there is none of.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -2,80 +2,58 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from samp_lab.experiment import Experiment
 from samp_lab.leaderboard.section import read_section
 from samp_lab.measurements.base import name_of
+from samp_lab.report.chapter import Chapter
+from samp_lab.report.data_card import data_table, net_table
+from samp_lab.report.left_out import failure_notes, mixture_note, skipped_notes, stale_notes, unfinished_notes
+from samp_lab.report.other_nets import mark_other_nets
+from samp_lab.report.page_one import ClaimLine, gather_claims, read_whys
+from samp_lab.report.provenance import list_facts, setup_table
 from samp_lab.report.remarks import Remark, read_remarks
-from samp_lab.sections import Grid, Paragraph, Section, State, Verdict
+from samp_lab.sections import Grid, Paragraph, State, Verdict
 from samp_lab.setups import DATA_TITLES, NET_TITLES, Setup, parse_setup
 from samp_lab.store import Results, Store
 
-SILENT = ("", "–")
-SHOWN_HASH = 12  # characters, enough to tell weights apart
-
-
-@dataclass(frozen=True)
-class Chapter:
-    """The section of one experiment, with our remarks on it.
-
-    >>> Chapter(Section("Fig. λ", "λ", ()), ()).anchor
-    'fig'
-    """
-
-    section: Section
-    remarks: tuple[Remark, ...]
-
-    @property
-    def anchor(self) -> str:
-        """The target of links to the chapter."""
-        return re.sub(r"[^a-z0-9]+", "-", self.section.name.lower()).strip("-") or "section"
-
-    @property
-    def short(self) -> str:
-        """The title up to its colon."""
-        return self.section.title.partition(":")[0]
-
-    def counts(self) -> Counter[State]:
-        """Return the number of claims in each state."""
-        return Counter(verdict.state for verdict in self.section.verdicts)
+EMPTY = Grid((), ())
 
 
 @dataclass(frozen=True)
 class Report:
-    """A report: chapters, and how it was made.
+    """A report: the claims of page one, chapters, and how it was made.
 
-    >>> from samp_lab.sections import Verdicts
+    >>> from samp_lab.sections import Section, Verdicts
     >>> verdicts = Verdicts((Verdict("a", "+1", "+2", "holds"), Verdict("b", "–", "+2", "open")))
-    >>> chapter = Chapter(Section("a", "A", (verdicts,)), ())
-    >>> report = Report((chapter,), (), Grid((), ()), (), (), (), Path("figures"))
+    >>> report = Report(chapters=(Chapter(Section("a", "A", (verdicts,)), ()),))
     >>> report.counts(own=False), report.counts(own=True)
     (Counter({'holds': 1}), Counter({'open': 1}))
     """
 
-    chapters: tuple[Chapter, ...]
-    remarks: tuple[Remark, ...]
-    setups: Grid
-    facts: tuple[tuple[str, str], ...]
-    commands: tuple[str, ...]
-    left_out: tuple[str, ...]
+    chapters: tuple[Chapter, ...] = ()
+    claims: tuple[ClaimLine, ...] = ()
+    remarks: tuple[Remark, ...] = ()
+    setups: Grid = EMPTY
+    data: Grid = EMPTY
+    nets: Grid = EMPTY
+    facts: tuple[tuple[str, str], ...] = ()
+    commands: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     """Sentences on everything that is not shown, or that is shown although it is stale."""
-    figures: Path
+    figures: Path = Path("figures")
 
     def counts(self, *, own: bool) -> Counter[State]:
-        """Return the number of claims in each state over all chapters: our own, or those of the paper."""
-        every = [verdict for chapter in self.chapters for verdict in chapter.section.verdicts]
-        return Counter(verdict.state for verdict in every if (verdict.paper in SILENT) == own)
+        """Return the number of comparisons in each state over all chapters: our own, or those of the paper."""
+        return Counter(verdict.state for _, verdict in self.comparisons(own=own))
 
-    def claims(self, state: State) -> list[tuple[Chapter, Verdict]]:
-        """Return all claims in this state, each with its chapter."""
-        return [(c, verdict) for c in self.chapters for verdict in c.section.verdicts if verdict.state == state]
+    def comparisons(self, *, own: bool) -> list[tuple[Chapter, Verdict]]:
+        """Return all comparisons of our own, or of the paper, each with its chapter."""
+        return [(c, verdict) for c in self.chapters for verdict in c.section.verdicts if verdict.is_own == own]
 
 
 def gather_report(store: Store, experiments: Iterable[Experiment]) -> Report:
@@ -92,28 +70,44 @@ def gather_report(store: Store, experiments: Iterable[Experiment]) -> Report:
     for experiment in experiments:
         known = {one: _count_known(experiment, one, results) for one in present}
         enough = [one for one in present if _is_complete_enough(known[one], own=_is_for(experiment, one))]
-        mixed = {one: note for one in enough if (note := _mixture_note(experiment, one, results))}
-        shown = [one for one in enough if one not in mixed]
-        section = experiment.section(results, shown, store.folder / "figures") if shown else None
-        if section and not all(isinstance(block, Paragraph) for block in section.blocks):
-            chapters.append(Chapter(section, read_remarks(store.folder / "remarks" / f"{experiment.name}.md")))
+        mixed = {one: note for one in enough if (note := mixture_note(experiment, one, results))}
+        chapter = _chapter(experiment, [one for one in enough if one not in mixed], results, store.folder)
+        chapters += [chapter] if chapter else []
         unfinished += mixed.values()
-        unfinished += _unfinished_notes(experiment, {one: count for one, count in known.items() if one not in enough})
+        few = {one: count for one, count in known.items() if one not in enough and _is_for(experiment, one)}
+        unfinished += unfinished_notes(experiment, few)
     panel = read_section(store.folder)
     if panel is not None:
         chapters.append(Chapter(panel, read_remarks(store.folder / "remarks" / f"{panel.name}.md")))
+    trained = kept.get("nets", {})
     return Report(
         chapters=tuple(chapters),
+        claims=gather_claims(chapters, read_whys(store.folder / "remarks" / "claims.md")),
         remarks=read_remarks(store.folder / "remarks" / "summary.md"),
-        setups=_setup_table(present, results),
-        facts=(*_facts(kept["about"], results), *_nets(kept.get("nets", {}))),
+        setups=setup_table(present, results),
+        data=data_table(present, results),
+        nets=net_table(present, trained),
+        facts=tuple(list_facts(kept["about"], results)),
         commands=tuple(kept["commands"]),
-        left_out=(*_stale_notes(results), *_skipped_notes(results), *_failure_notes(results), *unfinished),
+        left_out=(
+            *stale_notes(results.entries.values()),
+            *skipped_notes(results),
+            *failure_notes(results),
+            *unfinished,
+        ),
         figures=store.folder / "figures",
     )
 
 
-# ---- which experiments, on which setups
+def _chapter(experiment: Experiment, shown: list[Setup], results: Results, folder: Path) -> Chapter | None:
+    """Return the chapter of an experiment, None if it has nothing to show but words."""
+    section = experiment.section(results, shown, folder / "figures") if shown else None
+    if section is None or all(isinstance(block, Paragraph) for block in section.blocks):
+        return None
+    cells = [results.entry(one) for one in experiment.measurements(shown) if results.has(one)]
+    stale = tuple(stale_notes({id(entry): entry for entry in cells}.values()))
+    marked = mark_other_nets(section, shown, experiment.setups)
+    return Chapter(marked, read_remarks(folder / "remarks" / f"{experiment.name}.md"), stale)
 
 
 def _setups_in(results: Results) -> list[Setup]:
@@ -121,9 +115,9 @@ def _setups_in(results: Results) -> list[Setup]:
     found = {parse_setup(entry["asked"]["bed"]) for entry in results.entries.values()}
     data, nets = list(DATA_TITLES), list(NET_TITLES)
 
-    def place(one: Setup) -> tuple[int, str, int, str]:
+    def place(one: Setup) -> tuple[int, str, int, str, str]:
         whole, _, half = one.data.partition(":")
-        return data.index(whole), half, nets.index(one.net) if one.net in nets else len(nets), one.net
+        return data.index(whole), half, nets.index(one.net) if one.net in nets else len(nets), one.net, one.reading
 
     return sorted(found, key=place)
 
@@ -147,109 +141,3 @@ def _count_known(experiment: Experiment, one: Setup, results: Results) -> tuple[
     return sum(
         results.has(measurement) or results.failure(measurement) is not None for measurement in measurements.values()
     ), len(measurements)
-
-
-def _mixture_note(experiment: Experiment, one: Setup, results: Results) -> str | None:
-    """Return a sentence if measurements of one table are of different images or weights, else None.
-
-    The entry of a measurement is that of the last run that made it, whatever its seed and limit.
-    """
-    found: dict[int | None, dict[str, str]] = {}
-    for measurement in experiment.measurements([one]):
-        if results.has(measurement):
-            facts = results.entry(measurement).get("facts", {})
-            same = repr([facts.get(name) for name in ("images", "weights", "unread")])
-            weights = str(facts.get("weights"))[:SHOWN_HASH]
-            words = f"{facts.get('count')} images of seed {facts.get('seed')}, weights {weights}"
-            found.setdefault(measurement.most, {})[same] = words
-    kinds = next((list(kinds.values()) for kinds in found.values() if len(kinds) > 1), None)
-    if kinds is None:
-        return None
-    return (
-        f"{experiment.title} is not shown for {one.title}: its cells are of different images or nets "
-        f"({'; '.join(kinds)}), and samp bench {experiment.name} with one seed and limit measures them alike."
-    )
-
-
-def _unfinished_notes(experiment: Experiment, known: Mapping[Setup, tuple[int, int]]) -> Iterator[str]:
-    own = {one: count for one, count in known.items() if _is_for(experiment, one)}
-    some = [f"{one.title} ({known} of {every} cells)" for one, (known, every) in own.items() if known]
-    if some:
-        yield f"{experiment.title} is not shown for {', '.join(some)}: samp bench {experiment.name} measures the rest."
-
-
-def _stale_notes(results: Results) -> Iterator[str]:
-    """Yield sentences on results that are shown although the code has changed since, by the reason in results.json."""
-    reasons: dict[str, list[str]] = {}
-    for entry in results.entries.values():
-        if "stale" in entry:
-            spec = entry["asked"]
-            method = str(spec.get("method", spec["kind"])).partition("(")[0]
-            reasons.setdefault(entry["stale"], []).append(f"{method} on {parse_setup(spec['bed']).title}")
-    for why, titles in reasons.items():
-        yield f"Stale, shown all the same: {', '.join(dict.fromkeys(titles))} ({len(titles)} cells), {why}."
-
-
-# ---- how it was made
-
-
-def _setup_table(setups: Sequence[Setup], results: Results) -> Grid:
-    rows = []
-    for one in setups:
-        entries = [entry for entry in results.entries.values() if parse_setup(entry["asked"]["bed"]) == one]
-        facts = [entry.get("facts", {}) for entry in entries]
-        unread = max((len(entry.get("skipped", ())) for entry in entries), default=0)
-        count = max((int(fact.get("count", 0)) for fact in facts), default=0)
-        weights = sorted({str(fact["weights"])[:SHOWN_HASH] for fact in facts if "weights" in fact})
-        rows.append((one.title, f"{count or '–'}", f"{unread}", f"{len(entries)}", ", ".join(weights) or "–"))
-    heads = ("test bed", "images", "not readable", "cells", "weights (SHA-256)")
-    return Grid(heads, tuple(rows), "Test beds: a data set and a net")
-
-
-def _nets(trained: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the accuracy of each net that was trained for the run."""
-    for name, net in trained.items():
-        test, training = net["accuracy"]["test"], net["accuracy"]["training"]
-        tested = f"{100 * test:.2f} % of {net['test_images']:,} test images right; " if test is not None else ""
-        words = f"{tested}{100 * training:.2f} % of the training images; weights {net['weights'][:16]}"
-        yield f"Net “{name}”, trained here", words
-
-
-def _facts(about: Mapping[str, Any], results: Results) -> Iterator[tuple[str, str]]:
-    facts = [entry.get("facts", {}) for entry in results.entries.values()]
-    seeds = sorted({str(fact["seed"]) for fact in facts if "seed" in fact} or {str(about.get("seed", "not known"))})
-    timed = sorted({str(timing["machine"]) for timing in results.timings.values() if "machine" in timing})
-    yield "Machine and versions", str(about.get("device", "not known"))
-    if timed and timed != [about.get("device")]:
-        yield "Seconds were taken on", "; ".join(timed)
-    yield "Seed", ", ".join(seeds)
-    yield (
-        "Cells measured",
-        f"{len(results.entries)}" + (f"; {len(results.failures)} failed" if results.failures else ""),
-    )
-
-
-# ---- what is left out
-
-
-def _skipped_notes(results: Results) -> list[str]:
-    """Return a sentence for each image that could not be read, once for a data set."""
-    found = {
-        f"{parse_setup(entry['asked']['bed']).data_title}: image {one['id']} was left out: {_end_sentence(one['why'])}"
-        for entry in results.entries.values()
-        for one in entry.get("skipped", ())
-    }
-    return sorted(found)
-
-
-def _failure_notes(results: Results) -> list[str]:
-    """Return a sentence for each reason of failure, with the measurements that failed."""
-    reasons: dict[str, list[str]] = {}
-    for name, why in sorted(results.failures.items()):
-        again = " again, and older numbers are shown" if name in results.entries else ""
-        reasons.setdefault(f"{again}: {_end_sentence(why)}", []).append(name)
-    return [f"{'; '.join(names)} could not be measured{reason}" for reason, names in reasons.items()]
-
-
-def _end_sentence(sentence: str) -> str:
-    return sentence if sentence.endswith((".", "!", "?")) else f"{sentence}."

@@ -6,12 +6,14 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from samp_lab.report.page_one import HEADS, ClaimLine
 from samp_lab.report.shared_tables import NUMBER, best_and_rest, numeric_columns, state_words
 from samp_lab.report.texts import SIGNS, STATES
 from samp_lab.sections import Grid, State
 
 SHORT_HEAD, SHORT_LINK = 12, 20  # letters: texts up to this long are kept on one line
 NO_BREAK = "\N{NO-BREAK SPACE}"
+UNLIKE_COLOUR: State = "open"  # of a claim on which the readings disagree
 ARROW = re.compile(r" (?=[↓↑])")
 NUMBER_PARTS = re.compile(r"^(?P<number>.*?)(?P<sd> ± [^\[]*?)?(?P<sure> \[.*)?$", re.DOTALL)
 
@@ -117,13 +119,15 @@ def _keep_on_one_line(text: str, short: int = SHORT_HEAD) -> str:
 
 
 def link_to_chapters(anchors: Iterable[str]) -> Special:
-    """Return what makes the first cell of each row a link to a chapter.
+    """Return what makes the first cell of each row a link to a chapter; an empty anchor leaves it as it is.
 
     >>> link_to_chapters(["table1"])(0, 0, "here").link
     'table1'
     """
     known = list(anchors)
-    return lambda row, column, text: Cell(_keep_on_one_line(text, SHORT_LINK), link=known[row]) if column == 0 else None
+    return lambda row, column, text: (
+        Cell(_keep_on_one_line(text, SHORT_LINK), link=known[row]) if column == 0 and known[row] else None
+    )
 
 
 def badge_states(states: Iterable[State]) -> Special:
@@ -136,6 +140,24 @@ def badge_states(states: Iterable[State]) -> Special:
     return lambda row, column, text: (
         Cell("", badge=Badge(known[row], text)) if column and text == state_words(known[row]) else None
     )
+
+
+def badge_claims(lines: Sequence[ClaimLine]) -> Special:
+    """Return what makes a badge of each verdict of page one, and links to chapters of its claims.
+
+    >>> from samp_lab.report.page_one import gather_claims
+    >>> badge_claims(gather_claims([], {}))(0, HEADS.index("verdict"), "– not measured").badge
+    Badge(state='missing', text='– not measured', sign='', spoken='', hidden=False)
+    """
+    links = link_to_chapters(line.anchor for line in lines)
+
+    def special(row: int, column: int, text: str) -> Cell | None:
+        if HEADS[column] != "verdict":
+            return links(row, column, text)
+        states = lines[row].states or ["missing"]
+        return Cell("", badge=Badge(states[0] if len(states) == 1 else UNLIKE_COLOUR, text))
+
+    return special
 
 
 def count_badge(state: State, count: int) -> Badge:

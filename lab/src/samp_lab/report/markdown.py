@@ -6,7 +6,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from samp_lab.report.contents import Chapter, Report
+from samp_lab.report.chapter import Chapter, select_part
+from samp_lab.report.contents import Report
+from samp_lab.report.disagreements import ClaimGroup, group_by_claim, own_group
+from samp_lab.report.page_one import claims_sentence, claims_table
 from samp_lab.report.remarks import Line, Remark, TextRun
 from samp_lab.report.shared_tables import (
     best_and_rest,
@@ -14,10 +17,21 @@ from samp_lab.report.shared_tables import (
     numeric_columns,
     picture_path,
     summary_table,
-    tally_sentences,
+    tally_sentence,
     tally_table,
 )
-from samp_lab.report.texts import HEADINGS, LEAD, MEANINGS, TITLE
+from samp_lab.report.texts import (
+    ANCHORS,
+    FIGURES,
+    HEADINGS,
+    LEAD,
+    MEANINGS,
+    OWN,
+    OWN_LEAD,
+    READINGS,
+    TABLES,
+    TITLE,
+)
 from samp_lab.sections import Block, Grid, Paragraph, Picture, Section, Verdicts
 
 # What starts or ends markup wherever it stands; an underscore inside a word and a bracket without a target do not.
@@ -52,46 +66,117 @@ def render_section(section: Section, figures: Path) -> str:
 def _parts(report: Report) -> Iterator[str]:
     yield f"# {escape_text(TITLE)}"
     yield escape_text(LEAD)
-    yield from _summary(report)
+    yield from _page_one(report)
     yield "## Contents"
-    yield _list(f"[{escape_label(chapter.section.title)}](#{chapter.anchor})" for chapter in report.chapters)
-    yield "## How to read it"
+    yield _contents(report)
+    yield from _summary(report)
+    yield _head_with_anchor("reading", "How to read it")
     yield _list(f"**{escape_text(term)}**: {escape_text(meaning)}" for term, meaning in MEANINGS)
-    yield from _provenance(report)
-    for chapter in report.chapters:
+    for chapter in (*select_part(report.chapters, "tables"), *select_part(report.chapters, "figures")):
         yield from _chapter(chapter, report)
+    for state, heading in HEADINGS.items():
+        groups = group_by_claim(report, state)
+        if groups:
+            yield _head_with_anchor(ANCHORS[state], heading)
+            yield from _groups(groups)
+    yield from _own(report)
+    yield from _data_card(report)
+    yield from _provenance(report)
     if report.left_out:
-        yield "## Not shown, or stale"
+        yield _head_with_anchor("not-shown", "Not shown, or stale")
         yield _list(escape_paragraph(sentence) for sentence in report.left_out)
 
 
+def _page_one(report: Report) -> Iterator[str]:
+    yield _head_with_anchor("claims", "The paper's claims")
+    yield f"**{escape_text(claims_sentence(report.claims))}**"
+    yield _table(claims_table(report.claims), [line.anchor for line in report.claims])
+    yield escape_text(READINGS)
+
+
+def _contents(report: Report) -> str:
+    """Return the table of contents: chapters below the part that they belong to."""
+    lines = ["- [The paper's claims](#claims)", "- [In short](#in-short)", "- [How to read it](#reading)"]
+    for title, chapters in (
+        (TABLES, select_part(report.chapters, "tables")),
+        (FIGURES, select_part(report.chapters, "figures")),
+    ):
+        lines += [f"- {escape_text(title)}", *_chapter_links(chapters)] if chapters else []
+    lines += [f"- [{HEADINGS[state]}](#{ANCHORS[state]})" for state in HEADINGS if group_by_claim(report, state)]
+    own = select_part(report.chapters, "own")
+    lines += [f"- [{escape_text(OWN)}](#own)", *_chapter_links(own)] if own else []
+    lines += ["- [Data card](#data)"] if report.data.rows or report.nets.rows else []
+    lines += ["- [How it was made](#made)"]
+    return "\n".join([*lines, *(["- [Not shown, or stale](#not-shown)"] if report.left_out else [])])
+
+
+def _chapter_links(chapters: Iterable[Chapter]) -> list[str]:
+    return [f"  - [{escape_label(chapter.section.title)}](#{chapter.anchor})" for chapter in chapters]
+
+
 def _summary(report: Report) -> Iterator[str]:
-    yield "## In short"
-    yield from (f"**{escape_text(sentence)}**" for sentence in tally_sentences(report))
+    yield _head_with_anchor("in-short", "In short")
+    yield f"**{escape_text(tally_sentence(report.counts(own=False), 'of the paper'))}**"
     yield from (_remark(remark) for remark in report.remarks)
+    yield from _tallies([chapter for chapter in report.chapters if chapter.part != "own"])
+
+
+def _tallies(chapters: Iterable[Chapter]) -> Iterator[str]:
+    judged = [chapter for chapter in chapters if chapter.section.verdicts]
+    if judged:
+        yield "### All comparisons"
+        yield _table(tally_table(judged), [chapter.anchor for chapter in judged])
+
+
+def _groups(groups: Iterable[ClaimGroup]) -> Iterator[str]:
+    for group in groups:
+        yield f"### {escape_text(group.title)}"
+        yield _table(summary_table(group.comparisons, group.title), group.anchors)
+
+
+def _own(report: Report) -> Iterator[str]:
+    """Yield our own method's part: its counts, what fails and what is open, and its chapters."""
+    chapters, counts = select_part(report.chapters, "own"), report.counts(own=True)
+    if not (chapters or counts):
+        return
+    yield _head_with_anchor("own", OWN)
+    yield escape_text(OWN_LEAD)
+    yield f"**{escape_text(tally_sentence(counts, 'of our own'))}**"
+    yield from _tallies(chapters)
     for state, heading in HEADINGS.items():
-        claims = report.claims(state)
-        if claims:
-            yield f"### {heading}"
-            yield _table(summary_table(claims, heading), [chapter.anchor for chapter, _ in claims])
-    with_claims = [chapter for chapter in report.chapters if chapter.section.verdicts]
-    if with_claims:
-        yield "### All claims"
-        yield _table(tally_table(with_claims), [chapter.anchor for chapter in with_claims])
+        for group in own_group(report, state):
+            yield f"### {heading} of our own"
+            yield _table(summary_table(group.comparisons, heading), group.anchors)
+    for chapter in chapters:
+        yield from _chapter(chapter, report)
+
+
+def _data_card(report: Report) -> Iterator[str]:
+    tables = [grid for grid in (report.data, report.nets) if grid.rows]
+    if tables:
+        yield _head_with_anchor("data", "Data card")
+        for grid in tables:
+            yield f"### {escape_text(grid.title)}"
+            yield _grid(grid)
 
 
 def _provenance(report: Report) -> Iterator[str]:
-    yield "## How it was made"
+    yield _head_with_anchor("made", "How it was made")
     yield _list(f"**{escape_text(term)}**: {escape_text(fact)}" for term, fact in report.facts)
+    if report.setups.rows:
+        yield _grid(report.setups)
     if report.commands:
         yield "By these commands:"
         yield "\n".join(f"    {line}" for command in report.commands for line in command.splitlines())
-    if report.setups.rows:
-        yield _grid(report.setups)
+
+
+def _head_with_anchor(anchor: str, title: str) -> str:
+    return f'<a id="{anchor}"></a>\n\n## {escape_text(title)}'
 
 
 def _chapter(chapter: Chapter, report: Report) -> Iterator[str]:
-    yield f'<a id="{chapter.anchor}"></a>\n\n## {escape_text(chapter.section.title)}'
+    yield _head_with_anchor(chapter.anchor, chapter.section.title)
+    yield from (f"*{escape_text(sentence)}*" for sentence in chapter.stale)
     for block in chapter.section.blocks:
         yield from _block(block, report.figures)
     if chapter.remarks:
@@ -128,11 +213,10 @@ def _grid(grid: Grid) -> str:
 
 
 def _table(grid: Grid, anchors: Sequence[str] = ()) -> str:
-    """Return a table; with anchors, the first cell of each row links to one."""
+    """Return a table; with anchors, the first cell of each row links to one, unless that is empty."""
     rows = [[_cell(cell) for cell in row] for row in grid.rows]
-    if anchors:
-        links = [f"[{escape_label(row[0])}](#{anchor})" for row, anchor in zip(grid.rows, anchors, strict=True)]
-        rows = [[link, *rest] for link, (_, *rest) in zip(links, rows, strict=True)]
+    for row, cells, anchor in zip(grid.rows, rows, anchors, strict=False):
+        cells[0] = f"[{escape_label(row[0])}](#{anchor})" if anchor else cells[0]
     heads = [escape_text(head) for head in grid.heads]
     rules = ["---:" if right else "---" for right in numeric_columns(grid)]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (heads, rules, *rows))

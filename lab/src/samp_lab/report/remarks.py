@@ -53,10 +53,17 @@ def read_remarks(path: Path) -> tuple[Remark, ...]:
     >>> read_remarks(Path("no such file.md"))
     ()
     """
-    if not path.is_file():
-        return ()
+    return parse(read_text(path))
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file, "" if there is none; raise ValueError if it is no UTF-8.
+
+    >>> read_text(Path("no such file.md"))
+    ''
+    """
     try:
-        return parse(path.read_text(encoding="utf-8"))
+        return path.read_text(encoding="utf-8") if path.is_file() else ""
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is no text in UTF-8 ({error}): save it again as that.") from error
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from samp_lab.report.contents import Chapter, Report
+from samp_lab.report.chapter import Chapter
 from samp_lab.report.texts import SIGNS, STATES
 from samp_lab.sections import Grid, Picture, State, Verdict
 
@@ -50,39 +50,26 @@ def state_words(state: State) -> str:
     return f"{SIGNS[state]} {STATES[state]}"
 
 
-def tally_sentences(report: Report) -> list[str]:
-    """Return sentences on how many claims of the paper hold and, if there are any, how many of our own.
-
-    >>> tally_sentences(Report((), (), Grid((), ()), (), (), (), Path()))
-    ['No claim of the paper was tested here yet.']
-    """
-    own = report.counts(own=True)
-    return [
-        tally_sentence(report.counts(own=False), "of the paper"),
-        *([tally_sentence(own, "of our own")] if own else []),
-    ]
-
-
 def tally_sentence(counts: Counter[State], whose: str) -> str:
-    """Return a sentence on how many claims hold.
+    """Return a sentence on how many comparisons hold.
 
     >>> tally_sentence(Counter(holds=3, open=1), "of the paper")
-    'Of 4 claims of the paper that were tested here, 3 hold, 1 is open and 0 fail.'
+    'Of 4 comparisons of the paper that were tested here, 3 hold, 1 is open and 0 fail.'
     """
     holds, unsure, fails = counts["holds"], counts["open"], counts["fails"]
     tested, missing = holds + unsure + fails, counts["missing"]
     if not tested + missing:
-        return f"No claim {whose} was tested here yet."
-    sentence = f"Of {_count_text(tested, 'claim')} {whose} that {_were(tested)} tested here, "
+        return f"No comparison {whose} was tested here yet."
+    sentence = f"Of {_count_text(tested, 'comparison')} {whose} that {_were(tested)} tested here, "
     sentence += f"{_verb(holds, 'hold')}, {unsure} {'is' if unsure == 1 else 'are'} open and {_verb(fails, 'fail')}."
     return sentence + (f" {missing} more {_were(missing)} not measured." if missing else "")
 
 
 def tally_table(chapters: Sequence[Chapter]) -> Grid:
-    """Return a table with the number of claims of each chapter in each state.
+    """Return a table with the number of comparisons of each chapter in each state.
 
     >>> tally_table([]).heads
-    ('section', 'claims', '✗ fails', '? open', '✓ holds')
+    ('section', 'comparisons', '✗ fails', '? open', '✓ holds')
     """
     missing = any(chapter.counts()["missing"] for chapter in chapters)
     states = [state for state in SIGNS if state != "missing" or missing]
@@ -90,14 +77,14 @@ def tally_table(chapters: Sequence[Chapter]) -> Grid:
     for chapter in chapters:
         counts = chapter.counts()
         rows.append((chapter.section.title, f"{counts.total()}", *(f"{counts[state]}" for state in states)))
-    return Grid(("section", "claims", *map(state_words, states)), tuple(rows), "Claims by section")
+    return Grid(("section", "comparisons", *map(state_words, states)), tuple(rows), "Comparisons by section")
 
 
 def summary_table(claims: Sequence[tuple[Chapter, Verdict]], title: str) -> Grid:
-    """Return a table of claims of several chapters, each row with its chapter first.
+    """Return a table of comparisons of several chapters, each row with its chapter first.
 
     >>> summary_table([], "What fails").heads
-    ('section', 'claim', "the paper's", 'ours')
+    ('section', 'comparison', "the paper's", 'ours')
     """
     own = claim_table([verdict for _, verdict in claims])
     rows = tuple((chapter.short, *row) for (chapter, _), row in zip(claims, own.rows, strict=True))
@@ -105,18 +92,22 @@ def summary_table(claims: Sequence[tuple[Chapter, Verdict]], title: str) -> Grid
 
 
 def claim_table(verdicts: Sequence[Verdict], title: str = "", *, states: bool = False) -> Grid:
-    """Return a table with a row for each claim; setups have a column if any claim has one.
+    """Return a table with a row for each comparison; setups have a column if any comparison has one, and readings one
+    if they are not all of the paper's text.
 
     >>> claim_table([Verdict("a beats b", "+1", "+2", "holds")], states=True).rows
     (('a beats b', '✓ holds', '+1', '+2'),)
     """
     setups = any(row.setup for row in verdicts)
-    heads = ("claim", *(["verdict"] if states else []), *(["test bed"] if setups else []), "the paper's", "ours")
+    readings = any(row.reading != "text" for row in verdicts)
+    where = (*(["test bed"] if setups else []), *(["reading"] if readings else []))
+    heads = ("comparison", *(["verdict"] if states else []), *where, "the paper's", "ours")
     rows = tuple(
         (
             row.claim,
             *([state_words(row.state)] if states else []),
             *([row.setup] if setups else []),
+            *([row.reading] if readings else []),
             row.paper,
             row.ours,
         )

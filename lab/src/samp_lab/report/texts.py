@@ -9,14 +9,25 @@ from samp_lab.sections import State
 TITLE = "Path choice matters, measured again"
 LEAD = (
     "The tables and figures of “Path Choice Matters for Clear Attribution in Path Methods” (ICLR 2024), measured again "
-    "with samp. Our values stand beside the paper's, and each comparison that it draws is tested image by image. "
-    "Where we disagree with the paper is said first."
+    "with samp. Page one has every claim of the paper once; the tables and figures follow, with our values beside the "
+    "paper's, and then all that fails or stays open. Claims about our own method stand apart, behind them."
+)
+READINGS = (
+    "“text” is the paper read by its words. “authors” follows the benchmark that its first author published "
+    "(github.com/zbr17/ExplainAttr, March 2023) wherever that does otherwise. A claim holds where every comparison "
+    "behind it does; “≠ by reading” is one on which the two readings disagree. “Other nets” are those that the paper "
+    "did not use, and further training seeds: they decide nothing on this page."
+)
+TABLES, FIGURES, OWN = "The paper's tables", "The paper's figures and theory", "Our own method"
+OWN_LEAD = (
+    "What follows is not in the paper: methods of ours, measured by the same rules, and where rivals are ahead of them."
 )
 SIGNS: Mapping[State, str] = {"fails": "✗", "open": "?", "holds": "✓", "missing": "–"}
 """In the order in which reports show them."""
 STATES: Mapping[State, str] = {"fails": "fails", "open": "open", "holds": "holds", "missing": "not measured"}
 PLURALS: Mapping[State, str] = {"fails": "fail", "open": "open", "holds": "hold", "missing": "not measured"}
-HEADINGS: Mapping[State, str] = {"fails": "What fails here", "open": "What stays open here"}
+HEADINGS: Mapping[State, str] = {"fails": "What fails", "open": "What stays open"}
+ANCHORS: Mapping[State, str] = {"fails": "what-fails", "open": "what-is-open"}
 MEANINGS = (
     ("✓ holds", "The difference has the sign that is claimed, its interval excludes zero, and p is below 0.05."),
     ("? open", "Neither of the two: so many images cannot tell which way it goes."),
