@@ -8,9 +8,7 @@ from dataclasses import dataclass
 
 from samp_lab.sections import State, Verdict
 from samp_lab.setups import Setup
-
-LEAST_IMAGES = 20
-"""A claim about images in general is not judged on fewer."""
+from samp_lab.statistics import MIN_IMAGES
 
 
 @dataclass(frozen=True)
@@ -28,9 +26,9 @@ class SetupClaim:
     images: int
 
     def verdict(self, claim: str, paper: str, ours: str, state: State) -> Verdict:
-        """Return the verdict with the setup's title and reading; "missing" where there are fewer than 20 images."""
-        if self.images < LEAST_IMAGES:
-            ours, state = f"{ours} (on {self.images} images, fewer than {LEAST_IMAGES}: not judged)", "missing"
+        """Return the verdict with the setup's title and reading; "missing" of fewer than MIN_IMAGES images."""
+        if self.images < MIN_IMAGES:
+            ours, state = f"{self.images} images, too few to judge", "missing"
         return Verdict(claim, paper, ours, state, self.setup.title, self.part, self.setup.reading)
 
 

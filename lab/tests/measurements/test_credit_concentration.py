@@ -21,6 +21,7 @@ from samp_lab.measurements.credit_concentration import (
     pixels_per_step,
     relative_variance,
     step_variance,
+    walk_ends,
 )
 from samp_lab.sections import Verdict
 from samp_lab.setups import parse_setup
@@ -152,3 +153,13 @@ def test_each_measure_is_judged_by_itself_for_each_pair(tmp_path: Path) -> None:
 def test_nothing_is_judged_on_few_images(tmp_path: Path) -> None:
     pytest.importorskip("scipy")
     assert {v.state for v in verdicts_of(19, tmp_path)} == {"missing"}
+
+
+def test_walks_end_at_the_fills_of_the_readings_protocol() -> None:
+    x = torch.rand(1, 1, 28, 28, generator=torch.Generator().manual_seed(0))
+    text, authors = (walk_ends(x, name) for name in ("mnist", "mnist-authors"))
+    for ends in (text, authors):
+        assert torch.equal(ends["to_baseline"][0], x)
+        assert torch.equal(ends["to_image"][1], x)
+        assert not ends["to_baseline"][1].any()
+    assert not torch.equal(text["to_image"][0], authors["to_image"][0])  # another blur

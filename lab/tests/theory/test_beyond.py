@@ -268,12 +268,11 @@ def theory_numbers(bend: float) -> Results:
     steps = np.linspace(0, 1, 50)
     columns: dict[str, list[Any]] = {}
     for direction in ("to_baseline", "to_image"):
-        columns[f"curve {direction}"] = [(scale * steps ** (1 + bend)).tolist() for scale in (1.0, 2.0, 3.0)]
-        columns[f"spread {direction}"] = [[1.0] * 49] * 3
-        columns[f"neighbours {direction}"] = [-1 / 48] * 3
-        columns |= {f"kurtosis {direction}": [9.0, 8.0, 10.0], f"identity {direction}": [0.05, None, 0.2]}
-    enough = {name: column * 10 for name, column in columns.items()}  # 30 images, 20 of them with an identity
-    return results_of({RandomOrders(DIGITS, THEORY.cut): enough})
+        columns[f"curve {direction}"] = [(scale * steps ** (1 + bend)).tolist() for scale in (1.0, 2.0, 3.0) * 10]
+        columns[f"spread {direction}"] = [[1.0] * 49] * 30
+        columns[f"neighbours {direction}"] = [-1 / 48] * 30
+        columns |= {f"kurtosis {direction}": [9.0, 8.0, 10.0] * 10, f"identity {direction}": [0.05, None, 0.2] * 10}
+    return results_of({RandomOrders(DIGITS, THEORY.cut): columns})
 
 
 @pytest.mark.parametrize(("bend", "state"), [(0.0, "holds"), (1.0, "fails")])

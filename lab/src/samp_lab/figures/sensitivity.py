@@ -21,7 +21,7 @@ from samp_lab.measurements.paper_tables import CreditSums
 from samp_lab.readings import method_as_read
 from samp_lab.sections import Block, Grid, Verdict
 from samp_lab.setups import Setup
-from samp_lab.statistics import Estimate, Statistic, bootstrap_estimate, correlation, too_few_images
+from samp_lab.statistics import Estimate, Statistic, bootstrap_estimate, correlation
 from samp_lab.store import Results
 
 if TYPE_CHECKING:
@@ -151,7 +151,6 @@ def _rise(results: Results, setup: Setup, line: str, direction: Direction, serie
         torch.tensor(betas, dtype=torch.float64), torch.tensor([one.value for one in series.values()]).double()
     )
     ours = f"r(β={betas[-1]}) − r(β={betas[0]}) = {rise.format('+.2f')}; Spearman of β and r {float(steadily):+.2f}"
-    ours = too_few_images(rise) or ours
     claim = f"correlation rises with β: {line}, {WORDS[direction]}"
     return SetupClaim(setup, "completeness", images).verdict(claim, "rises", ours.replace("-", "−"), rise.state(1))
 

@@ -40,7 +40,7 @@ FIDELITY = FidelityTable({**METHODS, "random": "random"})
 POINTING = {"MWP": "mwp", "c-MWP": "cmwp", **METHODS, "random": "random"}
 POINTING_VALUES = {"MWP": 76.90, "RISE": 87.33, "IG": 76.31, "Blur IG": 76.19, "Guided IG": 72.82, "SAMP++": 80.75}
 TIMES = TimeTable(
-    rows={**METHODS, "ApproShapley": "shapley"},
+    rows=METHODS,
     values={
         "SmoothGrad": 0.204,
         "RISE": 0.191,
@@ -48,7 +48,6 @@ TIMES = TimeTable(
         "Blur IG": 0.205,
         "Guided IG": 0.344,
         "SAMP++": 0.235,
-        "ApproShapley": 14.390,
     },
     unit="SAMP++",
     claims={

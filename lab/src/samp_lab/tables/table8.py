@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from samp.methods import Method
 from samp_lab.effects import Effect
 from samp_lab.experiment import FigureContext
 from samp_lab.measurements.base import Measurement
-from samp_lab.sections import Section, Verdict, Verdicts
+from samp_lab.sections import Section, Verdicts
 from samp_lab.setups import Setup
 from samp_lab.store import Results
 from samp_lab.tables.metric_table import MetricTable
@@ -87,13 +87,9 @@ class ShapleyTable:
         """Return the tables of each setup, then the verdicts of both."""
         metrics = self.metrics.section(results, setups, figures)
         grids = [grid for setup in setups if (grid := self.times.grid(results, setup))]
-        verdicts = (*metrics.verdicts, *(one for setup in setups for one in self._time_verdicts(results, setup)))
+        verdicts = (*metrics.verdicts, *(one for setup in setups for one in self.times.verdicts(results, setup)))
         blocks = [block for block in metrics.blocks if not isinstance(block, Verdicts)]
         return Section(self.name, self.title, (*blocks, *grids, *([Verdicts(verdicts)] if verdicts else [])))
-
-    def _time_verdicts(self, results: Results, setup: Setup) -> list[Verdict]:
-        found = self.times.verdicts(results, setup)
-        return [replace(verdict, part="shapley", reading=setup.reading) for verdict in found]
 
 
 TABLE8 = ShapleyTable(METRICS, TIMES)

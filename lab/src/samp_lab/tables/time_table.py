@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from samp.methods import Method
 from samp.metrics.statistics import summarise
+from samp_lab.claims_on_setups import SetupClaim
 from samp_lab.measurements.paper_tables import MethodSeconds
 from samp_lab.readings import method_as_read
 from samp_lab.sections import Grid, Verdict
@@ -92,7 +93,7 @@ class TimeTable:
         state = claim_state(found, least=1.0) if self.claims[other] == "slower" else claim_state(found, most=1.0)
         paper = f"× {self.values[self.unit] / self.values[other]:.3g}" if other in self.values else self.claims[other]
         claim, ours = f"{self.unit} {self.claims[other]} than {other}", f"× {found.format('.3g')}"
-        return Verdict(claim, paper, ours, state, setup.title, self.part, setup.reading)
+        return SetupClaim(setup, self.part, len(seconds[other])).verdict(claim, paper, ours, state)
 
 
 def median(values: Sequence[float]) -> float:

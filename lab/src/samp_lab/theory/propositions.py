@@ -80,16 +80,11 @@ class Theory:
         measured = {(setup, d): self._estimates(results, setup, d) for setup in there for d in DIRECTIONS}
         blocks.append(_grid(measured))
         rows = tuple(
-            _verdict(setup, d, claim, found[claim], self._images(results, setup))
-            for (setup, d), found in measured.items()
-            for claim in found
+            _verdict(setup, d, claim, found[claim]) for (setup, d), found in measured.items() for claim in found
         )
         blocks += [Paragraph(_failure_sentence(rows)), *exact_blocks()]
         exact = tuple(check.verdict() for check in exact_checks())
         return Section(self.name, self.title, (*blocks, Verdicts((*rows, *exact))))
-
-    def _images(self, results: Results, setup: Setup) -> int:
-        return len(results.numbers(RandomOrders(setup, self.cut), f"kurtosis {DIRECTIONS[0]}"))
 
     def _estimates(self, results: Results, setup: Setup, direction: Direction) -> dict[Claim, Estimate]:
         """Return the estimate that each claim is about."""
@@ -216,8 +211,8 @@ def _grid(measured: dict[tuple[Setup, Direction], dict[Claim, Estimate]]) -> Gri
     return Grid(("", *(claim.head for claim in CLAIMS)), (*rows, expected), "Real nets, groups in random orders")
 
 
-def _verdict(setup: Setup, direction: Direction, claim: Claim, found: Estimate, images: int) -> Verdict:
-    judged = SetupClaim(setup, "brownian", images).verdict(
+def _verdict(setup: Setup, direction: Direction, claim: Claim, found: Estimate) -> Verdict:
+    judged = SetupClaim(setup, "brownian", found.images or 0).verdict(
         claim.text, claim.theory, found.format(".2f"), claim.state(found)
     )
     return replace(judged, setup=f"{setup.title}: {WORDS[direction]}")
