@@ -14,6 +14,7 @@ from browser import Visit, contrast, launch_browser, scrolls_sideways, visit, wa
 from paper_results import EVIL, cells_of, hostile_report, write_results
 from samp.html.render import read_source
 from samp.plots.palette import PAGE
+from samp_lab.paper_claims import CLAIMS
 from samp_lab.report.contents import gather_report
 from samp_lab.report.html_page import render_html
 from samp_lab.report.texts import LEAD, TITLE
@@ -39,6 +40,9 @@ def evil(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def usual(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Table 1 on two setups, and two more tables to scroll to."""
     folder = tmp_path_factory.mktemp("usual")
+    (folder / "remarks").mkdir()
+    whys = "".join(f"{key}: A sentence of some sixty letters that says why it is so here.\n" for key in CLAIMS)
+    (folder / "remarks" / "claims.md").write_text(whys, encoding="utf-8")
     more = [MetricTable(name, f"{name}: more", {"IG": "ig"}, ("mnist",), {}) for name in ("two", "three")]
     store = write_results(folder, cells_of([TABLE1], ["mnist", "imagenet/mobilenet_v2"]))
     path = folder / "report.html"
@@ -221,4 +225,18 @@ def test_both_themes_can_be_read(chromium: Any, evil: Path, theme: str) -> None:
                 assert contrast(visited.page, part) >= 4.5, part
             visited.page.locator("#theme").click()
         assert visited.page.evaluate(light) == usual
+    assert visited.faults() == []
+
+
+# ---- page one
+
+
+def test_page_one_is_about_one_screen(chromium: Any, usual: Path) -> None:
+    """All claims, none hidden, before anything else."""
+    with visit(chromium, usual, width=1440, height=900) as visited:
+        rows = visited.page.locator("#claims tbody tr")
+        assert rows.count() == len(CLAIMS)
+        assert visited.page.evaluate("document.querySelector('#claims').getBoundingClientRect().bottom") < 1.4 * 900
+        tops = visited.page.locator("h2").evaluate_all("all => all.map(one => one.getBoundingClientRect().top)")
+        assert tops[0] == min(tops)
     assert visited.faults() == []

@@ -14,6 +14,7 @@ from samp_lab.report.remarks import Remark, TextRun, parse
 from samp_lab.report.shared_tables import best_and_rest, numeric_columns
 from samp_lab.sections import Grid
 
+BENCHMARK = "https://github.com/zbr17/ExplainAttr"
 PLACES = ("claims", "in-short", "reading", "what-fails", "what-is-open", "data", "made", "not-shown")
 
 # ---- markup
@@ -47,6 +48,7 @@ def test_hostile_text_stays_text_in_markdown(tmp_path: Path) -> None:
         '<a id="script-document-title-hit-script-a-b-c-img-src-x-onerror-document-title-hit-d-e-f-g">',
         "</a>",
         "<https://example.org/?a=1&b=2>",
+        f"<{BENCHMARK}>",
     }
     tables = [table_rows(block) for block in text.split("\n\n") if block.startswith("|")]
     assert len(tables) == 10
@@ -61,7 +63,7 @@ def test_another_reader_finds_no_markup_in_hostile_text(tmp_path: Path) -> None:
     anchors = re.findall(r'<a id="([a-z0-9-]+)"></a>', raw)
     assert re.sub(r'<a id="[a-z0-9-]+"></a>|\s', "", raw) == ""
     links = {token.attrGet("href") for token in every if token.type == "link_open"}
-    assert links == {*(f"#{anchor}" for anchor in anchors), "https://example.org/?a=1&b=2"}
+    assert links == {*(f"#{anchor}" for anchor in anchors), "https://example.org/?a=1&b=2", BENCHMARK}
     assert [token.attrGet("src") for token in every if token.type == "image"] == ["figures/good.png"]
     shown = "".join(token.content for token in every if token.type in ("text", "code_inline", "code_block"))
     assert shown.count(EVIL) >= 15  # unescaped again, whole

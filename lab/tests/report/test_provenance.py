@@ -15,7 +15,7 @@ from samp_lab.report.data_card import DATA, data_table, net_table
 from samp_lab.report.html_page import render_html
 from samp_lab.report.left_out import stale_notes
 from samp_lab.report.markdown import render_markdown
-from samp_lab.report.provenance import list_facts, method_versions, why_stale
+from samp_lab.report.provenance import list_facts, method_versions, setup_table, why_stale
 from samp_lab.setups import DATA_TITLES, parse_setup
 from samp_lab.store import Results
 from samp_lab.tables.metric_table import MetricTable
@@ -43,8 +43,8 @@ def test_cells_are_counted_by_commit_the_most_first() -> None:
     one, other = "a" * 40, "b" * 40
     entries = [entry(made=made(one)), entry(made=made(other)), entry(made=made(other)), entry(made=made(one, True))]
     assert facts_of(*entries, entry())["Commits"] == (
-        "bbbbbbbbbb: 2 cells; aaaaaaaaaa: 1 cells; aaaaaaaaaa with changes that were not committed: 1 cells; "
-        "not recorded: 1 cells"
+        "bbbbbbbbbb: 2 cells; aaaaaaaaaa: 1 cell; aaaaaaaaaa with changes that were not committed: 1 cell; "
+        "not recorded: 1 cell"
     )
 
 
@@ -54,8 +54,8 @@ def test_cells_of_tf32_are_counted_in_one_sentence() -> None:
     stored = entry()
     stored["facts"]["precision"] = "float32"
     said = facts_of(entry(made=made("a" * 40)), stored, entry(), entry(), on_cpu)["Precision"]
-    assert said.startswith("float32: 2 cells; 2 cells were made on a GPU before this was recorded, with TF32")
-    assert said.endswith("; not recorded: 1 cells")
+    assert said.startswith("float32: 2 cells; 2 cells made on a GPU before this was recorded, with TF32")
+    assert said.endswith("; not recorded: 1 cell")
     assert "TF32" not in facts_of(entry(made=made("a" * 40)))["Precision"]
 
 
@@ -100,6 +100,14 @@ def test_the_version_is_read_from_the_method(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_reasons_noted_by_hand_stay() -> None:
     assert stale_notes([entry(stale="drawn before")])[0].endswith("(1 cell), drawn before.")
+
+
+def test_test_beds_name_their_reading() -> None:
+    beds = [parse_setup(name) for name in ("mosaic", "mosaic@authors")]
+    assert [row[0] for row in setup_table(beds, Results({}, {})).rows] == [
+        "MNIST mosaics, the paper's CNN for several labels",
+        "MNIST mosaics, the paper's CNN for several labels (reading “authors”)",
+    ]
 
 
 # ---- the data card

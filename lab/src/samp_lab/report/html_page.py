@@ -26,6 +26,7 @@ from samp_lab.report.html_tables import (
     make_table,
 )
 from samp_lab.report.page_one import claims_sentence, claims_table
+from samp_lab.report.remarks import parse
 from samp_lab.report.shared_tables import claim_table, summary_table, tally_sentence, tally_table
 from samp_lab.report.texts import (
     ANCHORS,
@@ -76,7 +77,7 @@ def render_html(report: Report) -> str:
         "contents": list(_contents(report)),
         "claims_sentence": claims_sentence(report.claims),
         "claims": make_table(claims_table(report.claims), badge_claims(report.claims)),
-        "readings": READINGS,
+        "readings": parse(READINGS),
         "tally": _tally(report.counts(own=False), "of the paper"),
         "remarks": report.remarks,
         "tally_table": _tally_table([chapter for chapter in report.chapters if chapter.part != "own"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from samp_lab.experiment import Experiment
-from samp_lab.report.provenance import SHOWN_HASH, why_stale
+from samp_lab.report.provenance import SHOWN_HASH, count_cells, why_stale
 from samp_lab.setups import Setup, parse_setup
 from samp_lab.store import ResultEntry, Results
 
@@ -53,7 +53,7 @@ def stale_notes(entries: Iterable[ResultEntry]) -> list[str]:
             method = str(spec.get("method", spec.get("kind"))).partition("(")[0]
             reasons.setdefault(why, []).append(f"{method} on {parse_setup(spec['bed']).title}")
     return [
-        f"Stale, shown all the same: {', '.join(dict.fromkeys(titles))} ({_count_cells(len(titles))}), {why}."
+        f"Stale, shown all the same: {', '.join(dict.fromkeys(titles))} ({count_cells(len(titles))}), {why}."
         for why, titles in reasons.items()
     ]
 
@@ -75,10 +75,6 @@ def failure_notes(results: Results) -> list[str]:
         again = " again, and older numbers are shown" if name in results.entries else ""
         reasons.setdefault(f"{again}: {_end_sentence(why)}", []).append(name)
     return [f"{'; '.join(names)} could not be measured{reason}" for reason, names in reasons.items()]
-
-
-def _count_cells(count: int) -> str:
-    return "1 cell" if count == 1 else f"{count} cells"
 
 
 def _end_sentence(sentence: str) -> str:

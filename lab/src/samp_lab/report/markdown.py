@@ -10,7 +10,7 @@ from samp_lab.report.chapter import Chapter, select_part
 from samp_lab.report.contents import Report
 from samp_lab.report.disagreements import ClaimGroup, group_by_claim, own_group
 from samp_lab.report.page_one import claims_sentence, claims_table
-from samp_lab.report.remarks import Line, Remark, TextRun
+from samp_lab.report.remarks import Line, Remark, TextRun, parse
 from samp_lab.report.shared_tables import (
     best_and_rest,
     claim_table,
@@ -91,7 +91,7 @@ def _page_one(report: Report) -> Iterator[str]:
     yield _head_with_anchor("claims", "The paper's claims")
     yield f"**{escape_text(claims_sentence(report.claims))}**"
     yield _table(claims_table(report.claims), [line.anchor for line in report.claims])
-    yield escape_text(READINGS)
+    yield from (_remark(remark) for remark in parse(READINGS))
 
 
 def _contents(report: Report) -> str:

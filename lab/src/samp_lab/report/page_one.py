@@ -164,7 +164,14 @@ def claims_sentence(lines: Sequence[ClaimLine]) -> str:
     """
     counts = Counter(line.verdict for line in lines)
     words = {state: counts[f"{SIGNS[state]} {STATES[state]}"] for state in SIGNS}
-    return (
-        f"Of {len(lines)} claims of the paper, {words['holds']} hold, {words['open']} are open, {words['fails']} fail "
-        f"and {counts[UNLIKE]} depend on the reading; {words['missing']} were not measured."
-    )
+    parts = [
+        _agree(words["holds"], "holds", "hold"),
+        _agree(words["open"], "is open", "are open"),
+        f"{_agree(words['fails'], 'fails', 'fail')} and {_agree(counts[UNLIKE], 'depends', 'depend')} on the reading",
+    ]
+    rest = _agree(words["missing"], "was not measured", "were not measured")
+    return f"Of {len(lines)} claims of the paper, {', '.join(parts)}; {rest}."
+
+
+def _agree(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"

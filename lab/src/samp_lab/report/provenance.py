@@ -43,7 +43,7 @@ def _commits(entries: Sequence[ResultEntry]) -> str:
     """Return how many cells come from each commit, most first."""
     counts = Counter(_commit(entry) for entry in entries)
     ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-    return "; ".join(f"{commit}: {count} cells" for commit, count in ordered)
+    return "; ".join(f"{commit}: {count_cells(count)}" for commit, count in ordered)
 
 
 def _commit(entry: ResultEntry) -> str:
@@ -57,17 +57,26 @@ def _precision(entries: Sequence[ResultEntry]) -> str:
     """Return how many cells have which precision; on a GPU, those of which it was not recorded are of TF32."""
     known = [entry.get("facts", {}).get("precision") or entry.get("made", {}).get("precision") for entry in entries]
     counts = Counter(str(precision) for precision in known if precision)
-    words = [f"{name}: {count} cells" for name, count in sorted(counts.items())]
+    words = [f"{name}: {count_cells(count)}" for name, count in sorted(counts.items())]
     old = [entry for entry, precision in zip(entries, known, strict=True) if not precision]
     rounded = sum(entry.get("facts", {}).get("device") == "cuda" for entry in old)
     if rounded:
         words.append(
-            f"{rounded} cells were made on a GPU before this was recorded, with TF32 convolutions (torch's default), "
+            f"{count_cells(rounded)} made on a GPU before this was recorded, with TF32 convolutions (torch's default), "
             "which moves single images by up to 0.11"
         )
     if len(old) > rounded:
-        words.append(f"not recorded: {len(old) - rounded} cells")
+        words.append(f"not recorded: {count_cells(len(old) - rounded)}")
     return "; ".join(words)
+
+
+def count_cells(count: int) -> str:
+    """Return a number of cells in words.
+
+    >>> count_cells(1), count_cells(2)
+    ('1 cell', '2 cells')
+    """
+    return "1 cell" if count == 1 else f"{count} cells"
 
 
 # ---- stale cells
@@ -118,6 +127,7 @@ def setup_table(setups: Sequence[Setup], results: Results) -> Grid:
         unread = max((len(entry.get("skipped", ())) for entry in entries), default=0)
         count = max((int(fact.get("count", 0)) for fact in facts), default=0)
         weights = sorted({str(fact["weights"])[:SHOWN_HASH] for fact in facts if "weights" in fact})
-        rows.append((one.title, f"{count or '–'}", f"{unread}", f"{len(entries)}", ", ".join(weights) or "–"))
+        title = one.title if one.reading == "text" else f"{one.title} (reading “{one.reading}”)"
+        rows.append((title, f"{count or '–'}", f"{unread}", f"{len(entries)}", ", ".join(weights) or "–"))
     heads = ("test bed", "images", "not readable", "cells", "weights (SHA-256)")
     return Grid(heads, tuple(rows), "Test beds: a data set and a net")

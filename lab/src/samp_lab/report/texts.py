@@ -12,11 +12,12 @@ LEAD = (
     "with samp. Page one has every claim of the paper once; the tables and figures follow, with our values beside the "
     "paper's, and then all that fails or stays open. Claims about our own method stand apart, behind them."
 )
+# Markdown of remarks, for its link.
 READINGS = (
     "“text” is the paper read by its words. “authors” follows the benchmark that its first author published "
-    "(github.com/zbr17/ExplainAttr, March 2023) wherever that does otherwise. A claim holds where every comparison "
-    "behind it does; “≠ by reading” is one on which the two readings disagree. “Other nets” are those that the paper "
-    "did not use, and further training seeds: they decide nothing on this page."
+    "([zbr17/ExplainAttr](https://github.com/zbr17/ExplainAttr), March 2023) wherever that does otherwise. A claim "
+    "holds where every comparison behind it does; “≠ by reading” is one on which the two readings disagree. “Other "
+    "nets” are those that the paper did not use, and further training seeds: they decide nothing on this page."
 )
 TABLES, FIGURES, OWN = "The paper's tables", "The paper's figures and theory", "Our own method"
 OWN_LEAD = (
