@@ -19,7 +19,7 @@ from samp_lab.report.contents import gather_report
 from samp_lab.report.html_page import render_html
 from samp_lab.report.texts import LEAD, TITLE
 from samp_lab.tables.metric_table import MetricTable
-from samp_lab.tables.table1 import TABLE1
+from samp_lab.tables.table1 import SEEDS, TABLE1
 
 
 @pytest.fixture(scope="module")
@@ -38,13 +38,13 @@ def evil(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def usual(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Table 1 on two setups, and two more tables to scroll to."""
+    """Table 1 on two data sets, one in both readings and with seeds, and two more tables to scroll to."""
     folder = tmp_path_factory.mktemp("usual")
     (folder / "remarks").mkdir()
     whys = "".join(f"{key}: A sentence of some sixty letters that says why it is so here.\n" for key in CLAIMS)
     (folder / "remarks" / "claims.md").write_text(whys, encoding="utf-8")
     more = [MetricTable(name, f"{name}: more", {"IG": "ig"}, ("mnist",), {}) for name in ("two", "three")]
-    store = write_results(folder, cells_of([TABLE1], ["mnist", "imagenet/mobilenet_v2"]))
+    store = write_results(folder, cells_of([TABLE1], ["mnist", "mnist@authors", *SEEDS[:4], "imagenet/mobilenet_v2"]))
     path = folder / "report.html"
     path.write_text(render_html(gather_report(store, [TABLE1, *more])), encoding="utf-8")
     return path

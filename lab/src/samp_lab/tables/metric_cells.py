@@ -85,12 +85,13 @@ class MetricCells:
 def split_setups(setups: Sequence[Setup]) -> tuple[list[Setup], list[Setup]]:
     """Return the setups of one data set that a table shows in full, and all others.
 
-    In full are those of the data set's own net, one for each reading; without any of them, the first one.
+    In full are those of the data set's own net, one for each reading; without any of them, the first of each reading.
 
     >>> [[one.name for one in group] for group in split_setups(
     ...     [parse_setup(name) for name in ("mnist", "mnist/mnist-seed1", "mnist@authors")])]
     [['mnist', 'mnist@authors'], ['mnist/mnist-seed1']]
     """
     own = [one for one in setups if one == parse_setup(f"{one.data}@{one.reading}")]
-    full = sorted(own, key=lambda one: one.reading != "text") or list(setups[:1])
+    first = {one.reading: one for one in reversed(own or setups)}
+    full = sorted(first.values(), key=lambda one: one.reading != "text")
     return full, [one for one in setups if one not in full]

@@ -20,13 +20,14 @@ CALLS = ("gradients", "forwards")
 def full_grid(cells: MetricCells, results: Results, setups: Sequence[Setup]) -> Grid:
     """Return one grid for the setups of a data set, one of each reading: values, differences to the paper's, and cost.
 
-    One setup has the columns "ours", "the paper's" and "difference"; those of two are named by their readings.
+    One setup has the columns "ours", "the paper's" and "difference"; those of two are named by their readings, and Δ is
+    ours less the paper's.
     """
     if len(setups) == 1:
         return _grid_of_one(cells, results, setups[0])
     readings = [one.reading for one in setups]
     has_paper = bool(cells.values.get(setups[0].data))
-    heads = ("the paper's", *readings, *(f"{one} − paper" for one in readings)) if has_paper else tuple(readings)
+    heads = ("the paper's", *readings, *(f"Δ {one}" for one in readings)) if has_paper else tuple(readings)
     best = {(one, column): _best_rows(cells, results, one, column) for one in setups for column in COLUMNS}
     rows = []
     for row in _rows_of(cells, results, setups):
@@ -36,17 +37,16 @@ def full_grid(cells: MetricCells, results: Results, setups: Sequence[Setup]) -> 
             found = [_summary(cells, results, row, one, column) for one in setups]
             bold = [row in best[one, column] for one in setups]
             texts += [_paper_text(paper)] if has_paper else []
-            texts += [_mean_text(*pair) for pair in zip(found, bold, strict=True)]
+            texts += [_mean_text(*pair, digits=2) for pair in zip(found, bold, strict=True)]  # fits a laptop
             texts += [_difference_text(one, paper) for one in found] if has_paper else []
-        costs = [_cost_text(cells, results, row, one, name) for name in CALLS for one in setups]
-        rows.append((*texts, *costs))
+        rows.append((*texts, *(_costs_text(cells, results, row, setups, name) for name in CALLS)))
     title = f"{setups[0].data_title}: " + ", ".join(f"{net_title(one.net)} ({one.reading})" for one in setups)
     groups = (
         ("", 1),
         *((ARROWS[c], len(heads)) for c in COLUMNS),
-        *((f"{name} an image", len(setups)) for name in CALLS),
+        ("calls of an image", len(CALLS)),
     )
-    return Grid(("", *heads * len(COLUMNS), *readings * len(CALLS)), tuple(rows), title, groups)
+    return Grid(("", *heads * len(COLUMNS), *CALLS), tuple(rows), title, groups)
 
 
 def _grid_of_one(cells: MetricCells, results: Results, setup: Setup) -> Grid:
@@ -128,12 +128,12 @@ def _best_rows(cells: MetricCells, results: Results, setup: Setup, column: Colum
     return {row for row, mean in known.items() if mean == goal}
 
 
-def _mean_text(found: Summary | None, best: bool) -> str:
-    """Return our mean with deviation and interval."""
+def _mean_text(found: Summary | None, best: bool, digits: int = 3) -> str:
+    """Return our mean with deviation and interval, whose ends have this many digits."""
     if found is None or not found.count:
         return "–"
     mean = f"**{found.mean:.3f}**" if best else f"{found.mean:.3f}"
-    spread = f" ± {found.sd:.2f} [{found.low:.3f}, {found.high:.3f}]" if found.count > 1 else ""
+    spread = f" ± {found.sd:.2f} [{found.low:.{digits}f}, {found.high:.{digits}f}]" if found.count > 1 else ""
     return (mean + spread).replace("-", "−")
 
 
@@ -154,3 +154,9 @@ def _cost_text(cells: MetricCells, results: Results, row: str, setup: Setup, nam
     if row not in cells.present(results, setup):
         return "–"
     return f"{fmean(results.numbers(cells.measurement(row, setup), name)):,.0f}"
+
+
+def _costs_text(cells: MetricCells, results: Results, row: str, setups: Sequence[Setup], name: str) -> str:
+    """Return the cost under each reading in the order of the title, once where they are the same."""
+    texts = [_cost_text(cells, results, row, one, name) for one in setups]
+    return texts[0] if len(set(texts)) == 1 else " / ".join(texts)

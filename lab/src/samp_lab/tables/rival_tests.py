@@ -85,7 +85,7 @@ def rival_grid(setup: Setup, tests: RivalTests) -> Grid:
 
 
 def _test_words(found: Difference) -> str:
-    return too_few_images(found) or f"{found.format('+.3f')}, {p_value(found.p)}"
+    return too_few_images(found) or f"{found.format('+.2f')}, {p_value(found.p)}"
 
 
 def _paper_words(cells: MetricCells, data: str, champion: str, rivals: Sequence[str]) -> str:
@@ -107,7 +107,7 @@ def _measured_words(tests: RivalTests, absent: Sequence[str]) -> str:
     if few:
         return few
     states = {test: rival_state(test, found) for test, found in tests.items()}
-    parts = [f"{list(states.values()).count('holds')} of {len(tests)} hold"]
+    parts = [f"holds: {list(states.values()).count('holds')} of {len(tests)}"]
     for state in ("fails", "open"):
         named = [
             f"{column} against {rival} ({tests[champion, rival, column]})"
