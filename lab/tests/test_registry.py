@@ -19,7 +19,7 @@ from samp_lab.tables.metric_table import MetricTable
 
 MINE = MetricTable("mine", "My table", {"IG": "ig"}, ("digits/mnist-slim",), {})
 ON_PHOTOS = (
-    *("table1", "table2", "table3", "table4", "table6", "table7"),
+    *("table1", "table2", "table3", "table4", "table6", "table7", "concentration"),
     *("curves", "verification", "gallery", "momentum", "baselines", "eta", "confidence"),
 )
 LINE = Registration("my_table:MINE", "My table of my methods.")
