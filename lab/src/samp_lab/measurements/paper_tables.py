@@ -58,7 +58,7 @@ class MethodSeconds:
 
     >>> from samp_lab.setups import parse_setup
     >>> MethodSeconds(parse_setup("mnist"), "cam").most
-    10
+    20
     """
 
     kind: ClassVar[str] = "timed"
@@ -67,7 +67,7 @@ class MethodSeconds:
 
     setup: Setup
     method: str | Method
-    most: int | None = 10
+    most: int | None = 20  # as many as a verdict needs (samp_lab.statistics.MIN_IMAGES)
 
     def measure(self, part: ImagePart) -> PartResult:
         self._explain_one(part, 0)  # the first call on a device also loads libraries and probes how much fits

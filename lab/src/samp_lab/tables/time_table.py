@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from samp.methods import Method
 from samp.metrics.statistics import summarise
 from samp_lab.measurements.paper_tables import MethodSeconds
+from samp_lab.readings import method_as_read
 from samp_lab.sections import Grid, Verdict
 from samp_lab.setups import Setup
 from samp_lab.statistics import claim_state, ratio
@@ -58,7 +59,7 @@ class TimeTable:
         return [self._verdict(other, seconds, setup) for other in self.claims if other in seconds]
 
     def _measurement(self, row: str, setup: Setup) -> MethodSeconds:
-        return MethodSeconds(setup, self.rows[row])
+        return MethodSeconds(setup, method_as_read(self.rows[row], setup))
 
     def _seconds(self, results: Results, setup: Setup) -> dict[str, list[float]]:
         found = {
