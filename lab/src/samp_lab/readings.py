@@ -8,21 +8,18 @@ otherwise: nets, inputs, blur and the settings of the rivals (docs/paper.md#two-
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
-
-from torch import Tensor
 
 from samp.baselines import black
 from samp.methods import IG, Method, resolve_method
-from samp.methods.blur_ig import BlurIG
 from samp.methods.cam import GradCAM
 from samp.methods.captum_adapters import LIME
 from samp.methods.guided_ig import GuidedIG
 from samp.methods.rise import RISE
-from samp.methods.smoothgrad import SmoothGrad
 from samp.methods.xrai import XRAI
 from samp.metrics.fills import RISEBlur
+from samp_lab.benchmark_methods import DerivativeBlurIG, SquaredNoise
 from samp_lab.setups import PROTOCOL_OF, Setup
 
 READINGS: Mapping[str, str] = {
@@ -34,24 +31,11 @@ KERNELS = {"mnist": 11, "cifar10": 11, "imagenet": 31}
 """The width of the blur by protocol, in pixels."""
 
 
-@dataclass(frozen=True)
-class SquaredNoise(SmoothGrad):
-    """SmoothGrad whose noise has the standard deviation (`noise` · range)²: a variance taken for a deviation.
-
-    >>> import torch
-    >>> SquaredNoise(noise=0.5).deviation(torch.tensor(4.0))
-    tensor(4.)
-    """
-
-    def deviation(self, reach: Tensor) -> Tensor:
-        return super().deviation(reach) ** 2
-
-
 # LIME's fit, the layers of CAM and the ties of SAMP stay as they are: see docs/paper.md#two-readings.
 AUTHORS: Mapping[str, Method] = {
     "ig": IG(steps=100, direction="to_baseline", credit="left"),
     "smoothgrad": SquaredNoise(samples=100, noise=0.3),
-    "blurig": BlurIG(max_sigma=50, credit="right", score="probability"),
+    "blurig": DerivativeBlurIG(),
     "guidedig": GuidedIG(steps=25, fraction=0.5, max_dist=1.0, score="probability"),
     "xrai": XRAI(min_size=150, score="probability"),
     "rise": RISE(masks=400, cells=8, p=0.1, score="logit", shift=False),
