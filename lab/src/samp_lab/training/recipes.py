@@ -133,7 +133,7 @@ RECIPES: dict[str, Recipe] = {
     "mnist-authors": Recipe(MNIST_AUTHORS, "mnist", 60_000, epochs=8, batch=256, rate=0.05, **SGD, **HALF),
     "mnist-slim-authors": Recipe(MNIST_SLIM_AUTHORS, "mnist", 60_000, epochs=8, batch=128, rate=0.05, **SGD),
     "cifar10": Recipe(CIFAR10, "cifar10", 50_000, epochs=24, batch=256, rate=3e-4, **AUGMENTED, **HALF),
-    "cifar10-slim": Recipe(CIFAR10_SLIM, "cifar10", 3_000, epochs=12, batch=64, rate=2e-3, **AUGMENTED),
+    "cifar10-slim": Recipe(CIFAR10_SLIM, "cifar10", 50_000, epochs=24, batch=128, rate=2e-3, **AUGMENTED),
     "cifar10-authors": Recipe(
         CIFAR10_AUTHORS, "cifar10", 50_000, epochs=24, batch=256, rate=0.05, centred=True, **AUGMENTED, **SGD, **HALF
     ),
