@@ -18,10 +18,13 @@ class PaperClaim:
 
     words: str
     where: str
+    in_most_cases: bool = False
+    """Whether the paper claims it of most cases: it then holds where more than half of its comparisons do."""
 
 
 CLAIMS: dict[str, PaperClaim] = {
     "concentration": PaperClaim("the path concentrates the attribution (largest variance, Def. 1)", "Def. 1"),
+    "sparse": PaperClaim("interpretations are sparse, where IG spreads attribution over most pixels", "Introduction"),
     "path-count": PaperClaim("there are d!/(s!)^n manipulation paths", "Eq. 4"),
     "proof-algebra": PaperClaim("|Σ| = σ^(d−1)/d, Σ⁻¹ = (I + 11ᵀ)/σ, and Prop. 1 and 2 follow", "Prop. 1, 2"),
     "brownian": PaperClaim("the allocation of attribution is a Brownian motion", "Ass. 1"),
@@ -32,7 +35,7 @@ CLAIMS: dict[str, PaperClaim] = {
     "small-drop": PaperClaim("a small drop at the end", "Fig. verification"),
     "curve-shapes": PaperClaim("curves of IG, XRAI and Grad-CAM are nearly straight; SAMP's are not", "Fig. intro"),
     "outperforms-all": PaperClaim("SAMP and SAMP++ outperform all other methods on three data sets", "Table 1"),
-    "improves": PaperClaim("SAMP++ improves significantly on SAMP in most cases", "Table 1"),
+    "improves": PaperClaim("SAMP++ improves significantly on SAMP in most cases", "Table 1", in_most_cases=True),
     "completeness": PaperClaim("IC ensures completeness: as η falls, Σa approaches Δy", "Fig. Sensitivity-N"),
     "momentum-matters": PaperClaim("the improvement comes mainly from MS", "Table 2"),
     "best-lambda": PaperClaim("λ ≈ 0.3 is best", "Fig. λ"),

@@ -20,6 +20,7 @@ from samp_lab.statistics import compare_paired
 from samp_lab.store import Results
 
 PART = "concentration"
+SPARSE = "sparse"
 ROWS: dict[str, str | Method] = {
     "SAMP": "samp",
     "SAMP++": "samp++",
@@ -125,7 +126,8 @@ def _verdict(results: Results, setup: Setup, pair: tuple[str, str], measure: str
     found = compare_paired(a, b)
     claim = f"{pair[0]} more concentrated than {pair[1]}: {MEASURES[measure]}"
     paper = "largest variance" if "variance" in measure else "“IG spreads attributions over most pixels”"
-    return SetupClaim(setup, PART, count_pairs(a, b)).verdict(claim, paper, str(found), found.state(+1))
+    part = PART if measure == PATH else SPARSE  # Def. 1 is about paths whose credits have the same sum
+    return SetupClaim(setup, part, count_pairs(a, b)).verdict(claim, paper, str(found), found.state(+1))
 
 
 CONCENTRATION = ConcentrationTable(
