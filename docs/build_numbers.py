@@ -5,11 +5,13 @@ A page has them between two comments, and the script replaces what stands there:
     <!-- table1: IG, SAMP, SAMP++ -->      these rows of Table 1, the paper's beside ours, from results.json
     <!-- /table1 -->
 
+    <!-- gap: mnist@authors -->…<!-- /gap -->    the mean difference to Table 1 on this test bed
+
     <!-- counts -->…<!-- /counts -->        how many comparisons of the paper hold, from report.md
     <!-- both-counts -->…<!-- /both-counts -->    how many there are of the paper, and of our own
     <!-- claims -->…<!-- /claims -->        how many of the paper's claims hold, from page one of report.md
 
-A line must not begin with one of the latter three: Markdown would take it for HTML. Run `samp bench report` first:
+A line must not begin with one of the latter four: Markdown would take it for HTML. Run `samp bench report` first:
 report.md is made from results.json.
 """
 
@@ -24,6 +26,7 @@ from statistics import fmean
 from samp_lab.report.provenance import why_stale
 from samp_lab.setups import IMAGENET_NETS, Setup, parse_setup
 from samp_lab.store import Results, Store
+from samp_lab.tables.agreement import mean_gap
 from samp_lab.tables.table1 import TABLE1
 
 ROOT = Path(__file__).parents[1]
@@ -112,6 +115,12 @@ def _pair(deletion: float, insertion: float) -> str:
     return f"{deletion:.3f} / {insertion:.3f}".replace("-", "−")
 
 
+def gap(folder: Path, words: Sequence[str]) -> str:
+    """Return the mean difference to Table 1 on a setup, over all of its rows and both metrics."""
+    (name,) = words
+    return f"{mean_gap(TABLE1.cells, Store(folder).read(), parse_setup(name)):.3f}"
+
+
 # ---- counts
 
 
@@ -156,6 +165,7 @@ def _read_report(folder: Path) -> str:
 
 BLOCKS: dict[str, Callable[[Path, Sequence[str]], str]] = {
     "table1": table1,
+    "gap": gap,
     "counts": counts,
     "both-counts": both_counts,
     "claims": claims,

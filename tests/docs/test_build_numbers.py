@@ -121,7 +121,7 @@ def test_counts_are_read_from_the_report(folder: Path) -> None:
 
 def test_what_cannot_be_made_is_refused(folder: Path) -> None:
     for page, said in (
-        ("<!-- table9 --><!-- /table9 -->", "no block 'table9': the blocks are table1, counts"),
+        ("<!-- table9 --><!-- /table9 -->", "no block 'table9': the blocks are table1, gap, counts"),
         ("<!-- table1: IGG --><!-- /table1 -->", "no row 'IGG'"),
     ):
         with pytest.raises(ValueError, match=said):

@@ -76,7 +76,7 @@ def anchors(page: Path) -> set[str]:
 def test_links_lead_to_files_and_headings_that_are_there(page: str) -> None:
     here = ROOT / page
     text = re.sub(r"```.*?```|`[^`\n]*`", "", here.read_text(encoding="utf-8"), flags=re.DOTALL)
-    for link in re.findall(r"\]\(<?(?!https?:)([^)>\s]+)>?\)", text):
+    for link in re.findall(r"\](?:\((?!<?https?:)<?)([^)>\s]+)>?\)", text):
         path, _, anchor = link.partition("#")
         target = (here.parent / path).resolve() if path else here
         assert target.exists(), link

@@ -114,7 +114,7 @@ def test_reasons_are_read_by_claim_and_shown(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("line", "said"),
-    [("tine: Why.", r"'tine', which is no claim .* concentration, path-count"), ("Why.", "write `key: sentence`")],
+    [("tine: Why.", r"'tine', which is no claim .* concentration, sparse"), ("Why.", "write `key: sentence`")],
 )
 def test_a_reason_for_nothing_is_refused(tmp_path: Path, line: str, said: str) -> None:
     (tmp_path / "claims.md").write_text(line, encoding="utf-8")

@@ -41,7 +41,7 @@ class ClaimLine:
         return [one for one in self.verdicts if one.main and one.reading == reading and one.state != "missing"]
 
     def state(self, reading: str) -> State:
-        """Return the state of the claim under a reading: it holds where all of its verdicts do, or most if it says so."""
+        """Return the state under a reading: the claim holds where all of its verdicts do, or most if it says "most"."""
         deciding = self.main(reading)
         if self.claim.in_most_cases and 2 * sum(one.state == "holds" for one in deciding) > len(deciding):
             return "holds"
