@@ -22,9 +22,9 @@ DATA = Path(os.environ.get("SAMP_DATA", "nowhere"))
 CELLS = [
     ("slim", "table1", "mnist/mnist-slim-authors@authors", "SAMP++", 4, 0.02),
     ("slim", "table1", "cifar10/cifar10-slim-authors@authors", "IG", 4, 0.02),
-    (".", "table1", "imagenet/resnet50", "SAMP", 1, 0.08),
-    (".", "table2", "imagenet/resnet50", "+MS", 1, 0.08),
-    (".", "table4", "imagenet/resnet50", "to x⁰", 1, 0.08),
+    (".", "table1", "imagenet/resnet50", "SAMP", 1, 0.05),
+    (".", "table2", "imagenet/resnet50", "+MS", 1, 0.05),
+    (".", "table4", "imagenet/resnet50", "to x⁰", 1, 0.05),
 ]
 
 

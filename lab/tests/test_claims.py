@@ -104,7 +104,7 @@ def test_a_paired_difference_needs_interval_and_test() -> None:
 def test_nothing_is_judged_from_fewer_than_twenty_images(images: int, state: State) -> None:
     values = [float(image % 5) for image in range(images)]
     pairs = compare_paired([value + 1 + value / 10 for value in values], values)
-    groups = compare_groups([value + 9 for value in values[: images // 2]], values[images // 2 :])
+    groups = compare_groups([value + 9 for value in values], [*values, *values])  # the smaller group counts
     mean = bootstrap_estimate(lambda weights: weights @ np.asarray(values) / weights.sum(1), images)
     times = ratio([value + 2 for value in values], [1.0] * images)
     assert [one.state(1) for one in (pairs, groups, mean, times)] == [state] * 4

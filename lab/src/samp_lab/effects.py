@@ -21,7 +21,8 @@ class Effect:
     """A comparison of row a with row b in one column, which the paper draws or its numbers show.
 
     `part` is the paper's claim that it belongs to (`samp_lab.paper_claims`): the tests of one claim on one setup are a
-    family, which Holm's correction is for. `neutral` is for a claim that a and b do not differ significantly.
+    family, which Holm's correction is for. `neutral` is for a claim that a and b do not differ significantly, `better`
+    for one in words that a is better than b, whatever the paper's numbers are.
 
     >>> effect = Effect("SAMP++", "IG", "deletion")
     >>> from samp_lab.setups import parse_setup
@@ -34,6 +35,7 @@ class Effect:
     column: Column
     part: str = ""
     neutral: bool = False
+    better: bool = False
 
     def claim(self, ours: Difference, setup: Setup) -> Verdict:
         """Return the verdict on our own claim that a is better than b, which is not in the paper."""
@@ -48,7 +50,8 @@ class Effect:
             claim = f"no significant change from {self.b} to {self.a}, {ARROWS[self.column]}"
             words = f"“no significant impact”; its numbers: {theirs}"
             return Verdict(claim, words, str(ours), neutral_state(ours), setup.title, self.part, setup.reading)
-        better = (paper < 0) == (self.column == "deletion")
+        sign = (-1 if BETTER_OF_ALL[self.column] == "lower" else 1) if self.better else (1 if paper > 0 else -1)
+        better = (sign < 0) == (self.column == "deletion")
         claim = f"{self.a} {'better' if better else 'worse'} than {self.b}, {ARROWS[self.column]}"
-        state = ours.state(1 if paper > 0 else -1)
+        state = ours.state(sign)
         return Verdict(claim, theirs, str(ours), state, setup.title, self.part, setup.reading)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from samp.baselines import black
+from samp.baselines import Blurred, black
 from samp.methods import IG, Method, resolve_method
 from samp.methods.cam import GradCAM
 from samp.methods.captum_adapters import LIME
@@ -65,6 +65,10 @@ def method_as_read(method: str | Method, setup: Setup) -> str | Method:
     blur = RISEBlur(KERNELS[PROTOCOL_OF.get(setup.data.partition(":")[0], "imagenet")], 5.0)
     if isinstance(resolved, GradCAM) and setup.net.startswith("resnet50"):
         return replace(resolved, layer=RESNET_LAYER)
-    if getattr(resolved, "baseline", black) is None:
+    baseline = getattr(resolved, "baseline", black)
+    if baseline is None:
         return replace(resolved, baseline=(black, blur))  # type: ignore[no-any-return]  # a method, as it came
-    return replace(resolved, baseline=blur) if method == "ig-blurred" else method
+    if isinstance(baseline, tuple) and any(isinstance(one, Blurred) for one in baseline):
+        chosen = tuple(blur if isinstance(one, Blurred) else one for one in baseline)
+        return replace(resolved, baseline=chosen)  # type: ignore[no-any-return]
+    return replace(resolved, baseline=blur) if isinstance(baseline, Blurred) else method

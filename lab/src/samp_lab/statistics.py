@@ -104,6 +104,15 @@ def state_of_all(states: Sequence[State]) -> State:
     return "open" if "open" in states else "holds"
 
 
+def state_of_most(states: Sequence[State]) -> State:
+    """Return the state of the claim that most of several claims hold: those of more than half decide.
+
+    >>> state_of_most(["holds", "holds", "fails"]), state_of_most(["holds", "open"]), state_of_most(["fails"] * 2)
+    ('holds', 'open', 'fails')
+    """
+    return next((state for state in ("holds", "fails") if 2 * states.count(state) > len(states)), "open")
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A number, its interval, and the number of images that it is of, where that is known.
@@ -194,7 +203,7 @@ def compare_groups(a: Sequence[float], b: Sequence[float], bootstrap: Bootstrap 
     bootstrap = bootstrap or Bootstrap()
     first, second = (np.asarray([value for value in group if not math.isnan(value)]) for group in (a, b))
     if min(len(first), len(second)) < 2:
-        return Difference(math.nan, math.nan, math.nan, math.nan, images=len(first) + len(second))
+        return Difference(math.nan, math.nan, math.nan, math.nan, images=min(len(first), len(second)))
     draw = np.random.default_rng(bootstrap.seed)
     means = [
         group[draw.integers(0, len(group), (bootstrap.resamples, len(group)))].mean(1) for group in (first, second)
@@ -202,7 +211,7 @@ def compare_groups(a: Sequence[float], b: Sequence[float], bootstrap: Bootstrap 
     tail = (1 - bootstrap.confidence) / 2
     low, high = np.quantile(means[0] - means[1], [tail, 1 - tail])
     p = _scipy_stats().mannwhitneyu(first, second).pvalue
-    images = len(first) + len(second)
+    images = min(len(first), len(second))  # each group must have enough of them
     return Difference(float(first.mean() - second.mean()), float(low), float(high), float(p), images=images)
 
 

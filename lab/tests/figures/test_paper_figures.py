@@ -278,15 +278,15 @@ def test_the_momentum_figure_is_drawn_from_numbers_alone(tmp_path: Path) -> None
 
 
 def test_confidence_groups_are_the_most_and_the_least_certain_quarter(tmp_path: Path) -> None:
-    sure = np.linspace(0.1, 0.9, 40)
-    numbers = {"confidence": sure.tolist(), "gini": (0.5 + 0.1 * sure).tolist(), "scatter": [1.0] * 40}
+    sure = np.linspace(0.1, 0.9, 80)
+    numbers = {"confidence": sure.tolist(), "gini": (0.5 + 0.1 * sure).tolist(), "scatter": [1.0] * 80}
     chosen = parse_setup("imagenet")
     found = Results({name_of(Confidence(chosen)): {"numbers": numbers}}, {})
     concentrated, scattered = CONFIDENCE.section(found, [chosen], tmp_path).verdicts
     assert (concentrated.state, scattered.state) == ("holds", "open")
-    expected = 0.1 * (sure[-10:].mean() - sure[:10].mean())
+    expected = 0.1 * (sure[-20:].mean() - sure[:20].mean())
     assert concentrated.ours.startswith(f"+{expected:.3f}")
-    assert "10 most against the 10 least" in concentrated.ours
+    assert "20 most against the 20 least" in concentrated.ours
 
 
 def test_mosaics_of_real_digits_put_credit_on_the_digit(data: Path, tmp_path: Path) -> None:

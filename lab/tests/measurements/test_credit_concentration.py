@@ -146,8 +146,9 @@ def test_each_measure_is_judged_by_itself_for_each_pair(tmp_path: Path) -> None:
     assert states["SAMP more concentrated than IG", "Gini of "] == "fails"
     assert states["SAMP++ more concentrated than IG", "log10 Va"] == "open"
     assert states["SAMP more concentrated than random order", "log10 Va"] == "holds"
-    assert len(found) == 9
-    assert {(v.part, v.reading) for v in found} == {("concentration", "text")}
+    assert len(found) == 8  # four paths (Guided IG and Blur IG are not in these results) and two maps by two measures
+    assert {(v.part, v.reading) for v in found} == {("concentration", "text"), ("sparse", "text")}
+    assert all(("Var" in v.claim) == (v.part == "concentration") for v in found)
 
 
 def test_nothing_is_judged_on_few_images(tmp_path: Path) -> None:

@@ -219,7 +219,7 @@ def test_two_groups_are_compared_as_scipy_does_and_either_way_round() -> None:
     assert (there.low, there.high) == pytest.approx(ends, abs=0.03)  # both are random draws of 9,999
     assert [there.state(1), back.state(1), compare_groups(a, a).state(1)] == ["holds", "fails", "open"]
     alone = compare_groups([1.0], b)
-    assert (alone.state(1), str(alone)) == ("open", "too few images")
+    assert (alone.state(1), str(alone)) == ("missing", "1 images, too few to judge")
 
 
 def test_two_equal_columns_differ_by_nothing() -> None:

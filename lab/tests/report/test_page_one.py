@@ -81,7 +81,7 @@ def test_other_nets_are_counted_and_decide_nothing() -> None:
     other = replace(verdict("fails"), main=False)
     found = line_of(verdict("holds"), other, replace(other, state="holds"))
     assert (cells(found)["verdict"], cells(found)["other nets"]) == ("✓ holds", "1 of 2 hold")
-    assert cells(line_of(other))["verdict"] == "– not measured"
+    assert cells(line_of(other))["verdict"] == "– not with the paper's net"
 
 
 def test_the_sentence_counts_the_lines() -> None:
@@ -90,7 +90,7 @@ def test_the_sentence_counts_the_lines() -> None:
     rest = len(CLAIMS) - 2
     assert said == (
         f"Of {len(CLAIMS)} claims of the paper, 1 holds, 0 are open, 1 fails and 0 depend on the reading; "
-        f"{rest} were not measured."
+        f"{rest} were not measured with the paper's net."
     )
 
 
@@ -147,3 +147,13 @@ def test_verdicts_are_marked_by_the_title_of_their_setup() -> None:
     section = Section("a", "A", (Verdicts((*rows, verdict("holds", setup="elsewhere"))),))
     marked = mark_other_nets(section, setups, names)
     assert [row.main for row in marked.verdicts] == [True] * 4 + [False] * 2 + [True] * 2 + [False] * 2 + [True]
+
+
+def test_readings_disagree_only_where_both_judge_the_same_data() -> None:
+    digits, photos = (
+        replace(verdict(state), setup=f"{data}, a net") for state, data in (("holds", "A"), ("fails", "B"))
+    )
+    theirs = replace(digits, reading="authors")
+    assert cells(line_of(digits, photos, theirs))["verdict"] == "✗ fails"  # alike on A; B was judged once
+    assert cells(line_of(replace(digits, state="fails"), theirs))["verdict"] == "≠ by reading"
+    assert cells(line_of(replace(digits, state="open"), theirs))["verdict"] == "? open"

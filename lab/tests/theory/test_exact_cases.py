@@ -90,7 +90,7 @@ def test_what_holds_and_what_fails_exactly() -> None:
         "the norm (d−1)·max|Σ − σI| is 1 for every d": "fails",
         "that norm does not fall as d grows": "holds",
     }
-    assert {check.part for check in exact_checks()} == {"path-count", "proof-algebra"}
+    assert {check.part for check in exact_checks()} == {"path-count", "proof-algebra", "appendix-remarks"}
     (factor,) = [check for check in exact_checks() if check.claim.startswith("Eq. 7")]
     assert factor.remark == "with exp((a_d − C/d)²/2σ) right in 15"
 

@@ -21,7 +21,6 @@ from samp_lab.tables.table1 import ROWS, TABLE1
 
 SHOWN = ("SAMP++", "SAMP", "IG", "Guided IG", "Blur IG", "Grad-CAM", "XRAI")
 CALLED_STRAIGHT = ("IG", "XRAI", "Grad-CAM")
-BENT = "SAMP++"
 STRAIGHT = 0.9  # R² of the line between the ends above which we call a curve nearly straight; the paper gives no number
 ABOUT = (
     "How straight a curve is: R² of the straight line between its ends, and its largest distance from that line as a "
@@ -67,19 +66,15 @@ def table(results: Results, setup: Setup) -> list[Block]:
 
 
 def verdicts(results: Results, setup: Setup) -> list[Verdict]:
-    """Return whether the curves that the paper calls nearly straight are, and whether those of SAMP++ are not."""
+    """Return whether the curves that the paper calls nearly straight are."""
     found = []
-    for row in (*CALLED_STRAIGHT, BENT):
+    for row in CALLED_STRAIGHT:
         measurement = measurements_by_row(setup)[row]
         for curve in BETTER if _has_lines(results, measurement) else ():
             estimate, images = _median(results, measurement, f"line fit {curve}")
-            bent = row == BENT
-            state = claim_state(estimate, most=STRAIGHT) if bent else claim_state(estimate, least=STRAIGHT)
-            claim = f"{row}: the {curve} curve is {'not ' if bent else ''}nearly straight"
-            paper = (
-                "“nearly straight lines” are of others" if bent else f"“nearly straight” (we say: R² above {STRAIGHT})"
-            )
-            ours = f"median R² {estimate.format('.2f')}"
+            claim = f"{row}: the {curve} curve is nearly straight"
+            paper, ours = f"“nearly straight” (we say: R² above {STRAIGHT})", f"median R² {estimate.format('.2f')}"
+            state = claim_state(estimate, least=STRAIGHT)
             found.append(SetupClaim(setup, "curve-shapes", images).verdict(claim, paper, ours, state))
     return found
 

@@ -83,7 +83,7 @@ def figure_stem(name: str, setup: Setup) -> str:
     >>> figure_stem("gallery", parse_setup("photos/resnet50"))
     'gallery-photos-resnet50'
     """
-    return f"{name}-{setup.name.replace('/', '-').replace(':', '-')}"
+    return f"{name}-{setup.name.translate(str.maketrans('/:@', '---'))}"
 
 
 def picture_block(figures: Path, name: str, caption: str) -> list[Block]:

@@ -17,7 +17,7 @@ from samp_lab.measurements.base import Measurement
 from samp_lab.measurements.method_maps import MethodCurves
 from samp_lab.sections import Block, Section, State, Verdict, Verdicts
 from samp_lab.setups import Setup
-from samp_lab.statistics import Interval, claim_state, compare_paired, too_few_images
+from samp_lab.statistics import Difference, compare_paired, correct_family, too_few_images
 from samp_lab.store import Results
 from samp_lab.tables.metric_table import MetricTable
 
@@ -95,9 +95,10 @@ class Sweep:
     def _verdicts(self, results: Results, setup: Setup) -> list[Verdict]:
         """Return the verdict on the paper's best value, and on what it stands for in the authors' convention."""
         claim = f"best {self.axis} ≈ {self.best:g} by Insertion − Deletion"
-        found = [self._verdict(results, setup, claim, self.best, setup.reading)]
-        if self.authors_best is None or setup.reading != "text":  # rows of `authors` are in its convention already
+        found = [self._verdict(results, setup, claim, self.best, "text")] if setup.reading == "text" else []
+        if self.authors_best is None:
             return found
+        # rows are in the paper's convention on all setups; on one of `text`, the convention alone is the authors'
         claim = f"best {self.axis} ≈ {self.authors_best:g} by Insertion − Deletion, {self.best:g} in the authors' code"
         return [*found, self._verdict(results, setup, claim, self.authors_best, "authors")]
 
@@ -107,7 +108,8 @@ class Sweep:
         means = [summarise(score).mean for score in scores]
         ours = int(np.nanargmax(means)) if not np.isnan(means).all() else 0
         theirs = min(range(len(self.values)), key=lambda place: abs(self.values[place] - best))
-        gain = compare_paired(scores[ours], scores[theirs])
+        family = correct_family([compare_paired(score, scores[theirs]) for score in scores])
+        gain = family[ours]
         measured = f"best at {self.values[ours]:g}"
         measured += f", better than at {best:g} by {gain}" if ours != theirs else ""
         state = _state(abs(self.values[ours] - best), gain)
@@ -118,8 +120,8 @@ class Sweep:
         return [after - before for before, after in zip(deletion, insertion, strict=True)]
 
 
-def _state(away: float, gain: Interval) -> State:
+def _state(away: float, gain: Difference) -> State:
     """Return the state of "the paper's value is best", by how far ours is from it and what ours gains over it."""
     if too_few_images(gain):
         return "missing"
-    return "holds" if away <= NEAR else claim_state(gain, most=0.0)
+    return "holds" if away <= NEAR else gain.state(-1)

@@ -154,8 +154,7 @@ def badge_claims(lines: Sequence[ClaimLine]) -> Special:
     def special(row: int, column: int, text: str) -> Cell | None:
         if HEADS[column] != "verdict":
             return links(row, column, text)
-        states = lines[row].states or ["missing"]
-        return Cell("", badge=Badge(states[0] if len(states) == 1 else UNLIKE_COLOUR, text))
+        return Cell("", badge=Badge(lines[row].overall or UNLIKE_COLOUR, text))
 
     return special
 

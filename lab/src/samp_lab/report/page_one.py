@@ -9,15 +9,17 @@ from pathlib import Path
 
 from samp.lookup import look_up
 from samp_lab.paper_claims import CLAIMS, PaperClaim
+from samp_lab.readings import READINGS
 from samp_lab.report.chapter import Chapter
 from samp_lab.report.remarks import read_text
 from samp_lab.report.texts import PLURALS, SIGNS, STATES
 from samp_lab.sections import Grid, State, Verdict
-from samp_lab.statistics import state_of_all
+from samp_lab.statistics import state_of_all, state_of_most
 
 HEADS = ("claim", "where", "the paper", "text", "authors", "verdict", "other nets", "why")
 SHORT = 34  # letters: a measured value up to this long is shown itself
 UNLIKE = "≠ by reading"
+ELSEWHERE = "– not with the paper's net"
 
 
 @dataclass(frozen=True)
@@ -41,30 +43,44 @@ class ClaimLine:
         return [one for one in self.verdicts if one.main and one.reading == reading and one.state != "missing"]
 
     def state(self, reading: str) -> State:
-        """Return the state under a reading: the claim holds where all of its verdicts do, or most if it says "most"."""
-        deciding = self.main(reading)
-        if self.claim.in_most_cases and 2 * sum(one.state == "holds" for one in deciding) > len(deciding):
-            return "holds"
-        return state_of_all([one.state for one in deciding]) if deciding else "missing"
+        """Return the state under a reading."""
+        return self._state_of(self.main(reading))
 
     @property
-    def states(self) -> list[State]:
-        """The states under those readings by which it was measured, without repetition."""
-        return list(dict.fromkeys(found for one in ("text", "authors") if (found := self.state(one)) != "missing"))
+    def overall(self) -> State | None:
+        """The state by all verdicts; None where the readings disagree on the same data."""
+        shared = set.intersection(*({_data_of(one) for one in self.main(reading)} for reading in READINGS))
+        found = [self._state_of([v for v in self.main(one) if _data_of(v) in shared]) for one in READINGS]
+        if set(found) == {"holds", "fails"}:
+            return None
+        return self._state_of([one for reading in READINGS for one in self.main(reading)])
 
     @property
     def verdict(self) -> str:
-        """The verdict in words; readings that disagree are said to."""
-        if len(self.states) > 1:
+        """The verdict in words."""
+        if self.overall is None:
             return UNLIKE
-        state = self.states[0] if self.states else "missing"
-        return f"{SIGNS[state]} {STATES[state]}"
+        if self.overall == "missing" and self.other_nets != "–":
+            return ELSEWHERE
+        return f"{SIGNS[self.overall]} {STATES[self.overall]}"
+
+    def _state_of(self, verdicts: Sequence[Verdict]) -> State:
+        """Return the state of the claim by these verdicts: it holds where all do, or most if it says "most"."""
+        if not verdicts:
+            return "missing"
+        rule = state_of_most if self.claim.in_most_cases else state_of_all
+        return rule([one.state for one in verdicts])
 
     @property
     def other_nets(self) -> str:
         """How many verdicts on other nets and training seeds hold; "–" for none."""
         others = [one for one in self.verdicts if not one.main and one.state != "missing"]
         return f"{sum(one.state == 'holds' for one in others)} of {len(others)} hold" if others else "–"
+
+
+def _data_of(verdict: Verdict) -> str:
+    """Return the data set of a verdict: what its setup's title has before the net."""
+    return verdict.setup.partition(",")[0]
 
 
 def gather_claims(chapters: Sequence[Chapter], whys: Mapping[str, str]) -> tuple[ClaimLine, ...]:
@@ -115,7 +131,7 @@ def read_whys(path: Path) -> dict[str, str]:
 def claims_table(lines: Sequence[ClaimLine]) -> Grid:
     """Return the table of page one.
 
-    >>> claims_table(gather_claims([], {"path-count": "By counting."})).rows[1][2:]
+    >>> claims_table(gather_claims([], {"path-count": "By counting."})).rows[2][2:]
     ('–', '–', '–', '– not measured', '–', 'By counting.')
     """
     rows = tuple(
@@ -162,7 +178,7 @@ def claims_sentence(lines: Sequence[ClaimLine]) -> str:
     """Return a sentence on how many claims of the paper hold.
 
     >>> claims_sentence(gather_claims([], {}))[:60]
-    'Of 25 claims of the paper, 0 hold, 0 are open, 0 fail and 0 '
+    'Of 27 claims of the paper, 0 hold, 0 are open, 0 fail and 0 '
     """
     counts = Counter(line.verdict for line in lines)
     words = {state: counts[f"{SIGNS[state]} {STATES[state]}"] for state in SIGNS}
@@ -171,7 +187,11 @@ def claims_sentence(lines: Sequence[ClaimLine]) -> str:
         _agree(words["open"], "is open", "are open"),
         f"{_agree(words['fails'], 'fails', 'fail')} and {_agree(counts[UNLIKE], 'depends', 'depend')} on the reading",
     ]
-    rest = _agree(words["missing"], "was not measured", "were not measured")
+    rest = _agree(
+        words["missing"] + counts[ELSEWHERE],
+        "was not measured with the paper's net",
+        "were not measured with the paper's net",
+    )
     return f"Of {len(lines)} claims of the paper, {', '.join(parts)}; {rest}."
 
 

@@ -17,7 +17,8 @@ READINGS = (
     "“text” is the paper read by its words. “authors” follows the benchmark that its first author published "
     "([zbr17/ExplainAttr](https://github.com/zbr17/ExplainAttr), March 2023) wherever that does otherwise. A claim "
     "holds where every comparison behind it does; “≠ by reading” is one on which the two readings disagree. “Other "
-    "nets” are those that the paper did not use, and further training seeds: they decide nothing on this page."
+    "nets” are those that the paper did not use, and further training seeds: they decide a claim only where "
+    "the paper's net was never asked for."
 )
 TABLES, FIGURES, OWN = "The paper's tables", "The paper's figures and theory", "Our own method"
 OWN_LEAD = (

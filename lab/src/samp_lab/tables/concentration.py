@@ -16,7 +16,7 @@ from samp_lab.measurements.credit_concentration import CreditConcentration
 from samp_lab.readings import method_as_read
 from samp_lab.sections import Block, Grid, Paragraph, Section, Verdict, Verdicts
 from samp_lab.setups import Setup
-from samp_lab.statistics import compare_paired
+from samp_lab.statistics import Difference, compare_paired, correct_family
 from samp_lab.store import Results
 
 PART = "concentration"
@@ -37,7 +37,10 @@ MEASURES = {
     "top10": "share of |credit| on the top 10 %",
 }
 ON_THE_PATH = ("random order",)  # a random map is no method: only its order is compared
-PAIRS = (("SAMP", "IG"), ("SAMP++", "IG"), ("SAMP", "random order"))
+PAIRS = tuple((ours, other) for ours in ("SAMP", "SAMP++") for other in ("IG", "Guided IG", "Blur IG", "random order"))
+# the paper contrasts its maps with IG's; a map's variance at sum 1 grows with its negative credit and is not judged
+JUDGED_MAPS = (("SAMP", "IG"), ("SAMP++", "IG"))
+MAP_MEASURES = ("gini", "top10")
 ABOUT = (
     "Def. 1 prefers the path whose attribution has the largest variance, given that all attributions sum to the same "
     "C = Δy. What it means is therefore the first column: every pixel gets its share of the true change of the score "
@@ -113,21 +116,23 @@ def _text(values: Sequence[float]) -> str:
 
 
 def _verdicts(results: Results, setup: Setup, present: Sequence[str]) -> list[Verdict]:
-    return [
-        _verdict(results, setup, pair, measure)
-        for pair in PAIRS
-        if set(pair) <= set(present)
-        for measure in ([PATH] if set(pair) & set(ON_THE_PATH) else MEASURES)
-    ]
+    """Return the verdicts on Def. 1 and on sparse maps, each with Holm's p over its own tests."""
+    tests = {PART: [(pair, PATH) for pair in PAIRS]}
+    tests[SPARSE] = [(pair, measure) for pair in JUDGED_MAPS for measure in MAP_MEASURES]
+    found = []
+    for part, family in tests.items():
+        there = [(pair, measure) for pair, measure in family if set(pair) <= set(present)]
+        pairs = [[values_of(results, row, setup, measure) for row in pair] for pair, measure in there]
+        corrected = correct_family([compare_paired(*values) for values in pairs])
+        for (pair, measure), (a, b), difference in zip(there, pairs, corrected, strict=True):
+            found.append(_verdict(SetupClaim(setup, part, count_pairs(a, b)), pair, measure, difference))
+    return found
 
 
-def _verdict(results: Results, setup: Setup, pair: tuple[str, str], measure: str) -> Verdict:
-    a, b = (values_of(results, row, setup, measure) for row in pair)
-    found = compare_paired(a, b)
+def _verdict(judged: SetupClaim, pair: tuple[str, str], measure: str, found: Difference) -> Verdict:
     claim = f"{pair[0]} more concentrated than {pair[1]}: {MEASURES[measure]}"
-    paper = "largest variance" if "variance" in measure else "“IG spreads attributions over most pixels”"
-    part = PART if measure == PATH else SPARSE  # Def. 1 is about paths whose credits have the same sum
-    return SetupClaim(setup, part, count_pairs(a, b)).verdict(claim, paper, str(found), found.state(+1))
+    paper = "largest variance" if measure == PATH else "“IG spreads attributions over most pixels”"
+    return judged.verdict(claim, paper, str(found), found.state(+1))
 
 
 CONCENTRATION = ConcentrationTable(

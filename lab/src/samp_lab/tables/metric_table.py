@@ -95,7 +95,8 @@ class MetricTable:
         for part in dict.fromkeys(effect.part for effect in self.effects):
             family = [one for one in self.effects if one.part == part and self._is_tested(one, results, setup)]
             tested = [compare_paired(*self._pair(effect, results, setup)) for effect in family]
-            for effect, difference in zip(family, correct_family(tested), strict=True):
+            for effect, alone, corrected in zip(family, tested, correct_family(tested), strict=True):
+                difference = alone if effect.neutral else corrected  # the correction would favour "no difference"
                 found.append(effect.verdict(self._paper_difference(effect, setup), difference, setup))
         return found
 

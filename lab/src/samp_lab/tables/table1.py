@@ -88,7 +88,9 @@ TABLE1 = MetricTable(
         *("mnist@authors", "cifar10@authors", "imagenet@authors", *SEEDS),
     ),
     values={"mnist": MNIST, "cifar10": CIFAR10, "imagenet": IMAGENET},
-    effects=tuple(Effect("SAMP++", "SAMP", column, part="improves") for column in ("deletion", "insertion")),
+    effects=tuple(
+        Effect("SAMP++", "SAMP", column, part="improves", better=True) for column in ("deletion", "insertion")
+    ),
     champions=("SAMP", "SAMP++"),
     notes=(blur_ig_story,),
     about=(

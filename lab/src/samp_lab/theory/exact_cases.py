@@ -200,7 +200,7 @@ def exact_checks() -> list[ExactCheck]:
             same(bridge_form, gaussian_form),
         ),
         ExactCheck(
-            part,
+            "appendix-remarks",
             "Eq. 7 differs from Eq. 6 by the factor exp(a_d²/2σ)",
             "remark on Prop. 2",
             count,
@@ -208,7 +208,7 @@ def exact_checks() -> list[ExactCheck]:
             f"with exp((a_d − C/d)²/2σ) right in {count - same(gaussian_form, true_error_form)}",
         ),
         ExactCheck(
-            part,
+            "appendix-remarks",
             "the norm (d−1)·max|Σ − σI| is 1 for every d",
             "“always 1, not tending to 0”",
             count,
