@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
+
 import pytest
 
 from samp.baselines import black
 from samp.methods import SAMP, Coupled, resolve_method
 from samp.metrics.fills import RISEBlur
 from samp.metrics.protocols import PROTOCOLS
+from samp_lab.measurements.base import Measurement
 from samp_lab.nets import TRAINED
 from samp_lab.readings import AUTHORS, READINGS, method_as_read
 from samp_lab.registry import load_experiments
-from samp_lab.reproduce import SLIM, SetupChoice
+from samp_lab.reproduce import SLIM, SetupChoice, run_plans
+from samp_lab.runner import Outcome
 from samp_lab.setups import DEFAULT_NETS, PROTOCOL_ENDINGS, parse_setup
+from samp_lab.store import Results, Store
 from samp_lab.tables.table1 import ROWS, TABLE1
 from samp_lab.training import RECIPES
+from samp_lab.workspace import ExperimentOptions
 
 
 @pytest.mark.parametrize(
@@ -88,3 +95,19 @@ def test_a_choice_selects_by_reading_and_by_width() -> None:
     slim = SetupChoice(("mnist", "cifar10"), slim=True).select(TABLE1)
     assert [setup.net for setup in slim] == [SLIM[n] for n in ("mnist", "mnist-authors", "cifar10", "cifar10-authors")]
     assert SetupChoice(("cifar10@authors",)).select(TABLE1) == [parse_setup("cifar10@authors")]
+
+
+def test_a_run_that_is_stopped_has_the_papers_nets_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def keep(cells: Iterable[Measurement], *_: object, **__: object) -> Outcome:
+        asked.extend(cell.setup.name for cell in cells)
+        return Outcome(Results({}, {}))
+
+    monkeypatch.setattr("samp_lab.reproduce.run_measurements", keep)
+    monkeypatch.setattr("samp_lab.reproduce.write_report", lambda _: None)
+    run_plans([(TABLE1, list(map(parse_setup, TABLE1.setups)))], ExperimentOptions(), Store(tmp_path))
+    first = {name: asked.index(name) for name in dict.fromkeys(asked)}
+    assert max(first["cifar10@authors"], first["imagenet@authors"]) < first["imagenet/mobilenet_v2"]
+    assert first["imagenet/squeezenet1_1"] < first["mnist/mnist-seed1"]
+    assert len(asked) == len(TABLE1.measurements(list(map(parse_setup, TABLE1.setups))))
