@@ -19,7 +19,7 @@ from samp.models import Classifier
 from samp_lab.datasets import Entry
 from samp_lab.datasets.detection import VOC_CLASSES
 from samp_lab.measurements.paper_tables import FIDELITY_SETTINGS, CreditSums, Fidelity, MethodSeconds
-from samp_lab.measurements.pointing import Pointing, imagenet_classes_by_label, shrinkage
+from samp_lab.measurements.pointing import Pair, Pointing, imagenet_classes_by_label, rise_maps, shrinkage
 from samp_lab.setups import Setup, parse_setup
 from samp_lab.tables.table7 import TABLE7
 from samp_lab.workspace import ExperimentOptions, ImagePart, Workspace
@@ -70,6 +70,26 @@ def a_photo(boxes: Sequence[Box] | Callable[[], Annotation], size: tuple[int, in
 def play(*photos: Entry, margin: float | None = 1.0, **settings: Any) -> list[Any]:
     part = a_part(Corners(), torch.ones(len(photos), 3, SIZE, SIZE), photos, margin)
     return list(Pointing(BED, "gradientxinput", **settings).measure(part).numbers["game"])
+
+
+def test_classes_of_a_photo_share_the_masks_of_rise_and_get_the_same_maps() -> None:
+    class Counted(Corners):
+        rows = 0
+
+        def forward(self, x: Tensor) -> Tensor:
+            self.rows += len(x)
+            return super().forward(x)
+
+    net, method = Counted(), RISE(masks=40, cells=4)
+    x = torch.rand(2, 3, SIZE, SIZE, generator=torch.Generator().manual_seed(0))
+    part, whole = a_part(net, x), Annotation((), (SIZE, SIZE))
+    pairs = [Pair(photo, "any", target, whole, whole) for photo, target in ((0, ZEBRA), (0, 283), (1, 283))]
+    net.rows = 0
+    shared = rise_maps(part, pairs, method)
+    assert net.rows == 2 * 40  # three maps of two photos
+    for pair, ours in zip(pairs, shared, strict=True):
+        alone = samp.explain(net, x[pair.photo][None], target=pair.target, method=method, seed=part.seed).map[0]
+        torch.testing.assert_close(ours, alone, rtol=1e-4, atol=1e-7)
 
 
 def test_a_map_hits_the_object_it_lies_on_and_misses_another() -> None:
