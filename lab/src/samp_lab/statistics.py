@@ -79,6 +79,19 @@ def neutral_state(found: Difference) -> State:
     return "fails" if "holds" in (found.state(+1), found.state(-1)) else "open"
 
 
+def not_worse_state(found: Difference) -> State:
+    """Return the state of the claim that a is not worse than b: it fails where a − b is significantly below 0.
+
+    Its p is not corrected: that would favour the claim.
+
+    >>> [not_worse_state(Difference(a, a - 1, a + 1, p, images=99)) for a, p in ((2, 0.01), (0, 0.9), (-2, 0.01))]
+    ['holds', 'holds', 'fails']
+    """
+    if too_few_images(found):
+        return "missing"
+    return "fails" if found.state(-1) == "holds" else "holds"
+
+
 def too_few_images(found: Interval) -> str:
     """Return the words for a number of fewer than MIN_IMAGES images, "" for enough, or where their number is unknown.
 

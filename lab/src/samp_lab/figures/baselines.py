@@ -11,7 +11,7 @@ from samp_lab.measurements.paper_figures import MapSimilarity
 from samp_lab.readings import method_as_read
 from samp_lab.sections import Verdict
 from samp_lab.setups import Setup
-from samp_lab.statistics import compare_paired
+from samp_lab.statistics import compare_paired, correct_family
 from samp_lab.store import Results
 from samp_lab.tables.table6 import PAIRS
 
@@ -44,19 +44,18 @@ def verdicts(results: Results, setup: Setup) -> list[Verdict]:
     """Return whether baselines matter less than methods."""
     if not all(results.has(measurement) for measurement in measurements_of(setup)):
         return []
-    return [_verdict(results, setup, column) for column in CLAIMS if _has(results, setup, column)]
+    columns = [column for column in CLAIMS if _has(results, setup, column)]
+    pairs = [[results.numbers(one, column) for one in measurements_of(setup)] for column in columns]
+    tested = correct_family([compare_paired(*pair) for pair in pairs])
+    return [
+        SetupClaim(setup, "baselines", count_pairs(*pair)).verdict(CLAIMS[column], QUOTE, str(found), found.state(1))
+        for column, pair, found in zip(columns, pairs, tested, strict=True)
+    ]
 
 
 def _has(results: Results, setup: Setup, column: str) -> bool:
     """Return whether both measurements have this number; results of older runs lack contours."""
     return all(column in results.entry(measurement)["numbers"] for measurement in measurements_of(setup))
-
-
-def _verdict(results: Results, setup: Setup, column: str) -> Verdict:
-    baselines, methods = (results.numbers(measurement, column) for measurement in measurements_of(setup))
-    found = compare_paired(baselines, methods)
-    claim = SetupClaim(setup, "baselines", count_pairs(baselines, methods))
-    return claim.verdict(CLAIMS[column], QUOTE, str(found), found.state(1))
 
 
 BASELINES = SetupFigure(

@@ -12,7 +12,7 @@ from samp_lab.measurements.paper_tables import Fidelity
 from samp_lab.readings import method_as_read
 from samp_lab.sections import Grid, Verdict
 from samp_lab.setups import Setup
-from samp_lab.statistics import compare_paired
+from samp_lab.statistics import compare_paired, not_worse_state
 from samp_lab.store import Results
 
 FIDELITY_VALUES = {
@@ -58,7 +58,7 @@ class FidelityTable:
         return None
 
     def verdicts(self, results: Results, setup: Setup) -> list[Verdict]:
-        """Return whether SAMP++ is better than each row that the paper has; the old grid decides nothing."""
+        """Return whether SAMP++ is worse than any row that the paper has; the old grid decides nothing."""
         there = self._summaries(results, setup, CELLS)
         others = [row for row in self._paper(setup) if row != UNIT and row in there]
         return [self._verdict(results, setup, other) for other in others] if UNIT in there else []
@@ -96,7 +96,8 @@ class FidelityTable:
         difference = compare_paired(ours, theirs)
         paper = f"{self.values[UNIT] - self.values[other]:+.3f}"
         claim = SetupClaim(setup, "fidelity", count_pairs(ours, theirs))
-        return claim.verdict(f"{UNIT} better than {other}, μFidelity ↑", paper, str(difference), difference.state(+1))
+        words = f"{UNIT} not worse than {other}, μFidelity ↑"
+        return claim.verdict(words, f"“competitive”; {paper}", str(difference), not_worse_state(difference))
 
 
 def highest(means: Mapping[str, float]) -> str:

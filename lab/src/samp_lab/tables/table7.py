@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from samp.methods import Method
+from samp.metrics.statistics import holm
 from samp_lab.claims_on_setups import SetupClaim
 from samp_lab.experiment import FigureContext
 from samp_lab.measurements.base import Measurement
@@ -157,14 +158,17 @@ def _pointing_verdicts(results: Results, setup: Setup) -> list[Verdict]:
     games = _games(results, setup)
     others = [row for row in POINTING_VALUES if row != "RISE"]
     pairs = [*(("RISE", row) for row in others), *(("SAMP++", row) for row in (*PATHS, "MWP"))]
-    return [_compare(a, b, games, setup) for a, b in pairs if a in games and b in games]
+    played = [(a, b) for a, b in pairs if a in games and b in games]
+    tested = holm([mcnemar(tally_games(games[a]), tally_games(games[b])) for a, b in played]) if played else []
+    return [_compare(a, b, p, games, setup) for (a, b), p in zip(played, tested, strict=True)]
 
 
-def _compare(a: str, b: str, games: Mapping[str, Game], setup: Setup) -> Verdict:
+def _compare(a: str, b: str, p: float, games: Mapping[str, Game], setup: Setup) -> Verdict:
+    """Return the verdict on a pair of rows, with Holm's p."""
     first, second = tally_games(games[a]), tally_games(games[b])
     ours = bootstrap_estimate(lambda weights: first.accuracy(weights) - second.accuracy(weights), len(first.hits))
-    p, paper = mcnemar(first, second), POINTING_VALUES[a] - POINTING_VALUES[b]
-    measured = f"{ours.format('+.1f')} points, {p_value(p)}"
+    paper = POINTING_VALUES[a] - POINTING_VALUES[b]
+    measured = f"{ours.format('+.1f')} points, Holm's {p_value(p)}"
     claim = SetupClaim(setup, "pointing", int((first.played.sum(1) > 0).sum()))
     state = sign_state(ours, +1, p)
     return claim.verdict(f"{a} better than {b}, pointing ↑", f"{paper:+.1f} points", measured, state)
