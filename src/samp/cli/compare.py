@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 # guidedig alone would take almost as many gradients again.
 METHODS = "consensus,samp++,samp,ig,ig-blurred,gradcam,smoothgrad,random"
 # known here, so that --help need not import torch
-PROTOCOLS = ("mnist", "cifar10", "imagenet", "rise", "diffid", "diffid-channel-means", "diffid-signed", "road")
+PROTOCOLS = (
+    *("mnist", "cifar10", "imagenet", "mnist-authors", "cifar10-authors", "imagenet-authors"),
+    *("rise", "diffid", "diffid-channel-means", "diffid-signed", "road"),
+)
 EPILOG = """Exit codes: 0 if every method was compared, 1 if some failed and are left out, 2 if none is left, 130 if
 interrupted. Whatever was written by then is whole."""
 

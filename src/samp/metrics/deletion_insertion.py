@@ -76,9 +76,9 @@ def deletion_insertion(
 
     - `maps`: b h w, b c h w, the inputs' own shape, or an `Attribution`; tensors or NumPy arrays, on any device.
     - `target`: as in `samp.explain`; if left out, the class that an `Attribution` explains, else the predicted one.
-    - `protocol`: "mnist", "cifar10", "imagenet" (the paper's), "rise", "diffid", "diffid-channel-means",
-      "diffid-signed", "road", or a `Protocol`; `None` takes the paper's by the size of the image. Features of equal
-      credit change in the order of their index.
+    - `protocol`: "mnist", "cifar10", "imagenet" (the paper's; with "-authors" behind them, as its authors blur),
+      "rise", "diffid", "diffid-channel-means", "diffid-signed", "road", or a `Protocol`; `None` takes the paper's by
+      the size of the image. Features of equal credit change in the order of their index.
 
     >>> net = torch.nn.Linear(3, 1, bias=False).eval()
     >>> net.weight.data = torch.tensor([[1.0, 2.0, 1.0]])
