@@ -165,7 +165,8 @@ def test_an_unknown_method_is_refused_before_the_model_is_loaded(folder: Path) -
 def test_an_unknown_protocol_is_refused(folder: Path) -> None:
     result = run("photo.png", "--protocol", "rize", *TINY)
     assert result.exit_code == 2
-    known = "'mnist', 'cifar10', 'imagenet', 'rise', 'diffid', 'diffid-channel-means', 'diffid-signed', 'road'"
+    known = "'mnist', 'cifar10', 'imagenet', 'mnist-authors', 'cifar10-authors', 'imagenet-authors', 'rise', 'diffid', "
+    known += "'diffid-channel-means', 'diffid-signed', 'road'"
     assert f"'rize' is not one of {known}" in result.stderr
 
 
