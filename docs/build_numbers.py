@@ -138,7 +138,7 @@ def both_counts(folder: Path, words: Sequence[str]) -> str:
 
 def claims(folder: Path, words: Sequence[str]) -> str:
     """Return how many claims of the paper hold, as a part of a sentence."""
-    found = re.search(r"\*\*Of (\d+ claims of the paper, [^;*]*);", _read_report(folder))
+    found = re.search(r"\*\*Of (\d+ claims of the paper, [^*]*)\.\*\*", _read_report(folder))
     if not found:
         raise ValueError("results/report.md has no page one: write it again by `samp bench report --out results`.")
     return f"of {found[1]}"

@@ -57,9 +57,9 @@ def test_the_benchmarks_settings_reach_every_rival_of_table_1() -> None:
     setup = parse_setup("mnist@authors")
     read = {name: resolve_method(method_as_read(method, setup)) for name, method in ROWS.items()}
     assert read["IG"] == AUTHORS["ig"]
-    assert read["Guided IG"].score == read["Blur IG"].score == read["XRAI"].score == "probability"  # type: ignore[attr-defined]
-    assert (read["RISE"].masks, read["RISE"].cells, read["RISE"].p) == (400, 8, 0.1)  # type: ignore[attr-defined]
-    assert read["SAMP"].baseline == (black, RISEBlur(11, 5.0))  # type: ignore[attr-defined]
+    assert read["Guided IG"].score == read["Blur IG"].score == read["XRAI"].score == "probability"  # type: ignore[attr-defined]  # has it
+    assert (read["RISE"].masks, read["RISE"].cells, read["RISE"].p) == (400, 8, 0.1)  # type: ignore[attr-defined]  # has it
+    assert read["SAMP"].baseline == (black, RISEBlur(11, 5.0))  # type: ignore[attr-defined]  # has it
     assert read["LRP"] == resolve_method("lrp")
 
 
@@ -68,7 +68,7 @@ def test_the_benchmarks_settings_reach_every_rival_of_table_1() -> None:
 def test_walks_start_from_the_blur_that_insertion_starts_from(setup: str, kernel: int, method: object) -> None:
     bed = parse_setup(setup)
     read = method_as_read(method, bed)  # type: ignore[arg-type]  # a method
-    assert read.baseline[1] == PROTOCOLS[bed.protocol].start == RISEBlur(kernel, 5.0)  # type: ignore[union-attr]
+    assert read.baseline[1] == PROTOCOLS[bed.protocol].start == RISEBlur(kernel, 5.0)  # type: ignore[union-attr]  # has it
 
 
 def test_a_baseline_that_was_chosen_is_kept() -> None:
@@ -77,14 +77,14 @@ def test_a_baseline_that_was_chosen_is_kept() -> None:
 
 
 def test_grad_cams_layer_is_resnets_own() -> None:
-    assert method_as_read("gradcam", parse_setup("imagenet@authors")).layer == "layer4.2.bn3"  # type: ignore[union-attr]
+    assert method_as_read("gradcam", parse_setup("imagenet@authors")).layer == "layer4.2.bn3"  # type: ignore[union-attr]  # has it
     assert method_as_read("gradcam", parse_setup("mnist@authors")) == "gradcam"
 
 
 def test_nets_of_the_authors_are_padded_and_trained_by_sgd() -> None:
     for name in ("mnist-authors", "cifar10-authors", "mnist-slim-authors", "cifar10-slim-authors"):
         assert RECIPES[name].optimiser == "sgd"
-        assert RECIPES[name].net.padding == 1  # type: ignore[union-attr]
+        assert RECIPES[name].net.padding == 1  # type: ignore[union-attr]  # has it
         assert RECIPES[name].centred == name.startswith("cifar10")
         assert name in TRAINED
 

@@ -70,5 +70,5 @@ def method_as_read(method: str | Method, setup: Setup) -> str | Method:
         return replace(resolved, baseline=(black, blur))  # type: ignore[no-any-return]  # a method, as it came
     if isinstance(baseline, tuple) and any(isinstance(one, Blurred) for one in baseline):
         chosen = tuple(blur if isinstance(one, Blurred) else one for one in baseline)
-        return replace(resolved, baseline=chosen)  # type: ignore[no-any-return]
+        return replace(resolved, baseline=chosen)  # type: ignore[no-any-return]  # a method, as it came
     return replace(resolved, baseline=blur) if isinstance(baseline, Blurred) else method
