@@ -5,7 +5,7 @@ A target is a class number or a tuple index, a function `output -> b`, or one of
 returns them (logits for the usual classifier): no soft-max is added unless a target says so (docs/paper.md#scores).
 """
 
-from samp.targets.boxes import DETRBoxes, TorchvisionBoxes, YOLOBoxes
+from samp.targets.boxes import DETRBoxes, TorchvisionBoxes, YOLOBoxes, overlap
 from samp.targets.classes import Class, Margin
 from samp.targets.detection import Detection
 from samp.targets.indices import ClassIndex
@@ -50,6 +50,7 @@ __all__ = [
     "YOLOBoxes",
     "explained_target",
     "is_plain",
+    "overlap",
     "predict_classes",
     "resolve_target",
 ]
