@@ -55,6 +55,7 @@ _MODULES = {
     "annotations": "samp.annotations",
     "baselines": "samp.baselines",
     "batch": "samp.batch",
+    "callables": "samp.integrations.callables",
     "captum": "samp.integrations.captum",
     "credit": "samp.engine.credit",
     "groups": "samp.groups",

@@ -27,6 +27,7 @@ from samp.targets import (
     Model,
     Objective,
     Target,
+    TargetByName,
     TargetFromPrediction,
     TargetFunction,
     TargetIndex,
@@ -233,6 +234,8 @@ class Problem:
                 return replace(self, objective=self.objective.settle(torch.cat(list(found))), batches=batches)
             if isinstance(self.objective, TargetFunction):
                 self._try_on_one(output, batches)
+            elif isinstance(self.objective, TargetByName):  # its errors then tell the output of one sample
+                self.score(output(0, 1), everyone[:1])
         return replace(self, batches=batches)
 
     def _predict(self, output: Any, first: int, last: int) -> Tensor:

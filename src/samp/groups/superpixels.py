@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
+from warnings import warn
 
 import numpy as np
 import torch
@@ -55,7 +56,18 @@ class Superpixels:
         settings = {"compactness": self.compactness, "sigma": self.sigma, "start_label": 0, "channel_axis": -1}
         slic = import_segmentation().slic
         labels = [slic(one, n_segments=self.count, **settings) for one in stretch(images)]
+        self._warn_of_one_piece(labels)
         return _spread_labels(labels, images)
+
+    def _warn_of_one_piece(self, labels: list[Any]) -> None:
+        """Warn of an image in one piece: all of it would get the same credit."""
+        whole = [number for number, one in enumerate(labels) if self.count > 1 and one.max() == 0]
+        if whole:
+            warn(
+                f"SLIC found a single superpixel in image {whole[0]}, not about {self.count}: it is too noisy or too "
+                "small to cut by colour, so all of it gets the same credit; raise sigma or compactness.",
+                stacklevel=2,
+            )
 
 
 def quickshift_ids(images: Tensor) -> Tensor:
