@@ -47,7 +47,7 @@ class ValueAndGradient:
 
     def __call__(self, x: Tensor) -> Tensor:
         """Return the scores of these inputs (b); raise TypeError or ValueError for what are no scores and gradients."""
-        return _evaluate(x, self.channels_last, self._pull, self.value)
+        return _evaluate(x, self.channels_last, self._pull, _scorer(self.value))
 
     def _pull(self, x: Array) -> tuple[Any, Pullback]:
         found = self.function(x)
@@ -124,7 +124,7 @@ class CallModelFunction:
 
     def __call__(self, x: Tensor) -> Tensor:
         """Return the scores of these inputs (b); raise TypeError or ValueError if the function gives other things."""
-        return _evaluate(x, self.channels_last, self._pull, self.scores)
+        return _evaluate(x, self.channels_last, self._pull, _scorer(self.scores))
 
     def _pull(self, x: Array) -> tuple[Any, Pullback]:
         keys = [GRADIENTS] if self.scores is not None else [GRADIENTS, VALUES]
@@ -170,6 +170,11 @@ def _evaluate(
         return _check_batch(_as_tensor(value(_as_array(x)), x), x)
     output: Tensor = ForeignModel.apply(x, pull)  # type: ignore[no-untyped-call]  # of torch
     return _check_batch(output, x)
+
+
+def _scorer(function: Callable[[Array], Any] | None) -> Callable[[Array], Any] | None:
+    """Return the function with its scores checked (b), or None for None."""
+    return None if function is None else lambda x: _check_scores(function(x), x, function)
 
 
 def _check_batch(output: Tensor, x: Tensor) -> Tensor:
