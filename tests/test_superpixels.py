@@ -62,6 +62,18 @@ def test_colour_and_place_weigh_as_in_scikit_image() -> None:
     assert torch.equal(samp.Superpixels(9, 3.0, 1.0).ids(X[2:])[0, 1], torch.from_numpy(expected))
 
 
+def test_grey_images_are_cut_like_grey_ones_in_colour() -> None:
+    grey = smooth(3)[:1][None]
+    ids = samp.Superpixels(9).ids(grey)
+    assert torch.equal(ids, samp.Superpixels(9).ids(grey.expand(1, 3, 16, 16))[:, :1])
+    assert not torch.equal(ids, samp.Superpixels(9).ids(0 * grey))  # squares, where there is nothing to see
+
+
+def test_images_of_many_channels_are_cut_by_all_of_them() -> None:
+    x = torch.cat([torch.zeros(4, 16, 16), quarters(0, 1, 0.5, 0.2)[:1]])[None]
+    assert torch.equal(samp.Superpixels(4).ids(x)[0, 0], samp.Superpixels(4).ids(X)[0, 0])
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_superpixels_are_the_features_of_every_walk(method: str) -> None:
     kind = samp.Superpixels(4)

@@ -21,7 +21,8 @@ class Superpixels:
     """Each of about `count` superpixels of an image is one feature; each image of a batch has its own (SLIC).
 
     SLIC (Achanta et al., TPAMI 2012, by scikit-image) clusters pixels by place and colour, on the image stretched to
-    0 … 1, so that normalised inputs are fine. More `compactness` makes them squarer; `sigma` blurs the image first.
+    0 … 1, so that normalised inputs are fine. More `compactness` makes them squarer (distances of colours
+    are taken in Lab, from 0 to 100, where grey images are grey); `sigma` blurs the image first.
     Maps are level within a superpixel: its credit is spread evenly over its pixels, as none of them moved by itself.
 
     Needs scikit-image; `ids` raises ImportError without it, and ValueError for inputs that are not b c h w.
@@ -53,11 +54,9 @@ class Superpixels:
                 f"{self!r} needs images of shape b c h w, but the input has {tuple(images.shape)}: pass Elements() or "
                 "a mask."
             )
-        settings = {"compactness": self.compactness, "sigma": self.sigma, "start_label": 0, "channel_axis": -1}
-        slic = import_segmentation().slic
-        labels = [slic(one, n_segments=self.count, **settings) for one in stretch(images)]
+        labels = cut_by_slic([as_colours(one) for one in stretch(images)], self.count, self.compactness, self.sigma)
         self._warn_of_one_piece(labels)
-        return _spread_labels(labels, images)
+        return spread_labels(labels, images)
 
     def _warn_of_one_piece(self, labels: list[Any]) -> None:
         """Warn of an image in one piece: all of it would get the same credit."""
@@ -70,12 +69,18 @@ class Superpixels:
             )
 
 
+def cut_by_slic(pictures: list[Any], count: int, compactness: float = 10.0, sigma: float = 0.0) -> list[Any]:
+    """Return SLIC's labels (h w, from 0) of each picture (h w c, 0 … 1); raise ImportError without scikit-image."""
+    settings = {"n_segments": count, "compactness": compactness, "sigma": sigma, "start_label": 0, "channel_axis": -1}
+    return [import_segmentation().slic(one, **settings) for one in pictures]
+
+
 def quickshift_ids(images: Tensor) -> Tensor:
     """Return the superpixels of quickshift with the settings of LIME's published code, laid out as the images are."""
     quickshift = import_segmentation().quickshift
     settings = {"kernel_size": 4, "max_dist": 200, "ratio": 0.2}
-    coloured = [np.broadcast_to(one, (*one.shape[:2], 3)) if one.shape[2] == 1 else one for one in stretch(images)]
-    return _spread_labels([quickshift(one, **settings, convert2lab=one.shape[2] == 3) for one in coloured], images)
+    coloured = [as_colours(one) if one.shape[2] == 1 else one for one in stretch(images)]
+    return spread_labels([quickshift(one, **settings, convert2lab=one.shape[2] == 3) for one in coloured], images)
 
 
 def stretch(images: Tensor) -> list[Any]:
@@ -88,6 +93,19 @@ def stretch(images: Tensor) -> list[Any]:
     return [(one - one.min()) / (np.ptp(one) or 1.0) for one in pixels]
 
 
+def as_colours(image: Any) -> Any:
+    """Return an image (h w c, 0 … 1) whose colours are as far apart as those that `compactness` is meant for.
+
+    Distances of colours are taken in Lab, from 0 to 100, and images of other than three channels are not converted.
+
+    >>> as_colours(np.ones((2, 2, 1))).shape, as_colours(np.ones((2, 2, 5))).max()
+    ((2, 2, 3), np.float64(100.0))
+    """
+    if image.shape[2] == 1:
+        return np.broadcast_to(image, (*image.shape[:2], 3))  # grey
+    return image if image.shape[2] == 3 else 100 * image
+
+
 def import_segmentation() -> Any:
     """Return the module `skimage.segmentation`; raise ImportError if scikit-image is not installed."""
     try:
@@ -97,6 +115,6 @@ def import_segmentation() -> Any:
         raise ImportError(message) from error
 
 
-def _spread_labels(labels: list[Any], images: Tensor) -> Tensor:
+def spread_labels(labels: list[Any], images: Tensor) -> Tensor:
     """Return labels (one h w per image) for every channel: b c h w."""
     return torch.from_numpy(np.stack(labels)).long()[:, None].expand(images.shape)

@@ -10,8 +10,8 @@ from torch import Tensor
 from samp.baselines import Baseline, evaluate_baseline
 from samp.engine.driver import Batches, RunOptions
 from samp.engine.problem import Problem
-from samp.groups import Grouping, Patches, Segments, Superpixels, bind
-from samp.groups.superpixels import quickshift_ids
+from samp.groups import Grouping, Patches, Segments, bind
+from samp.groups.superpixels import cut_by_slic, quickshift_ids, spread_labels, stretch
 from samp.progress import open_bar
 
 MOST_PIXELS = 1024  # images of more pixels are explained in patches
@@ -114,7 +114,8 @@ def superpixels(image: Tensor, count: int | None) -> Segments:
     None finds segments by quickshift, with the settings of LIME's published code. Raises ImportError without
     scikit-image.
     """
-    ids = quickshift_ids(image) if count is None else Superpixels(count).ids(image)  # b c h w
+    # grey values are not turned into colours, as `Superpixels` does: stored results of LIME have it so
+    ids = quickshift_ids(image) if count is None else spread_labels(cut_by_slic(stretch(image), count), image)
     ids = ids.reshape(len(image), -1).to(image.device)
     return Segments.of(ids, "quickshift's superpixels" if count is None else f"{count} SLIC superpixels")
 
