@@ -72,6 +72,12 @@ def test_grey_images_are_cut_like_grey_ones_in_colour() -> None:
 def test_images_of_many_channels_are_cut_by_all_of_them() -> None:
     x = torch.cat([torch.zeros(4, 16, 16), quarters(0, 1, 0.5, 0.2)[:1]])[None]
     assert torch.equal(samp.Superpixels(4).ids(x)[0, 0], samp.Superpixels(4).ids(X)[0, 0])
+    clouds = torch.cat([smooth(1), smooth(2)])[None]  # 6 channels
+    ids, squares = (samp.Superpixels(9).ids(one)[0, 0] for one in (clouds, 0 * clouds))
+    assert not torch.equal(ids, squares)
+    within = sum(float(clouds[0, :, ids == i].var(1).sum() * (ids == i).sum()) for i in ids.unique())
+    by_place = sum(float(clouds[0, :, squares == i].var(1).sum() * (squares == i).sum()) for i in squares.unique())
+    assert within < by_place  # pieces are more alike inside than squares are
 
 
 @pytest.mark.parametrize("method", METHODS)

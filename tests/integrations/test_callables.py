@@ -95,6 +95,14 @@ def test_scores_and_gradients_are_enough(value: Any) -> None:
     assert (ours.residual.abs() < 1e-9).all()
 
 
+def test_a_function_of_the_score_has_its_own_gradient() -> None:
+    once, thrice = (
+        samp.explain(ValueAndGradient(value_and_gradient), X, target=target, method="ig").values
+        for target in (None, lambda y: 3 * y)
+    )
+    torch.testing.assert_close(thrice, 3 * once, **CLOSE)
+
+
 def test_a_cheaper_function_serves_calls_without_gradient() -> None:
     calls = {"value": 0, "gradient": 0}
 
@@ -146,6 +154,8 @@ def test_the_function_may_change_its_array_and_keep_its_gradients() -> None:
         return scores, gradients
 
     before = X.clone()
+    ValueAndGradient(careless)(X)
+    assert torch.equal(X, before)
     assert_same(
         samp.explain(ValueAndGradient(careless), X), samp.explain(ValueAndGradient(value_and_gradient), X), **CLOSE
     )

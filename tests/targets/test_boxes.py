@@ -113,6 +113,11 @@ def test_other_outputs_get_a_sentence(kind: Any, output: Any, sentence: str) -> 
         kind.read(output, LABEL)
 
 
+def test_no_object_is_no_class_of_detr() -> None:
+    with pytest.raises(ValueError, match="label 1 is out of range: the output has classes 0 to 0"):
+        DETRBoxes("softmax").read((SCORES, CENTRED), LABEL)
+
+
 def test_pixels_are_no_boxes_of_detr() -> None:
     def detect(x: Tensor) -> dict[str, Tensor]:
         return {"logits": x.view(-1, 2, 2), "pred_boxes": CENTRED.expand(len(x), 2, 4) / 10}

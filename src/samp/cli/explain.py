@@ -108,8 +108,9 @@ def explain(
         say(f"samp: {others}.", err=True)
 
     classifier = model.load()
-    method, features = how.method(classifier), parse_groups(groups)
-    explainer = PhotoExplainer(classifier, method, how.seed, target, top, speed, against, signed, features)
+    explainer = PhotoExplainer(
+        classifier, how.method(classifier), how.seed, target, top, speed, against, signed, parse_groups(groups)
+    )
     make_folder(files)
     done = explain_all(explainer, list(zip(paths, files, strict=True)), form, _print_json if as_json else _print_words)
     if done < len(paths):

@@ -54,7 +54,9 @@ class Superpixels:
                 f"{self!r} needs images of shape b c h w, but the input has {tuple(images.shape)}: pass Elements() or "
                 "a mask."
             )
-        labels = cut_by_slic([as_colours(one) for one in stretch(images)], self.count, self.compactness, self.sigma)
+        # colours are compared in Lab, from 0 to 100, but channels that are no colours as they are, from 0 to 1
+        compactness = self.compactness if images.shape[1] in (1, 3) else self.compactness / 100
+        labels = cut_by_slic([as_colours(one) for one in stretch(images)], self.count, compactness, self.sigma)
         self._warn_of_one_piece(labels)
         return spread_labels(labels, images)
 
@@ -79,7 +81,7 @@ def quickshift_ids(images: Tensor) -> Tensor:
     """Return the superpixels of quickshift with the settings of LIME's published code, laid out as the images are."""
     quickshift = import_segmentation().quickshift
     settings = {"kernel_size": 4, "max_dist": 200, "ratio": 0.2}
-    coloured = [as_colours(one) if one.shape[2] == 1 else one for one in stretch(images)]
+    coloured = [as_colours(one) for one in stretch(images)]
     return spread_labels([quickshift(one, **settings, convert2lab=one.shape[2] == 3) for one in coloured], images)
 
 
@@ -94,16 +96,12 @@ def stretch(images: Tensor) -> list[Any]:
 
 
 def as_colours(image: Any) -> Any:
-    """Return an image (h w c, 0 … 1) whose colours are as far apart as those that `compactness` is meant for.
+    """Return an image (h w c) of one channel as a grey one of three, and any other unchanged.
 
-    Distances of colours are taken in Lab, from 0 to 100, and images of other than three channels are not converted.
-
-    >>> as_colours(np.ones((2, 2, 1))).shape, as_colours(np.ones((2, 2, 5))).max()
-    ((2, 2, 3), np.float64(100.0))
+    >>> as_colours(np.ones((2, 2, 1))).shape, as_colours(np.ones((2, 2, 5))).shape
+    ((2, 2, 3), (2, 2, 5))
     """
-    if image.shape[2] == 1:
-        return np.broadcast_to(image, (*image.shape[:2], 3))  # grey
-    return image if image.shape[2] == 3 else 100 * image
+    return np.broadcast_to(image, (*image.shape[:2], 3)) if image.shape[2] == 1 else image
 
 
 def import_segmentation() -> Any:
