@@ -42,6 +42,13 @@ def test_the_examples_of_the_metrics_page_run_in_order() -> None:
     run_blocks("docs/metrics.md", at_least=4)
 
 
+def test_the_examples_of_the_page_on_targets_run_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("skimage", reason="needs the extra compare")
+    monkeypatch.syspath_prepend(str(ROOT))
+    names = run_blocks("docs/targets.md", at_least=6)
+    assert names["alike"].residual.abs().max() < 1e-5  # type: ignore[attr-defined]
+
+
 def test_the_readme_fits_on_a_screen() -> None:
     assert len(README.split()) < 900
     (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)

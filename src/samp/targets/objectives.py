@@ -1,15 +1,12 @@
-"""Targets: the score of each sample that is explained, computed from the model's output.
+"""Objectives: what targets become once they are checked, functions of the model's output and of the samples' indices.
 
-Scores are used as the model returns them (logits for the usual classifier): no softmax is added
-(docs/paper.md#scores).
+Walks end at different steps, so an objective gets the output of *some* of the samples, with their indices (r), and
+returns one score for each of these.
 """
 
 from __future__ import annotations
 
-import inspect
-import operator
-import reprlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,30 +18,6 @@ from samp.isolation import observe
 
 Model = Callable[..., Any]
 """An nn.Module, or any function of the inputs."""
-ClassIndex = int | Tensor | Sequence[int] | Sequence[tuple[int, ...]] | tuple[int, ...]
-"""A class number or a tuple index for every sample, or a list or tensor with one for each."""
-
-
-@dataclass(frozen=True, eq=False)
-class Margin:
-    """A target: by how much the score of one class is above that of another, so why `of` rather than `against`.
-
-    Its credit is positive for what speaks more for `of` than for `against`; what speaks for both alike gets nothing.
-    `samp.explain` raises ValueError if both are the same.
-
-    >>> import samp
-    >>> net, x = torch.nn.Linear(4, 3).eval(), torch.rand(2, 4)
-    >>> result = samp.explain(net, x, target=Margin(0, against=2), method="ig")
-    >>> change = ((net.weight[0] - net.weight[2]) * x).sum(1)
-    >>> torch.allclose(result.group_values.sum(1), change, atol=1e-5), result.details["target"]
-    (True, {'of': [0, 0], 'against': [2, 2]})
-    """
-
-    of: ClassIndex
-    against: ClassIndex
-
-
-Target = ClassIndex | Margin | Callable[..., Tensor] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +31,7 @@ class TargetIndex:
     most: tuple[int, ...]
 
     def __call__(self, output: Any, samples: Tensor) -> Tensor:
-        scores = _check_batched(output, len(samples))
+        scores = check_batched(output, len(samples))
         scores = scores[:, None] if scores.ndim == 1 else scores
         self._check(tuple(scores.shape[1:]))
         rows = torch.arange(len(scores), device=scores.device)
@@ -141,7 +114,7 @@ class TargetProbability:
     method: str
 
     def __call__(self, output: Any, samples: Tensor) -> Tensor:
-        logits = _check_batched(output, len(samples))
+        logits = check_batched(output, len(samples))
         if logits.ndim < 2 or logits.shape[1] < 2:
             raise ValueError(
                 f"the model's output has shape {tuple(logits.shape)}, which has no soft-max over classes: pass "
@@ -158,66 +131,48 @@ class TargetProbability:
         return f"probability of {self.of}"
 
 
-Objective = TargetIndex | TargetMargin | TargetFunction | TargetProbability
+@dataclass(frozen=True, eq=False)
+class TargetByName:
+    """Computes each sample's score as a target of `samp.targets` says, whose repr stands in results."""
+
+    target: object
+    score: Callable[[Any, Tensor], Tensor]
+
+    def __call__(self, output: Any, samples: Tensor) -> Tensor:
+        return self.score(output, samples)  # r
+
+    def describe(self) -> str:
+        """Return the target as it stands in a result."""
+        return repr(self.target)
+
+    def __repr__(self) -> str:
+        return repr(self.target)
 
 
-def resolve_target(target: Target, batch: int, device: torch.device | str = "cpu") -> Objective | None:
-    """Return the objective of `target`, checked against the number of samples, or None for None (the predicted class).
+@dataclass(frozen=True, eq=False)
+class TargetFromPrediction:
+    """An objective that is known once the model was called with the samples themselves, such as the pixels it predicts.
 
-    An int or tuple applies to every sample; a list or tensor holds one entry per sample. A callable gets the outputs of
-    *some* of the samples (walks end at different steps), so one that holds data of each sample takes a second
-    argument, `samples`, and indexes by it. Raises TypeError or ValueError for what is not a target, and ValueError for
-    a `Margin` of a class against itself.
-
-    >>> resolve_target([3, 7], batch=2), resolve_target(Margin([3, 7], against=1), batch=2)
-    (output at [3, 7], output at [3, 7] − output at [1, 1])
-    >>> resolve_target((1, 2), batch=2)(torch.arange(18.0).view(2, 3, 3), torch.arange(2)).tolist()
-    [5.0, 14.0]
+    `Problem.with_target` calls `read` with the output of each sample, then `settle` with what it returned for all.
     """
-    if target is None:
-        return None
-    if isinstance(target, type):
-        raise TypeError(f"the target is the class {target.__name__}: pass a class number or a function output -> b.")
-    if isinstance(target, Margin):
-        return _resolve_margin(target, batch, device)
-    if callable(target):
-        return TargetFunction(target, _count_positional(target) > 1)
-    return _resolve_index(_as_index(target, batch), device)
+
+    target: object
+    read: Callable[[Any, Tensor], Tensor]
+    """From the output and the samples' indices to what is kept of it, one row per sample."""
+    settle: Callable[[Tensor], TargetByName]
+
+    def __call__(self, output: Any, samples: Tensor) -> Tensor:
+        raise RuntimeError(f"{self.target!r} needs the model's prediction first: call with_target().")
+
+    def describe(self) -> str:
+        """Return the target as it stands in a result."""
+        return repr(self.target)
+
+    def __repr__(self) -> str:
+        return repr(self.target)
 
 
-def explained_target(described: Any) -> Target:
-    """Return the target of a result from what its details hold of it; None if that was a function of the output.
-
-    >>> explained_target([3, [1, 2]]), explained_target({"of": [3], "against": [1]}), explained_target("f(output)")
-    ([3, (1, 2)], Margin(of=[3], against=[1]), None)
-    """
-    if isinstance(described, dict):
-        return Margin(*(_as_entries(described[side]) for side in ("of", "against")))
-    return _as_entries(described) if isinstance(described, list) else None
-
-
-def _as_entries(described: list[Any]) -> list[Any]:
-    """Return one index per sample: JSON has lists where a target has tuples."""
-    return [tuple(one) if isinstance(one, list) else one for one in described]
-
-
-def _resolve_margin(margin: Margin, batch: int, device: torch.device | str) -> TargetMargin:
-    of, against = (_as_index(side, batch) for side in (margin.of, margin.against))
-    same = (of == against).all(1) if of.shape == against.shape else torch.zeros(batch, dtype=torch.bool)
-    if same.any():
-        sample = int(same.nonzero()[0])
-        raise ValueError(
-            f"a margin is of one class against another, but in sample {sample} both are "
-            f"{of[sample].squeeze(0).tolist()}: give two classes."
-        )
-    return TargetMargin(_resolve_index(of, device), _resolve_index(against, device))
-
-
-def _resolve_index(index: Tensor, device: torch.device | str) -> TargetIndex:
-    """Return the objective at these indices (b k); raises ValueError for a negative one."""
-    if (index < 0).any():
-        raise ValueError(f"target {int(index.min())} is out of range: classes count from 0.")
-    return TargetIndex(index.to(device), tuple(index.amax(0).tolist()))
+Objective = TargetIndex | TargetMargin | TargetFunction | TargetProbability | TargetByName | TargetFromPrediction
 
 
 def predict_classes(output: Any, samples: int) -> Tensor:
@@ -228,7 +183,7 @@ def predict_classes(output: Any, samples: int) -> Tensor:
     >>> predict_classes(torch.tensor([[0.1, 0.9], [2.0, 1.0]]), samples=2).tolist()
     [1, 0]
     """
-    scores = _check_batched(output, samples)
+    scores = check_batched(output, samples)
     if scores.ndim > 2:
         raise ValueError(
             f"the model's output has shape {tuple(scores.shape)}, which has no single predicted class: "
@@ -251,7 +206,7 @@ def is_plain(tensor: Tensor) -> bool:
     return not odd and tensor.layout == torch.strided and (tensor.element_size() > 1 or not tensor.is_floating_point())
 
 
-def _check_batched(output: Any, samples: int) -> Tensor:
+def check_batched(output: Any, samples: int) -> Tensor:
     """Return the output; raises TypeError or ValueError unless it is a tensor with one entry per sample."""
     if not isinstance(output, Tensor):
         raise TypeError(f"the model returns {type(output).__name__}, not a tensor: pass a target function output -> b.")
@@ -263,45 +218,3 @@ def _check_batched(output: Any, samples: int) -> Tensor:
             "or pass a target function output -> b."
         )
     return output
-
-
-def _as_index(target: Any, batch: int) -> Tensor:
-    """Return the indices (b × k) on the CPU, where checking them does not wait for the device."""
-    if isinstance(target, Tensor):
-        check_real(target, "the target")
-        index = target.detach().cpu()
-        index = index.reshape(1).expand(batch) if index.numel() == 1 else index
-    else:
-        index = _targets_to_tensor(target, batch)
-    if len(index) != batch:
-        raise ValueError(f"there are {len(index)} targets for {batch} samples: give one for all or one for each.")
-    if index.dtype == torch.bool or index.is_floating_point():
-        raise TypeError(f"targets are class numbers, but these have dtype {index.dtype}: cast them with .long().")
-    return index.reshape(batch, -1).long()
-
-
-def _targets_to_tensor(target: Any, batch: int) -> Tensor:
-    """Return a list of targets, one per sample, as a tensor; a tuple or a single number applies to all samples."""
-    try:
-        for_all = isinstance(target, tuple) or not isinstance(target, Iterable)
-        return torch.tensor([_as_integers(one) for one in ([target] * batch if for_all else target)])
-    except (TypeError, ValueError):
-        raise TypeError(
-            "a target is a class number, a tuple of numbers, a list or tensor with one of these per sample, "
-            f"or a callable output -> b, not {reprlib.repr(target)}."
-        ) from None
-
-
-def _as_integers(entry: Any) -> Any:
-    if isinstance(entry, bool):
-        raise TypeError("True is no class number")
-    return [operator.index(i) for i in entry] if isinstance(entry, tuple | list) else operator.index(entry)
-
-
-def _count_positional(function: Callable[..., Any]) -> int:
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except ValueError:  # some built-in callables have no signature
-        return 1
-    needed = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(p.kind in needed and p.default is p.empty for p in parameters)
