@@ -17,7 +17,7 @@ from typing import Any
 from torch import nn
 
 from samp.lookup import look_up
-from samp.models import hubs
+from samp.models import hubs, huggingface
 from samp.models.classifier import IMAGENET, IMAGENET_GREY, Classifier
 from samp.models.files import read_file
 from samp.models.loaded_net import LoadedNet, NetAdapter
@@ -27,7 +27,7 @@ from samp.models.weights import load_weights
 HUBS: dict[str, Callable[[str, bool], LoadedNet]] = {
     "torchvision": hubs.load_torchvision,
     "timm": hubs.load_timm,
-    "hf": hubs.load_huggingface,
+    "hf": huggingface.load_huggingface,
 }
 WITH_WEIGHTS = ("efficientnet_lite0", "efficientnet_lite1", "efficientnet_lite2", "mnist_slim")
 OWN_NETS = (*WITH_WEIGHTS, "mobilenet_v2", "squeezenet1_1", "resnet50", "resnet50_v1", "dinov2_vits14")
@@ -74,6 +74,8 @@ def load(
     if isinstance(loaded, Classifier):
         return replace(loaded, **overrides)
     known = {**loaded.settings, **overrides}
+    if "size" in overrides:  # what the package resizes to is for its own size
+        known.pop("resizing", None)
     usual = IMAGENET_GREY if known.get("channels") == "grey" else IMAGENET
     settings = {**usual, **known}
     assumed = tuple(name for name in usual if name not in known)
