@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import warnings
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import torch
 from click.testing import CliRunner
 from PIL import Image
 
+import hub_caches
 import huggingface_nets
 import samp
 from samp import images, models
@@ -142,3 +144,48 @@ def test_the_box_of_the_crop_is_in_pixels_of_the_photo() -> None:
     assert ResizeThenCrop(11, nearest=True).box((11, 11), (6, 6))[:2] == (2, 2)  # 2.5 to the even neighbour
     assert ResizeThenCrop(13, nearest=True).box((13, 13), (6, 6))[:2] == (4, 4)
     assert ResizeThenCrop(13).box((13, 13), (6, 6))[:2] == (3, 3)
+
+
+def test_a_trunk_without_a_head_is_refused(tmp_path: Path) -> None:
+    """transformers itself loads it with a random head and a warning."""
+    trunk = huggingface_nets.build("dinov2").float().dinov2
+    trunk.save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match=r"has no trained head: its checkpoint lacks classifier\.bias and 1 more"):
+        models.load(f"hf:{tmp_path}")
+    done = CliRunner().invoke(main, ["explain", "--model", f"hf:{tmp_path}"])
+    assert done.exit_code == 2
+    assert "has no trained head" in done.stderr
+    assert "Traceback" not in done.output
+
+
+@pytest.mark.parametrize("switch", [{"HF_HUB_OFFLINE": "1"}, {}], ids=["switched off", "out of reach"])
+@pytest.mark.parametrize("place", ["HF_HOME", "HF_HUB_CACHE"])
+def test_the_cache_of_the_hub_is_used_where_the_hub_cannot_be(
+    place: str, switch: dict[str, str], tmp_path: Path
+) -> None:
+    save("vit", tmp_path / "net")
+    hub_caches.put(tmp_path / "net", "someone/tiny", tmp_path / "home" / ("hub" if place == "HF_HOME" else ""))
+    done = hub_caches.explain("hf:someone/tiny", tmp_path, **{place: str(tmp_path / "home")}, **switch)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "why.png").stat().st_size > 1000
+
+
+def test_what_is_not_in_the_cache_is_one_message(tmp_path: Path) -> None:
+    done = hub_caches.explain("hf:someone/else", tmp_path, HF_HOME=str(tmp_path), HF_HUB_OFFLINE="1")
+    assert done.returncode == 2
+    told = [line for line in done.stderr.splitlines() if line.strip()]
+    assert "hf:someone/else could not be loaded (HF_HUB_OFFLINE is set, and its cache has not got it)" in told[-1]
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "why.png").exists()
+
+
+def test_a_folder_is_loaded_without_any_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save("vit", tmp_path)
+
+    def refuse(*_: object) -> None:
+        pytest.fail("a connection was asked for")
+
+    for name in ("connect", "connect_ex"):
+        monkeypatch.setattr(socket.socket, name, refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    assert models.load(f"hf:{tmp_path}").size == (32, 32)

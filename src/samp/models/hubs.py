@@ -53,13 +53,19 @@ def torchvision_settings(preset: Any) -> dict[str, Any]:
 def load_timm(name: str, pretrained: bool) -> LoadedNet:
     """Return a net of timm with its pretrained weights, downloaded on first use, if `pretrained`.
 
-    Raises ImportError without timm, ValueError for an unknown name, HubError if the download fails.
+    Raises ImportError without timm, ValueError for an unknown name or a net without a head, HubError if the download
+    fails.
     """
     package = import_package("timm", "timm")
     if ":" not in name and not package.is_model(name):  # "hf-hub:OWNER/NAME" is not in its own list
         raise _unknown_model("timm", name, package.list_models())
     with fetch(f"timm:{name}", FILE, from_hub=pretrained or ":" in name):
         net = package.create_model(name, pretrained=pretrained)
+    if getattr(net, "num_classes", None) == 0:
+        raise ValueError(
+            f"timm:{name} has no head, and features are no classes: add a trained one in a function of your own and "
+            "give that as `model`, as module:factory."
+        )
     config = net.pretrained_cfg
     return LoadedNet(net.eval(), f"timm:{name}", timm_settings(config), tuple(config.get("label_names") or ()))
 

@@ -27,15 +27,21 @@ def load_huggingface(name: str, pretrained: bool) -> LoadedNet:
     """Return an image classification net of the Hugging Face hub (downloaded on first use) or a local folder.
 
     Its weights are random unless `pretrained`. Raises ImportError without transformers, HubError if the download fails,
-    the name is unknown, the model is no image classifier or brings Python code of its own. Warns if its own image
+    the name is unknown, the model is no image classifier or brings Python code of its own, and ValueError if weights of
+    its head are missing in the checkpoint. Warns if its own image
     processor feeds it otherwise.
     """
     package = import_package("transformers", "transformers")
     nets = package.AutoModelForImageClassification
     with fetch(f"hf:{name}", FOLDER, from_hub=not Path(name).is_dir()):
         config = package.AutoConfig.from_pretrained(name, trust_remote_code=False)
-        net = nets.from_pretrained(name, trust_remote_code=False) if pretrained else nets.from_config(config)
+        net, missing = _read_net(nets, name) if pretrained else (nets.from_config(config), [])
         stated, processor = _read_processor(package, name)
+    if missing:
+        raise ValueError(
+            f"hf:{name} has no trained head: its checkpoint lacks {_list_names(missing)}, which would be random. Give "
+            "one that was trained to classify, or a checkpoint of it as `weights`."
+        )
     settings = huggingface_settings(stated)
     if "size" not in settings and isinstance(size := getattr(config, "image_size", None), int):
         settings["size"] = size
@@ -44,6 +50,16 @@ def load_huggingface(name: str, pretrained: bool) -> LoadedNet:
     labels = getattr(config, "id2label", None) or {}
     names = tuple(str(labels[index]) for index in sorted(labels, key=int))
     return LoadedNet(NetAdapter(net.eval()), f"hf:{name}", settings, names)
+
+
+def _read_net(nets: Any, name: str) -> tuple[nn.Module, list[str]]:
+    """Return the net, and the names of weights that its checkpoint lacks: the package leaves those random."""
+    net, report = nets.from_pretrained(name, trust_remote_code=False, output_loading_info=True)
+    return net, sorted(report["missing_keys"])
+
+
+def _list_names(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
 
 def _read_processor(package: ModuleType, name: str) -> tuple[Mapping[str, Any], Any]:
