@@ -198,8 +198,10 @@ def test_tokens_that_are_no_patches_are_refused() -> None:
         samp.explain(ready(Uneven()), images(), target=0, method=GradCAM(relu=False))
     with pytest.raises(ValueError, match=r"layer 'norm' gives tokens of an unknown grid .*: pass grid="):
         samp.explain(ready(Uneven()), images(), target=0, method=GradCAM("norm"))
-    given = samp.explain(ready(Uneven()), images(), target=0, method=GradCAM("norm", grid=(2, 8)))
+    given = samp.explain(ready(Uneven()), images(), target=0, method=GradCAM("norm", relu=False, grid=(2, 8)))
     assert "grid=(2, 8)" in given.method
+    other = samp.explain(ready(Uneven()), images(), target=0, method=GradCAM("norm", relu=False, grid=(4, 4)))
+    assert not torch.equal(other.map, given.map)
 
 
 def test_tokens_behind_the_last_attention_are_refused_by_name() -> None:
