@@ -65,6 +65,7 @@ _MODULES = {
     "plots": "samp.plots",
     "quantus": "samp.integrations.quantus",
     "region": "samp.region",
+    "text": "samp.text",
 }
 
 __all__ = [

@@ -1,0 +1,79 @@
+"""Which methods explain texts: those that work on any features, with the embeddings of a text in place of pixels."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+from samp.methods import Method, resolve_method
+from samp.methods.registry import method_name
+
+WALKS = ("coupled", "consensus", "samp++", "samp", "ig", "ig-both", "idgi", "guidedig")
+OTHERS = ("gradient", "saliency", "gradientxinput", "smoothgrad", "shapley", "lime", "ablation", "random")
+DRAW = ("consensus", "smoothgrad", "shapley", "lime", "random")
+"""Methods whose draws depend on the size of the input, so that padding would change their results."""
+INSTEAD = (
+    "use 'coupled' (a walk whose credit sums to the change of the score), 'ig', or 'shapley' for a method without "
+    "gradients"
+)
+REASONS = {
+    "cam": "maps feature channels of images",
+    "gradcam": "maps feature channels of images",
+    "gradcam++": "maps feature channels of images",
+    "rise": "hides areas of images",
+    "xrai": "joins areas of images",
+    "occlusion": "slides a window over images; 'ablation' takes away one token after another",
+    "blurig": "blurs images",
+    "ig-blurred": "starts from a blurred image",
+    "spectralig": "filters the frequencies of images",
+    "sobel": "finds edges of images",
+    "ig2": "searches its baseline among images",
+}
+PROPAGATION = "has rules for the layers of image nets, which text models mix with others"
+
+
+def resolve_text_method(method: str | Method) -> Method:
+    """Return the method of this name, or the given object; raises ValueError for one that cannot explain texts.
+
+    >>> resolve_text_method("IG").steps
+    50
+    >>> resolve_text_method("Grad-CAM")
+    Traceback (most recent call last):
+    ValueError: gradcam maps feature channels of images and cannot explain a text: use 'coupled' (a walk whose credit
+    sums to the change of the score), 'ig', or 'shapley' for a method without gradients.
+    """
+    resolved = resolve_method(method)
+    name = method_name(method) if isinstance(method, str) else _name_of(resolved)
+    if name is None or name in (*WALKS, *OTHERS):
+        return resolved
+    reason = REASONS.get(name, PROPAGATION)
+    raise ValueError(f"{name} {reason} and cannot explain a text: {INSTEAD}.")
+
+
+def draws_by_size(method: Method) -> bool:
+    """Return whether the method's result depends on how its texts are padded; of an unknown method, it may."""
+    return _name_of(method) in (*DRAW, None)
+
+
+def has_baseline(method: Method) -> bool:
+    """Return whether the method starts from a baseline.
+
+    >>> has_baseline(resolve_text_method("ig")), has_baseline(resolve_text_method("gradient"))
+    (True, False)
+    """
+    return any(field.name == "baseline" for field in fields(method))  # type: ignore[arg-type]  # methods are dataclasses
+
+
+def with_baseline(method: Method, baseline: Any) -> Method:
+    """Return the method with this baseline, if it has any."""
+    return replace(method, baseline=baseline) if has_baseline(method) else method  # type: ignore[type-var]  # a dataclass
+
+
+def _name_of(method: Method) -> str | None:
+    """Return the name of the first built-in method of this kind, or None for a method of the caller's own."""
+    from samp.methods import names
+
+    module = type(method).__module__
+    if not module.startswith("samp.methods."):
+        return None
+    return next((name for name in names() if type(resolve_method(name)) is type(method)), None)
