@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from samp.cli.explain_text import TextOptions, explain_texts, text_options
 from samp.cli.flags import name_flags
 from samp.cli.options import (
     ABOUT,
@@ -56,6 +57,7 @@ interrupted. Whatever was written by then is whole."""
 @click.option("--signed", is_flag=True, help="Show credit against the class too, in blue, with that for it in orange.")
 @click.option("--json", "as_json", is_flag=True, help="Numbers on stdout, one JSON object a line; all else on stderr.")
 @speed_option
+@text_options
 @model_options
 @method_options
 def explain(
@@ -68,6 +70,7 @@ def explain(
     signed: bool,
     as_json: bool,
     speed: Speed,
+    texts: TextOptions,
     model: ModelOptions,
     how: MethodOptions,
 ) -> None:
@@ -84,7 +87,12 @@ def explain(
       samp explain cat.jpg --target "Egyptian cat" --model torchvision:resnet50
       samp explain cat.jpg --target tabby --against "Egyptian cat"
       samp explain photos/ --top 3 --format html --out why --json
+      samp explain --text "A lovely film, if long." --model hf:FOLDER --out why.html
     """
+    if texts.text:
+        if photo or top > 1 or signed or speed != "exact" or form not in (None, "html"):
+            raise ValueError("--text goes without photos, --top, --signed and --speed, and its --format is html.")
+        return explain_texts(texts, target, against, out, as_json, model, how)
     from samp import images
     from samp.cli.output import check_writable, make_folder, output_files
 

@@ -11,10 +11,20 @@ from samp.text.attribution import TextAttribution, TextAttributions
 from samp.text.curves import deletion_insertion
 from samp.text.encoding import Encoded
 from samp.text.explain import explain
+from samp.text.loading import load
 from samp.text.text_methods import OTHERS, WALKS
 from samp.text.text_targets import Similarity
 
 METHODS = (*WALKS, *OTHERS)
 """The names of the methods that explain texts."""
 
-__all__ = ["METHODS", "Encoded", "Similarity", "TextAttribution", "TextAttributions", "deletion_insertion", "explain"]
+__all__ = [
+    "METHODS",
+    "Encoded",
+    "Similarity",
+    "TextAttribution",
+    "TextAttributions",
+    "deletion_insertion",
+    "explain",
+    "load",
+]

@@ -143,7 +143,7 @@ class EmbeddedModel(nn.Module):
         if len(calls) != 1:
             raise ValueError(
                 f"the model calls its layer {self.layer_name!r} {len(calls)} times in a forward pass, so it is not "
-                "clear which tokens are meant: pass another embedding, or only the part of the model that reads the text."
+                "clear which tokens are meant: pass another embedding, or the part of the model that reads the text."
             )
 
 

@@ -77,8 +77,8 @@ def explain(
       other answer.
     - `method`: a path method ("coupled" by default, "consensus", "samp++", "ig" …), "gradientxinput", "shapley",
       "lime", "ablation" and others (`samp.text.METHODS`), by name or as an object.
-    - `baseline`: "mask" (the default where the tokenizer has such a token), "pad", "zero", "mean" (of all embeddings;
-      the default otherwise), a tensor with one embedding, or a pair for (deletion, insertion).
+    - `baseline`: "mask", "pad", "zero", "mean" (of all embeddings), a tensor with one embedding, or a pair for
+      (deletion, insertion). `None` takes the first of "mask", "pad" and "mean" that the tokenizer has a token for.
     - `groups`: "tokens", or "words", whose tokens then move together.
     - `embedding`: the layer that embeds tokens, or its name, where the model has several and does not say which.
 

@@ -12,6 +12,10 @@ from torch import Tensor
 Pooling = Literal["mean", "first"]
 
 
+class NoScoresError(TypeError):
+    """The model gives hidden states and no scores, so there is no answer to explain."""
+
+
 def read_whole(output: Any, inputs: Mapping[str, Tensor], position: Tensor) -> Any:
     """Return the output itself: a target function reads it."""
     return output
@@ -21,7 +25,7 @@ def read_classes(output: Any, inputs: Mapping[str, Tensor], position: Tensor) ->
     """Return the scores of the classes (r k)."""
     scores = find_scores(output)
     if scores is None:
-        raise TypeError(_no_scores(output))
+        raise _no_scores(output)
     return scores
 
 
@@ -29,7 +33,7 @@ def read_position(output: Any, inputs: Mapping[str, Tensor], position: Tensor) -
     """Return the scores at each text's position (r k), out of those of all tokens or of the needed ones (r l k)."""
     scores = find_scores(output)
     if scores is None:
-        raise TypeError(_no_scores(output))
+        raise _no_scores(output)
     length = next(iter(inputs.values())).shape[1]
     where = position if scores.shape[1] == length else torch.unique(position, return_inverse=True)[1]
     return scores[torch.arange(len(scores), device=scores.device), where]
@@ -72,8 +76,8 @@ def find_scores(output: Any) -> Tensor | None:
     return output if isinstance(output, Tensor) else None
 
 
-def _no_scores(output: Any) -> str:
-    return (
+def _no_scores(output: Any) -> NoScoresError:
+    return NoScoresError(
         f"the model returns {type(output).__name__} without scores (logits): pass target=samp.text.Similarity('another "
         "text'), a target function output -> b, or a model with a head."
     )

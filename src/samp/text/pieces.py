@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from samp.text.attribution import TextAttribution
 
 BAR = 20  # characters of the longest bar
+JOINERS = "\u200c\u200d"
 NOTHING = "\u2423"  # an open box, for a token that stands for no character of the text
 
 
@@ -54,15 +55,29 @@ def format_bars(result: TextAttribution) -> str:
     """
     largest = max((abs(piece.credit) for piece in result.pieces if piece.credit is not None), default=0.0) or 1.0
     lines = [
-        f"{result.target}: score {result.score:.3f}, at the baseline ({result.baseline}) {result.baseline_score:.3f}"
+        f"{escape_unprintable(result.target)}: score {result.score:.3f}, at the baseline ({result.baseline}) "
+        f"{result.baseline_score:.3f}"
     ]
     for piece in result.pieces:
         if piece.credit is not None:
             bar = ("+" if piece.credit > 0 else "-") * round(BAR * abs(piece.credit) / largest)
-            lines.append(f"{piece.credit:>+9.3f}  {bar:<{BAR}}  {piece.text}")
+            lines.append(f"{piece.credit:>+9.3f}  {bar:<{BAR}}  {escape_unprintable(piece.text)}")
     if result.fixed:
-        lines.append(f"kept fixed: {' '.join(result.fixed)}")
+        lines.append(f"kept fixed: {escape_unprintable(' '.join(result.fixed))}")
     return "\n".join(lines)
+
+
+def escape_unprintable(text: str) -> str:
+    r"""Return the text on one line: line breaks, control characters and marks that turn text as escape sequences.
+
+    Joiners stay, as emojis and several scripts need them.
+
+    >>> print(escape_unprintable("a\tb\n\x1b[31m"))
+    a\tb\n\x1b[31m
+    """
+    return "".join(
+        one if one.isprintable() or one in JOINERS else one.encode("unicode_escape").decode("ascii") for one in text
+    )
 
 
 def _join_overlapping(spans: Sequence[Span], credit: Sequence[float]) -> list[tuple[int, int, float]]:

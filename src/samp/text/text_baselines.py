@@ -31,12 +31,13 @@ class EmbeddingBaseline:
 
 
 def choose_baseline(baseline: Any, batch: TextBatch) -> Any:
-    """Return the baseline, or the default for None: "mask" where the tokenizer has a mask token, else "mean".
+    """Return the baseline, or the default for None: "mask" or "pad" where the tokenizer has such a token, else "mean".
 
     Raises ValueError for an unknown name or one that the tokenizer has no token for, and TypeError for anything else.
     """
     if baseline is None:
-        return "mean" if batch.texts[0].mask_id is None else "mask"
+        # the mean embedding is short, and nets that normalise lengths have wild gradients near it
+        return next((name for name in ("mask", "pad") if _token_of(name, batch) is not None), "mean")
     if isinstance(baseline, tuple):
         if len(baseline) != 2:
             raise ValueError(f"baseline has {len(baseline)} entries: a tuple is (deletion, insertion).")
