@@ -242,7 +242,7 @@ def test_the_layer_that_embeds_is_found_or_named() -> None:
     given = samp.text.explain(net, tokenizer, "the film", embedding=net.words)
     assert torch.equal(named.scores, given.scores)
     assert abs(named.residual) < 1e-6
-    with pytest.raises(ValueError, match="gives shape .* for token numbers"):
+    with pytest.raises(ValueError, match=r"gives shape .* for token numbers"):
         samp.text.explain(net, tokenizer, "the film", embedding="score")
     with pytest.raises(ValueError, match="no part of the model"):
         samp.text.explain(net, tokenizer, "the film", embedding=nn.Embedding(3, 3))
@@ -270,7 +270,7 @@ def test_what_is_no_text_is_refused() -> None:
         samp.text.explain(model, tokenizer, 5)  # type: ignore[call-overload]  # the point
     with pytest.raises(TypeError, match="a tokenizer is one of transformers"):
         samp.text.explain(model, None, "the film")
-    with pytest.raises(TypeError, match="an nn.Module"):
+    with pytest.raises(TypeError, match="is an nn"):
         samp.text.explain(lambda x: x, tokenizer, "the film")  # type: ignore[call-overload]  # the point
     with pytest.raises(ValueError, match="no token to explain"):
         samp.text.explain(model, tokenizer, "[SEP]")

@@ -74,7 +74,7 @@ def test_classes_are_named_as_in_the_config() -> None:
     by_number = samp.text.explain(model, bert_tokenizer(), SENTENCES[0], target=1)
     assert by_name.target == "good"
     assert torch.equal(by_name.scores, by_number.scores)
-    with pytest.raises(ValueError, match="unknown target 'goood'.*good"):
+    with pytest.raises(ValueError, match=r"unknown target 'goood'.*good"):
         samp.text.explain(model, bert_tokenizer(), SENTENCES[0], target="goood")
     with pytest.raises(ValueError, match="no names of classes"):
         samp.text.explain(Bag().eval(), bert_tokenizer(), SENTENCES[0], target="good")

@@ -92,7 +92,8 @@ def explain(
     if texts.text:
         if photo or top > 1 or signed or speed != "exact" or form not in (None, "html"):
             raise ValueError("--text goes without photos, --top, --signed and --speed, and its --format is html.")
-        return explain_texts(texts, target, against, out, as_json, model, how)
+        explain_texts(texts, target, against, out, as_json, model, how)
+        return
     from samp import images
     from samp.cli.output import check_writable, make_folder, output_files
 
