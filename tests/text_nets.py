@@ -13,30 +13,8 @@ tokenizers = pytest.importorskip("tokenizers", reason="needs tokenizers, which c
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 PIECES = [
-    "the",
-    "film",
-    "was",
-    "not",
-    "good",
-    "bad",
-    "very",
-    "un",
-    "##happy",
-    "##ing",
-    "end",
-    "cat",
-    "sleep",
-    "sleeping",
-    ".",
-    ",",
-    "!",
-    "'",
-    "don",
-    "t",
-    "東",
-    "京",
-    "القطة",
-    "نائمة",
+    *("the", "film", "was", "not", "good", "bad", "very", "un", "##happy", "##ing", "end", "cat", "sleep", "sleeping"),
+    *(".", ",", "!", "'", "don", "t", "東", "京", "القطة", "نائمة"),
 ]
 SENTENCES = ["The film was good.", "Not bad!", "the cat sleeping was very unhappy, don't end"]
 WIDTH = 16

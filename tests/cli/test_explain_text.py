@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,13 +14,13 @@ from text_nets import bert_tokenizer, build, plain_tokenizer  # noqa: E402  # af
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     place = tmp_path_factory.mktemp("classifier")
     labels = {0: "bad", 1: "good", 2: "so so"}
     model = build("BertForSequenceClassification", id2label=labels, label2id={name: n for n, name in labels.items()})
     model.save_pretrained(place)
     bert_tokenizer().save_pretrained(place)
-    yield f"hf:{place}"
+    return f"hf:{place}"
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,7 +37,7 @@ def test_words_of_many_scripts(text: str, expected: list[str]) -> None:
 def test_words_are_in_order_and_hold_every_character_but_blanks(text: str) -> None:
     spans = find_words(text)
     assert all(start < end for start, end in spans)
-    assert all(before[1] <= after[0] for before, after in zip(spans, spans[1:], strict=False))
+    assert all(before[1] <= after[0] for before, after in pairwise(spans))
     inside = {place for start, end in spans for place in range(start, end)}
     assert all(text[place].isspace() for place in range(len(text)) if place not in inside)
 
@@ -45,7 +47,7 @@ def test_numbers_of_words_rise_without_gaps(text: str, data: st.DataObject) -> N
     cuts = sorted(data.draw(st.sets(st.integers(1, len(text)), max_size=6)) | {len(text)})
     numbers = assign_words(text, list(zip([0, *cuts[:-1]], cuts, strict=True)))
     assert numbers[0] == 0
-    assert all(after - before in (0, 1) for before, after in zip(numbers, numbers[1:], strict=False))
+    assert all(after - before in (0, 1) for before, after in pairwise(numbers))
 
 
 def test_tokens_of_one_character_share_its_word() -> None:
