@@ -41,7 +41,7 @@ def test_numbers_are_those_of_the_library(folder: str) -> None:
     ):
         assert found["features"] == one.record()["features"]
         assert found["target"] == "good"
-        assert found["method"].startswith("Coupled(")
+        assert found["method"].startswith("SAMP(")
         assert found["fixed"] == ["[CLS]", "[SEP]"]
 
 

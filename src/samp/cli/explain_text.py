@@ -16,10 +16,10 @@ from samp.cli.terminal import printable, say, say_block
 from samp.lookup import look_up
 
 if TYPE_CHECKING:
+    from samp.methods import Method
     from samp.text import TextAttribution
 
 BASELINES = ("mask", "pad", "zero", "mean")  # repeated from the library, which imports torch
-DEFAULT_METHOD = "coupled"
 # Background of 256-colour terminals from faint to strong, for and against the target, under black letters.
 SHADES = {True: (230, 223, 216, 208), False: (195, 153, 111, 75)}
 
@@ -73,7 +73,8 @@ def explain_texts(
     how: MethodOptions,
 ) -> None:
     """Explain the texts on the terminal or as JSON, and into a page if `out` is given."""
-    how = _choose_method(how)
+    typed = _is_typed("name")
+    how = how if typed else replace(how, name="samp")
     baseline = _parse_baseline(how)
     _check(texts, target, out, model, how)
 
@@ -83,7 +84,8 @@ def explain_texts(
     from samp.text.outputs import NoScoresError
     from samp.text.text_methods import resolve_text_method
 
-    resolve_text_method(how.name)  # raises before the model is loaded
+    method = replace(how, baseline=None).method()
+    method = resolve_text_method(method) if typed else _as_default(method)  # raises before the model is loaded
     net, tokenizer = text.load(model.model)
     net.to(model.device, getattr(torch, model.dtype))
     try:
@@ -93,7 +95,7 @@ def explain_texts(
             list(texts.text),
             target=text.Similarity(texts.similar_to) if texts.similar_to else _as_number(target),
             against=_as_number(against),
-            method=replace(how, baseline=None).method(),
+            method=method,
             baseline=baseline,
             groups=cast(Any, texts.features),
             position=texts.position,
@@ -114,12 +116,20 @@ def explain_texts(
             say(f"written: {out}")
 
 
-def _choose_method(how: MethodOptions) -> MethodOptions:
-    """Return the options with the method of texts, unless another was typed."""
+def _is_typed(name: str) -> bool:
+    """Return whether an option was given by the user."""
     context = click.get_current_context(silent=True)
-    source = context.get_parameter_source("name") if context else None
-    typed = source not in (None, click.core.ParameterSource.DEFAULT)
-    return how if typed else replace(how, name=DEFAULT_METHOD)
+    source = context.get_parameter_source(name) if context else None
+    return source not in (None, click.core.ParameterSource.DEFAULT)
+
+
+def _as_default(method: Any) -> Method:
+    """Return the default method of texts, with what was typed of its settings."""
+    from samp.text.text_methods import DEFAULT
+
+    steps = method.steps if method.steps or method.pixels_per_step else DEFAULT.steps
+    changed: Method = replace(method, credit=DEFAULT.credit, steps=steps)
+    return changed
 
 
 def _check(texts: TextOptions, target: str | None, out: Path | None, model: ModelOptions, how: MethodOptions) -> None:

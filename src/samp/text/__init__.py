@@ -2,7 +2,7 @@
 
 >>> import samp
 >>> samp.text.METHODS[:3]
-('coupled', 'consensus', 'samp++')
+('samp', 'samp++', 'coupled')
 """
 
 from __future__ import annotations

@@ -24,6 +24,16 @@ class TextAttribution:
 
     Credit is the mean over the directions walked, so that it sums to `score` − `baseline_score` for methods that are
     complete; `residual` is what is missing.
+
+    >>> import samp
+    >>> words = "the film was good bad".split()
+    >>> encode = lambda text: samp.text.Encoded(text, [words.index(w) for w in text.split()], text.split(), [False] * 4)
+    >>> net = torch.nn.Sequential(torch.nn.Embedding(5, 3), torch.nn.Flatten(), torch.nn.Linear(12, 2)).eval()
+    >>> result = samp.text.explain(net, encode, "the film was good", baseline="zero")
+    >>> result.features, len(result.scores), len(result.top(2))
+    (('the', 'film', 'was', 'good'), 4, 2)
+    >>> print(result.text, result.groups, result.baseline)
+    the film was good tokens zero
     """
 
     text: str
@@ -119,7 +129,16 @@ class TextAttribution:
 
 
 class TextAttributions(Sequence[TextAttribution]):
-    """The explanations of several texts, in their order."""
+    """The explanations of several texts, in their order.
+
+    >>> import samp
+    >>> words = "the film was good bad".split()
+    >>> encode = lambda text: samp.text.Encoded(text, [words.index(w) for w in text.split()], text.split(), [False] * 4)
+    >>> net = torch.nn.Sequential(torch.nn.Embedding(5, 3), torch.nn.Flatten(), torch.nn.Linear(12, 2)).eval()
+    >>> results = samp.text.explain(net, encode, ["the film was good", "the film was bad"], baseline="zero")
+    >>> len(results), results[1].text, results.residual.shape
+    (2, 'the film was bad', torch.Size([2]))
+    """
 
     def __init__(self, results: Sequence[TextAttribution]) -> None:
         self._results = tuple(results)

@@ -27,7 +27,7 @@ class ExplainOptions(TypedDict, total=False):
 
     target: Any
     against: Any
-    method: str | Method
+    method: str | Method | None
     baseline: TextBaseline
     groups: GroupName
     position: int | None
@@ -50,7 +50,7 @@ def explain(
     *,
     target: Any = None,
     against: Any = None,
-    method: str | Method = "coupled",
+    method: str | Method | None = None,
     baseline: TextBaseline = None,
     groups: GroupName = "tokens",
     position: int | None = None,
@@ -75,8 +75,10 @@ def explain(
       -> b. A list holds one for each text. `None` is the best answer.
     - `against`: explain why the target rather than this answer, by the margin of their scores; "runner-up" is the best
       other answer.
-    - `method`: a path method ("coupled" by default, "consensus", "samp++", "ig" …), "gradientxinput", "shapley",
-      "lime", "ablation" and others (`samp.text.METHODS`), by name or as an object.
+    - `method`: by name (`samp.text.METHODS`: path methods such as "ig" or "consensus", "shapley", "ablation" …) or as
+      an object. `None` is `samp.SAMP(steps=64, credit="shared")`: up to 64 features move one by one, each in turn the
+      one of the largest gradient, and each earns the change of the score in its step. It takes two gradients per
+      feature. "shapley" takes the mean of 25 random orders instead, by forward passes, and is the one to trust.
     - `baseline`: "mask", "pad", "zero", "mean" (of all embeddings), a tensor with one embedding, or a pair for
       (deletion, insertion). `None` takes the first of "mask", "pad" and "mean" that the tokenizer has a token for.
     - `groups`: "tokens", or "words", whose tokens then move together.

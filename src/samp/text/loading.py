@@ -19,8 +19,12 @@ def load(name: str) -> tuple[nn.Module, Any]:
 
     `name` is "hf:FOLDER", which downloads nothing, or "hf:OWNER/NAME", which is downloaded on first use. The model is
     of the architecture that its config names (a classifier, a masked or causal language model, or an encoder). Raises
-    ValueError for another kind of name, ImportError without transformers, and `samp.models.HubError` (an OSError) if it
+    ValueError for another kind of name, ImportError without transformers, and `samp.models.fetching.HubError` (an OSError) if it
     cannot be loaded or brings code of its own.
+
+    >>> load("bert")
+    Traceback (most recent call last):
+    ValueError: a text model is hf:FOLDER or hf:OWNER/NAME, not 'bert': load others in Python.
     """
     prefix, _, place = name.partition(":")
     if prefix != "hf" or not place:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
-from samp.methods import Method, resolve_method
+from samp.methods import SAMP, Method, resolve_method
 from samp.methods.registry import method_name
 
-WALKS = ("coupled", "consensus", "samp++", "samp", "ig", "ig-both", "idgi", "guidedig")
+WALKS = ("samp", "samp++", "coupled", "consensus", "ig", "ig-both", "idgi", "guidedig")
 OTHERS = ("gradient", "saliency", "gradientxinput", "smoothgrad", "shapley", "lime", "ablation", "random")
 DRAW = ("consensus", "smoothgrad", "shapley", "lime", "random")
 """Methods whose draws depend on the size of the input, so that padding would change their results."""
 INSTEAD = (
-    "use 'coupled' (a walk whose credit sums to the change of the score), 'ig', or 'shapley' for a method without "
-    "gradients"
+    "leave out `method` for a walk whose credit sums to the change of the score, or use 'ig', or 'shapley', which "
+    "needs no gradients"
 )
 REASONS = {
     "cam": "maps feature channels of images",
@@ -29,19 +29,27 @@ REASONS = {
     "sobel": "finds edges of images",
     "ig2": "searches its baseline among images",
 }
+DEFAULT = SAMP(steps=64, credit="shared")
+"""Texts have few features, so each moves by itself and earns the change of the score in its own step, exactly.
+
+The concave credit of coupled and consensus levels the credit of features that move before the one that matters: in a
+text, whose score often jumps at a single word, that may be all of them.
+"""
 PROPAGATION = "has rules for the layers of image nets, which text models mix with others"
 
 
-def resolve_text_method(method: str | Method) -> Method:
-    """Return the method of this name, or the given object; raises ValueError for one that cannot explain texts.
+def resolve_text_method(method: str | Method | None) -> Method:
+    """Return the method of this name, the given one, or `DEFAULT`; raises ValueError for one that cannot explain texts.
 
     >>> resolve_text_method("IG").steps
     50
     >>> resolve_text_method("Grad-CAM")
     Traceback (most recent call last):
-    ValueError: gradcam maps feature channels of images and cannot explain a text: use 'coupled' (a walk whose credit
-    sums to the change of the score), 'ig', or 'shapley' for a method without gradients.
+    ValueError: gradcam maps feature channels of images and cannot explain a text: leave out `method` for a walk whose
+    credit sums to the change of the score, or use 'ig', or 'shapley', which needs no gradients.
     """
+    if method is None:
+        return DEFAULT
     resolved = resolve_method(method)
     name = method_name(method) if isinstance(method, str) else _name_of(resolved)
     if name is None or name in (*WALKS, *OTHERS):
