@@ -41,7 +41,7 @@ def test_numbers_are_those_of_the_library(folder: str) -> None:
     ):
         assert found["features"] == one.record()["features"]
         assert found["target"] == "good"
-        assert found["method"].startswith("SAMP(")
+        assert found["method"].startswith("IG(")
         assert found["fixed"] == ["[CLS]", "[SEP]"]
 
 
@@ -85,6 +85,7 @@ def test_a_terminal_gets_colours_unless_asked_not_to(folder: str, monkeypatch: p
         (("--out", "a.png"), "does not end in .html"),
         (("--baseline", "blurred"), "unknown baseline 'blurred'"),
         (("--method", "gradcam"), "gradcam maps feature channels of images and cannot explain a text"),
+        (("--steps", "5"), "give --method too"),
         (("--similar-to", "a", "--target", "good"), "not both"),
         (("--target", "great"), "unknown target 'great'"),
     ],

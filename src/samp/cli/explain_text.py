@@ -16,7 +16,6 @@ from samp.cli.terminal import printable, say, say_block
 from samp.lookup import look_up
 
 if TYPE_CHECKING:
-    from samp.methods import Method
     from samp.text import TextAttribution
 
 BASELINES = ("mask", "pad", "zero", "mean")  # repeated from the library, which imports torch
@@ -74,7 +73,8 @@ def explain_texts(
 ) -> None:
     """Explain the texts on the terminal or as JSON, and into a page if `out` is given."""
     typed = _is_typed("name")
-    how = how if typed else replace(how, name="samp")
+    if not typed and replace(how, name="", baseline=None, seed=0) != MethodOptions(name=""):
+        raise ValueError("these settings belong to a method: give --method too, such as ig.")
     baseline = _parse_baseline(how)
     _check(texts, target, out, model, how)
 
@@ -84,8 +84,8 @@ def explain_texts(
     from samp.text.outputs import NoScoresError
     from samp.text.text_methods import resolve_text_method
 
-    method = replace(how, baseline=None).method()
-    method = resolve_text_method(method) if typed else _as_default(method)  # raises before the model is loaded
+    # raises before the model is loaded
+    method = resolve_text_method(replace(how, baseline=None).method()) if typed else None
     net, tokenizer = text.load(model.model)
     net.to(model.device, getattr(torch, model.dtype))
     try:
@@ -121,15 +121,6 @@ def _is_typed(name: str) -> bool:
     context = click.get_current_context(silent=True)
     source = context.get_parameter_source(name) if context else None
     return source not in (None, click.core.ParameterSource.DEFAULT)
-
-
-def _as_default(method: Any) -> Method:
-    """Return the default method of texts, with what was typed of its settings."""
-    from samp.text.text_methods import DEFAULT
-
-    steps = method.steps if method.steps or method.pixels_per_step else DEFAULT.steps
-    changed: Method = replace(method, credit=DEFAULT.credit, steps=steps)
-    return changed
 
 
 def _check(texts: TextOptions, target: str | None, out: Path | None, model: ModelOptions, how: MethodOptions) -> None:

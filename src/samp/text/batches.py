@@ -34,14 +34,14 @@ class TextBatch:
         return tuple(PerSample(one) for one in (self.places, self.position, *self.inputs.values()))
 
     @property
-    def padded(self) -> Tensor:
+    def is_padding(self) -> Tensor:
         """Which entries of `places` are padding (b f)."""
         return self.places == self.inputs["input_ids"].shape[1]
 
     def gather(self, embeddings: Tensor) -> Tensor:
         """Return the embeddings (b l e) of the features (b f e); those of padding are 0."""
         where = self.places.clamp(max=embeddings.shape[1] - 1)[..., None].expand(-1, -1, embeddings.shape[2])
-        return embeddings.gather(1, where).masked_fill(self.padded[..., None], 0)
+        return embeddings.gather(1, where).masked_fill(self.is_padding[..., None], 0)
 
     def replace_features(self, number: int) -> dict[str, Tensor]:
         """Return the inputs with this token in the place of every feature."""

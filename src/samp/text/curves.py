@@ -74,7 +74,7 @@ def _measure(
     embedding: Any,
     batch_size: BatchSize,
 ) -> Curves:
-    known = question if question.target is not None else _explained(result, question)
+    known = question if question.target is not None else _find_question(result, question)
     with torch.inference_mode(False), isolate(model, torch.device("cpu"), 0):
         prepared = prepare(model, tokenizer, [result.text], known, result.groups, embedding, pad=False)
         batch = prepared.batch([0])
@@ -100,7 +100,7 @@ def _measure(
     )
 
 
-def _explained(result: TextAttribution, question: Question) -> Question:
+def _find_question(result: TextAttribution, question: Question) -> Question:
     """Return the question that a result answers; raises ValueError if that is a function, which it does not hold."""
     found = result.details.get("target")
     if isinstance(found, dict):

@@ -16,9 +16,10 @@ from samp.methods import Method
 from samp.targets import resolve_target
 from samp.text.attribution import TextAttribution, TextAttributions
 from samp.text.batches import GroupName, TextBatch, group_numbers
+from samp.text.outputs import read_position
 from samp.text.prepare import PreparedTexts, Question, prepare, read_texts
 from samp.text.text_baselines import EmbeddingBaseline, TextBaseline, choose_baseline, make_baseline
-from samp.text.text_methods import draws_by_size, resolve_text_method, with_baseline
+from samp.text.text_methods import DEFAULT, DEFAULT_OF_TOKENS, draws_by_size, resolve_text_method, with_baseline
 from samp.text.text_targets import TextTarget
 
 
@@ -76,9 +77,9 @@ def explain(
     - `against`: explain why the target rather than this answer, by the margin of their scores; "runner-up" is the best
       other answer.
     - `method`: by name (`samp.text.METHODS`: path methods such as "ig" or "consensus", "shapley", "ablation" …) or as
-      an object. `None` is `samp.SAMP(steps=64, credit="shared")`: up to 64 features move one by one, each in turn the
-      one of the largest gradient, and each earns the change of the score in its step. It takes two gradients per
-      feature. "shapley" takes the mean of 25 random orders instead, by forward passes, and is the one to trust.
+      an object. `None` is `samp.IG(steps=30, credit="shared_trapezoid")`, and for a model that answers for each token
+      (a language model) `samp.SAMP(steps=64, credit="shared")`: up to 64 features move one by one, and each earns the
+      change of the score in its step. Both are complete. "shapley", by forward passes, is the one to trust.
     - `baseline`: "mask", "pad", "zero", "mean" (of all embeddings), a tensor with one embedding, or a pair for
       (deletion, insertion). `None` takes the first of "mask", "pad" and "mean" that the tokenizer has a token for.
     - `groups`: "tokens", or "words", whose tokens then move together.
@@ -95,11 +96,13 @@ def explain(
     (('the', 'film', 'was', 'good'), True)
     """
     texts = read_texts(text)
-    chosen = resolve_text_method(method)
+    chosen = None if method is None else resolve_text_method(method)
     question = Question(target, against, position)
     with torch.inference_mode(False):
         with isolate(model, torch.device("cpu"), seed):
             prepared = prepare(model, tokenizer, texts, question, groups, embedding, pad=not draws_by_size(chosen))
+        if chosen is None:
+            chosen = DEFAULT_OF_TOKENS if prepared.net.reader is read_position else DEFAULT
         results: dict[int, TextAttribution] = {}
         for numbers in prepared.together:
             run = _Batch(prepared, numbers, baseline, seed)

@@ -19,8 +19,8 @@ def load(name: str) -> tuple[nn.Module, Any]:
 
     `name` is "hf:FOLDER", which downloads nothing, or "hf:OWNER/NAME", which is downloaded on first use. The model is
     of the architecture that its config names (a classifier, a masked or causal language model, or an encoder). Raises
-    ValueError for another kind of name, ImportError without transformers, and `samp.models.fetching.HubError` (an OSError) if it
-    cannot be loaded or brings code of its own.
+    ValueError for another kind of name, ImportError without transformers, and `samp.models.fetching.HubError` (an
+    OSError) if it cannot be loaded or brings code of its own.
 
     >>> load("bert")
     Traceback (most recent call last):

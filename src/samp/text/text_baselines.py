@@ -58,7 +58,7 @@ def make_baseline(baseline: str | Tensor, batch: TextBatch, net: EmbeddedModel, 
     or, of a single text, one for each of its tokens, special ones included (l e).
     """
     name, made = _compute(baseline, batch, net, features)
-    return EmbeddingBaseline(name, torch.where(batch.padded[..., None], features, made.to(features)))
+    return EmbeddingBaseline(name, torch.where(batch.is_padding[..., None], features, made.to(features)))
 
 
 def _compute(baseline: str | Tensor, batch: TextBatch, net: EmbeddedModel, features: Tensor) -> tuple[str, Tensor]:

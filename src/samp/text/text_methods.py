@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
-from samp.methods import SAMP, Method, resolve_method
+from samp.methods import IG, SAMP, Method, resolve_method
 from samp.methods.registry import method_name
 
 WALKS = ("samp", "samp++", "coupled", "consensus", "ig", "ig-both", "idgi", "guidedig")
 OTHERS = ("gradient", "saliency", "gradientxinput", "smoothgrad", "shapley", "lime", "ablation", "random")
 DRAW = ("consensus", "smoothgrad", "shapley", "lime", "random")
 """Methods whose draws depend on the size of the input, so that padding would change their results."""
-INSTEAD = (
-    "leave out `method` for a walk whose credit sums to the change of the score, or use 'ig', or 'shapley', which "
-    "needs no gradients"
-)
+INSTEAD = "use 'ig', 'samp' or another path method, or 'shapley', which needs no gradients"
 REASONS = {
     "cam": "maps feature channels of images",
     "gradcam": "maps feature channels of images",
@@ -29,27 +26,26 @@ REASONS = {
     "sobel": "finds edges of images",
     "ig2": "searches its baseline among images",
 }
-DEFAULT = SAMP(steps=64, credit="shared")
-"""Texts have few features, so each moves by itself and earns the change of the score in its own step, exactly.
-
-The concave credit of coupled and consensus levels the credit of features that move before the one that matters: in a
-text, whose score often jumps at a single word, that may be all of them.
-"""
+# The concave credit of coupled and consensus levels the credit of features that move before the one that matters: in a
+# text, whose score often jumps at a single word, that may be all of them. So these are not the default here.
+DEFAULT = IG(steps=30, credit="shared_trapezoid")
+"""The straight line, with what its credit misses of the score change shared: complete."""
+DEFAULT_OF_TOKENS = SAMP(steps=64, credit="shared")
+"""For models that answer for each token, where gradients along the line say little: features move one by one, and each
+earns the change of the score in its own step."""
 PROPAGATION = "has rules for the layers of image nets, which text models mix with others"
 
 
-def resolve_text_method(method: str | Method | None) -> Method:
-    """Return the method of this name, the given one, or `DEFAULT`; raises ValueError for one that cannot explain texts.
+def resolve_text_method(method: str | Method) -> Method:
+    """Return the method of this name, or the given one; raises ValueError for one that cannot explain texts.
 
     >>> resolve_text_method("IG").steps
     50
     >>> resolve_text_method("Grad-CAM")
     Traceback (most recent call last):
-    ValueError: gradcam maps feature channels of images and cannot explain a text: leave out `method` for a walk whose
-    credit sums to the change of the score, or use 'ig', or 'shapley', which needs no gradients.
+    ValueError: gradcam maps feature channels of images and cannot explain a text: use 'ig', 'samp' or another path
+    method, or 'shapley', which needs no gradients.
     """
-    if method is None:
-        return DEFAULT
     resolved = resolve_method(method)
     name = method_name(method) if isinstance(method, str) else _name_of(resolved)
     if name is None or name in (*WALKS, *OTHERS):
@@ -58,9 +54,9 @@ def resolve_text_method(method: str | Method | None) -> Method:
     raise ValueError(f"{name} {reason} and cannot explain a text: {INSTEAD}.")
 
 
-def draws_by_size(method: Method) -> bool:
+def draws_by_size(method: Method | None) -> bool:
     """Return whether the method's result depends on how its texts are padded; of an unknown method, it may."""
-    return _name_of(method) in (*DRAW, None)
+    return method is not None and _name_of(method) in (*DRAW, None)
 
 
 def has_baseline(method: Method) -> bool:
