@@ -162,7 +162,7 @@ def test_every_argument_changes_the_result() -> None:
     for changed in (
         {"target": 1},
         {"against": 2},
-        {"method": "ig"},
+        {"method": "coupled"},
         {"baseline": "pad"},
         {"baseline": "zero"},
         {"baseline": "mean"},
