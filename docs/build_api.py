@@ -37,6 +37,11 @@ SECTIONS: tuple[tuple[str, str, str], ...] = (
     ("Further arguments of the model", "samp.engine.forward_args", "samp.PerSample samp.ForAll"),
     ("Baselines", "samp.baselines", "Constant Colour Uniform GaussianNoise Blurred"),
     ("Credit", "samp.credit", "momentum left right trapezoid Shared"),
+    (
+        "Texts",
+        "samp.text",
+        "explain TextAttribution TextAttributions Similarity Encoded deletion_insertion load",
+    ),
     ("Models", "samp.models", "load Classifier"),
     ("Photos", "samp.images", "example_photo find read"),
     ("Data sets", "samp_lab.datasets", "open_dataset arrays Images Entry"),

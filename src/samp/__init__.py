@@ -68,6 +68,7 @@ _MODULES = {
     "quantus": "samp.integrations.quantus",
     "region": "samp.region",
     "targets": "samp.targets",
+    "text": "samp.text",
 }
 
 __all__ = [

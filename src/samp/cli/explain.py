@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from samp.cli.explain_text import TextOptions, explain_texts, text_options
 from samp.cli.flags import name_flags
 from samp.cli.groups import check_groups, groups_option, parse_groups
 from samp.cli.options import (
@@ -59,6 +60,7 @@ interrupted. Whatever was written by then is whole."""
 @click.option("--json", "as_json", is_flag=True, help="Numbers on stdout, one JSON object a line; all else on stderr.")
 @groups_option
 @speed_option
+@text_options
 @model_options
 @method_options
 def explain(
@@ -72,6 +74,7 @@ def explain(
     as_json: bool,
     groups: str | None,
     speed: Speed,
+    texts: TextOptions,
     model: ModelOptions,
     how: MethodOptions,
 ) -> None:
@@ -89,7 +92,13 @@ def explain(
       samp explain cat.jpg --target tabby --against "Egyptian cat"
       samp explain cat.jpg --groups superpixels:100
       samp explain photos/ --top 3 --format html --out why --json
+      samp explain --text "A lovely film, if long." --model hf:FOLDER --out why.html
     """
+    if texts.text:
+        if photo or top > 1 or signed or speed != "exact" or form not in (None, "html"):
+            raise ValueError("--text goes without photos, --top, --signed and --speed, and its --format is html.")
+        explain_texts(texts, target, against, out, as_json, model, how)
+        return
     from samp import images
     from samp.cli.output import check_writable, make_folder, output_files
 
