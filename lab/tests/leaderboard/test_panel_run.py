@@ -19,7 +19,8 @@ from samp.models.classifier import IMAGENET
 from samp_lab.leaderboard import write_leaderboard
 from samp_lab.leaderboard.results_file import NetResult, PanelResults, read_results, write_results
 from samp_lab.leaderboard.run import NETS, LeaderboardOptions, measure_nets
-from samp_lab.panel_run import FromImageNetSpace, PanelOptions, PanelRun, measure_panel
+from samp_lab.panel_nets import FromImageNetSpace
+from samp_lab.panel_run import PanelOptions, PanelRun, measure_panel
 from samp_lab.report import write_report
 
 
