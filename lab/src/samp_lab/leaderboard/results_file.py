@@ -49,10 +49,10 @@ class NetResult:
         return self.facts.get("photos")
 
     @property
-    def refused(self) -> dict[str, str]:
+    def refusals(self) -> dict[str, str]:
         """By method that does not apply to the net, why.
 
-        >>> NetResult("resnet50", Panel((), {}), {}).refused
+        >>> NetResult("resnet50", Panel((), {}), {}).refusals
         {}
         """
         return dict(self.facts.get("refused", {}))
