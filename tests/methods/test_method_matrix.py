@@ -93,7 +93,7 @@ REFUSED = {
     *((name, net) for name in ("guidedbackprop", "deconvolution") for net in NO_RELU),  # they would be the gradient
     *((name, "transformer") for name in ("lrp", "mwp", "cmwp")),  # no rule for layer norm
     ("cam", "functional, reused, residual"),  # no such head
-    *((name, "transformer") for name in ("cam", "gradcam", "gradcam++")),  # no feature map but the patches
+    ("cam", "transformer"),  # no such head
 }
 
 
