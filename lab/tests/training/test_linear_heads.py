@@ -14,15 +14,16 @@ from PIL import Image
 from torch import nn
 from torch.nn import functional
 
-from samp.models import Classifier
+from samp.models import Classifier, imagenet_classes
 from samp.models.classifier import IMAGENET
 from samp_lab import nets
 from samp_lab.datasets import Entry, Images
 from samp_lab.training import HEAD_RECIPES, HeadRecipe, TrainingResult, classifier_of, get_recipe, read, save
-from samp_lab.training.head_training import ViewOutputs, measure_head, validate
+from samp_lab.training.head_training import ViewOutputs, measure_head, train_head, validate
 from samp_lab.training.linear_head import fit_head
-from samp_lab.training.photo_views import HELD_OUT, Photo, crop_at_random, split_all_photos
+from samp_lab.training.photo_views import HELD_OUT, Photo, crop_at_random, split_all_photos, split_photos
 from samp_lab.training.view_outputs import compute_outputs
+from samp_lab.workspace import ExperimentOptions
 
 SHIPPED = [name for name in HEAD_RECIPES if name in nets.TRAINED]
 
@@ -208,3 +209,57 @@ def test_a_head_alone_is_no_net(tmp_path: Path) -> None:
         classifier_of(made)
     save(made, tmp_path / "again.safetensors")
     assert read(tmp_path / "again.safetensors").measures == made.measures
+
+
+# What the first held-out photos were taken for when the heads were made; margins below 0.1 of a logit are left out.
+TAKEN_FOR = {
+    "dinov2-cifar10": {0: 3, 1: 8, 2: 8, 3: 0, 4: 6},
+    "dinov2-cub": {0: 20, 1: 61, 2: 90, 4: 84, 6: 79},
+    "dinov2-imagenet": {0: 21, 1: 35, 3: 70, 5: 95, 7: 126},
+}
+
+
+@pytest.mark.parametrize("name", TAKEN_FOR)
+def test_shipped_nets_predict_what_they_were_recorded_with(data: Path, name: str) -> None:
+    """The net takes a photo itself here, by the preprocessing that it is loaded with."""
+    recipe, loaded = HEAD_RECIPES[name], nets.load(name, ExperimentOptions(data=data))
+    held_out = split_photos(recipe.data, data).held_out
+    some = torch.cat([loaded.prepare(held_out[place].entry.picture()) for place in TAKEN_FOR[name]])
+    with torch.no_grad():
+        assert loaded.net(some).argmax(1).tolist() == list(TAKEN_FOR[name].values())
+    assert loaded.net.head.weight.shape[0] == len(loaded.classes)
+
+
+def test_the_net_of_the_setup_is_the_distilled_one(data: Path) -> None:
+    options = ExperimentOptions(data=data)
+    loaded = nets.load("dinov2_vits14", options)
+    assert torch.equal(loaded.net.head.weight, nets.load("dinov2-imagenet", options).net.head.weight)
+    assert loaded.classes == imagenet_classes()
+    assert loaded.margin == 0.875
+    made = nets.train("dinov2_vits14", options)
+    assert made is not None
+    assert made.recipe == HEAD_RECIPES["dinov2-imagenet"]
+
+
+def test_without_the_trunk_it_says_what_to_put_where(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no checkpoint dinov2_vits14\*.safetensors or .pth"):
+        nets.load("dinov2-cub", ExperimentOptions(data=tmp_path))
+
+
+def test_the_same_recipe_gives_the_same_head(data: Path, tmp_path: Path) -> None:
+    """Three birds to learn and three to test on, one crop each, with the real trunk; the second time from the cache."""
+    recipe = replace(HEAD_RECIPES["dinov2-cub"], images=3, tests=3, crops=1)
+    first, second = train_head(recipe, data, tmp_path), train_head(recipe, data, tmp_path)
+    assert first.sha256 == second.sha256
+    assert (first.train_accuracy, first.test_images) == (1.0, 3)
+    assert train_head(replace(recipe, seed=1), data, tmp_path).sha256 != first.sha256
+    with pytest.raises(ValueError, match=r"takes 500 photos to train on but cub has 100"):
+        train_head(replace(recipe, images=500), data, tmp_path)
+
+
+def test_the_recipe_gives_the_shipped_head_of_birds(data: Path, tmp_path: Path) -> None:
+    """All 700 views through the trunk. Another processor rounds features otherwise, and 16 bits hold three digits."""
+    made, known = train_head(HEAD_RECIPES["dinov2-cub"], data, tmp_path), shipped("dinov2-cub")
+    for name, tensor in known.state.items():
+        torch.testing.assert_close(made.state[name].float(), tensor.float(), atol=2e-3, rtol=5e-3)
+    assert made.test_accuracy == pytest.approx(known.test_accuracy, abs=0.02)

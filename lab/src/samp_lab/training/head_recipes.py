@@ -77,7 +77,12 @@ class HeadRecipe:
 
 TRUNK = "dinov2_vits14"
 HEAD_RECIPES: dict[str, HeadRecipe] = {
-    "dinov2-cifar10": HeadRecipe(TRUNK, "cifar10", images=3000, tests=1000, decay=0.01, margin=None),
+    # Any decay from 0.001 to 0.3 had 93 % of the 125 pictures of validation.
+    "dinov2-cifar10": HeadRecipe(TRUNK, "cifar10", images=500, tests=1000, decay=0.01, margin=None),
     "dinov2-cub": HeadRecipe(TRUNK, "cub", images=100, tests=100, decay=0.01, crops=5),
-    "dinov2-imagenet": HeadRecipe(TRUNK, "all-photos", images=541, tests=179, decay=0.1, crops=4, teacher="resnet50"),
+    # Chosen on the 181 photos of validation, where it had the teacher's class of 39 %. Squares with other decays from
+    # 0.01 to 3 had 31 to 38 %, cross entropy with 0.1 and 0.03 had 28 and 26 %.
+    "dinov2-imagenet": HeadRecipe(
+        TRUNK, "all-photos", images=541, tests=179, decay=0.1, crops=4, teacher="resnet50", loss="squares"
+    ),
 }
