@@ -18,6 +18,7 @@ from torch import Tensor
 
 from samp.checks import check_real
 from samp.isolation import observe
+from samp.model_output import extract_scores
 
 Model = Callable[..., Any]
 """An nn.Module, or any function of the inputs."""
@@ -252,17 +253,16 @@ def is_plain(tensor: Tensor) -> bool:
 
 
 def _check_batched(output: Any, samples: int) -> Tensor:
-    """Return the output; raises TypeError or ValueError unless it is a tensor with one entry per sample."""
-    if not isinstance(output, Tensor):
-        raise TypeError(f"the model returns {type(output).__name__}, not a tensor: pass a target function output -> b.")
-    if not is_plain(output):
-        check_real(output, "the model's output")
-    if output.ndim == 0 or len(output) != samples:
+    """Return the scores in the output; raises TypeError or ValueError unless they have one entry per sample."""
+    scores = extract_scores(output)
+    if not is_plain(scores):
+        check_real(scores, "the model's output")
+    if scores.ndim == 0 or len(scores) != samples:
         raise ValueError(
-            f"the model gave shape {tuple(output.shape)} for {samples} samples: axis 0 must be the batch, "
+            f"the model gave shape {tuple(scores.shape)} for {samples} samples: axis 0 must be the batch, "
             "or pass a target function output -> b."
         )
-    return output
+    return scores
 
 
 def _as_index(target: Any, batch: int) -> Tensor:

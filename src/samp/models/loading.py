@@ -30,7 +30,7 @@ HUBS: dict[str, Callable[[str, bool], LoadedNet]] = {
     "hf": hubs.load_huggingface,
 }
 WITH_WEIGHTS = ("efficientnet_lite0", "efficientnet_lite1", "efficientnet_lite2", "mnist_slim")
-OWN_NETS = (*WITH_WEIGHTS, "mobilenet_v2", "squeezenet1_1", "resnet50", "resnet50_v1")
+OWN_NETS = (*WITH_WEIGHTS, "mobilenet_v2", "squeezenet1_1", "resnet50", "resnet50_v1", "dinov2_vits14")
 FILES = (".pt", ".pth", ".pt2", ".ts", ".jit", ".safetensors")
 
 
@@ -45,9 +45,10 @@ def load(
     """Return the classifier of this name, in evaluation mode on the CPU.
 
     - `model`: "efficientnet_lite0", "efficientnet_lite1", "efficientnet_lite2", "mnist_slim"; "mobilenet_v2",
-      "squeezenet1_1", "resnet50", "resnet50_v1" (Keras') with `weights`; "torchvision:NAME", "timm:NAME", "hf:NAME"
-      (these download their weights unless `weights` gives them); "package.module:factory", a function that returns an
-      `nn.Module` or a `Classifier`; or a file with a whole net (TorchScript, torch.export, a pickled net).
+      "squeezenet1_1", "resnet50", "resnet50_v1" (Keras'), "dinov2_vits14" (with a head in its checkpoint) with
+      `weights`; "torchvision:NAME", "timm:NAME", "hf:NAME" (these download their weights unless `weights` gives them);
+      "package.module:factory", a function that returns an `nn.Module` or a `Classifier`; or a file with a whole net
+      (TorchScript, torch.export, a pickled net).
     - `weights`: a safetensors file or a checkpoint of torch.
     - `trust`: open files that are code too: those with a whole net, and checkpoints of more than tensors. Such a file
       can run any code. Safetensors and state dicts are data and need no trust.
@@ -128,7 +129,13 @@ def _load_own(name: str, weights: str | os.PathLike[str] | None, trust: bool) ->
         return classifier
     if weights is None:
         raise ValueError(f"{name} comes without weights: give a checkpoint as `weights`, or use torchvision:{name}.")
-    return make(weights, trust)
+    classifier = make(weights, trust=trust)
+    if getattr(classifier.net, "head", classifier.net) is None:
+        raise ValueError(
+            f"{weights} holds no head.weight and head.bias, and features are no classes: save a trained linear head in "
+            f"it, or pass the head to samp.models.{name}."
+        )
+    return classifier
 
 
 def _load_from_factory(
