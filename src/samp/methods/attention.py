@@ -83,10 +83,10 @@ class AttentionRollout:
 class AttentionRelevance:
     """R ← R + Ā·R from R = I, with Ā = mean over heads of (∇A ⊙ A)⁺ (Chefer et al., ICCV 2021, arXiv:2103.15679).
 
-    ∇A is the gradient of the score by the attention weights, so the map knows the class. Self-attention only (Eq. 5, 6);
-    relevance is the row of R of the token that the score reads, as the paper reads that of the class token; of several,
-    their mean (our reading). `token` names one; `grid` is the rows and columns of patches where no convolution makes
-    them.
+    ∇A is the gradient of the score by the attention weights, so the map knows the class. Self-attention only (Eq. 5
+    and 6); relevance is the row of R of the token that the score reads, as the paper reads that of the class token; of
+    several, their mean (our reading). `token` names one; `grid` is the rows and columns of patches where no convolution
+    makes them.
 
     >>> import samp
     >>> from torch import nn
