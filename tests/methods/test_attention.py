@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 
 import hugging_face_nets as nets
 import samp
+from samp import models
 from samp.methods.attention import AttentionRelevance, AttentionRollout
 
 CLOSE = {"rtol": 1e-9, "atol": 1e-12}
@@ -40,11 +42,11 @@ def rollout(weights: Sequence[Tensor], fuse: str = "mean", residual: float = 0.5
 
 
 def relevance(weights: Sequence[Tensor], gradients: Sequence[Tensor]) -> Any:
-    """Chefer et al.'s sum, by NumPy, for one sample."""
+    """Chefer et al.'s sum, by NumPy, for one sample, without the 1 that each token starts with."""
     total = np.eye(weights[0].shape[-1])
     for layer, gradient in zip(weights, gradients, strict=True):
         total = total + np.maximum((layer * gradient)[0].detach().numpy(), 0).mean(0) @ total
-    return total
+    return total - np.eye(len(total))
 
 
 def enlarged(row: Any, extra: int) -> Tensor:
@@ -220,3 +222,42 @@ def test_settings_are_checked() -> None:
     model = nets.vit()
     with pytest.raises(ValueError, match="token is 17, but the model has 17 tokens"):
         samp.explain(model, nets.inputs(model), target=0, method=AttentionRollout(token=17))
+
+
+@pytest.fixture(scope="module")
+def dinov2(data: Path) -> nn.Module:
+    """The real trunk with a random head."""
+    with torch.random.fork_rng([]):
+        torch.manual_seed(0)
+        head = nn.Linear(768, 5)
+    return models.dinov2_vits14(data / "models" / "dinov2_vits14_fp16.safetensors", head).net
+
+
+def test_both_on_dinov2_are_those_of_weights_computed_from_its_queries_and_keys(dinov2: nn.Module) -> None:
+    x = torch.randn(1, 3, 56, 84, generator=torch.Generator().manual_seed(0))  # 4 × 6 patches and a class token
+    weights: list[Tensor] = []
+
+    def keep(module: Any, inputs: Any, output: Tensor) -> None:
+        query, key, _ = output[0].view(25, 3, 6, 64).permute(1, 2, 0, 3)
+        weights.append((query @ key.transpose(1, 2) / 8).softmax(-1)[None].detach())
+
+    handles = [block.attn.qkv.register_forward_hook(keep) for block in dinov2.blocks]  # type: ignore[union-attr]  # a list of blocks
+    dinov2(x)
+    for handle in handles:
+        handle.remove()
+    row = torch.tensor(rollout(weights)[3:4, 1:]).view(1, 1, 4, 6)
+    expected = F.interpolate(row, (56, 84), mode="bilinear")[0, 0].float()
+    found = samp.explain(dinov2, x, target=1, method=AttentionRollout(token=3))
+    torch.testing.assert_close(found.map[0], expected, rtol=1e-3, atol=1e-6)
+    assert found.details["operations"]["by rule"] == {"attention": 12}
+    assert samp.explain(dinov2, x, target=1, method="attentionrelevance").map.min() >= 0
+
+
+@pytest.mark.parametrize("name", ["deeplift", "attnlrp", "libragrad"])
+def test_credit_sums_on_dinov2(dinov2: nn.Module, name: str) -> None:
+    x = torch.randn(2, 3, 56, 84, generator=torch.Generator().manual_seed(0))
+    result = samp.explain(dinov2, x, target=1, method=name)
+    scores = dinov2(x)[:, 1]
+    absorbed = torch.tensor(result.details.get("absorbed", dinov2(torch.zeros_like(x))[:, 1].tolist()))
+    size = scores.abs() + absorbed.abs()
+    assert ((result.values.flatten(1).sum(1) + absorbed - scores).abs() <= 1e-4 * size).all()

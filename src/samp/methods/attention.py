@@ -84,9 +84,10 @@ class AttentionRelevance:
     """R ← R + Ā·R from R = I, with Ā = mean over heads of (∇A ⊙ A)⁺ (Chefer et al., ICCV 2021, arXiv:2103.15679).
 
     ∇A is the gradient of the score by the attention weights, so the map knows the class. Self-attention only (Eq. 5
-    and 6); relevance is the row of R of the token that the score reads, as the paper reads that of the class token; of
-    several, their mean (our reading). `token` names one; `grid` is the rows and columns of patches where no convolution
-    makes them.
+    and 6); relevance is the row of R − I of the token that the score reads, as the paper reads that of the class token;
+    of several, their mean. That the 1 which each token starts with is taken off is our reading: it changes nothing for
+    patches where a class token is read, and would drown the rest where their mean is. `token` names one; `grid` is the
+    rows and columns of patches where no convolution makes them.
 
     >>> import samp
     >>> from torch import nn
@@ -105,11 +106,11 @@ class AttentionRelevance:
         return _attribute(self, problem, run)
 
     def token_matrix(self, maps: AttentionMaps) -> Tensor:
-        """Return the relevance of each input token (column) for each token (row), b n n."""
+        """Return the relevance of each input token (column) for each token (row) beyond its own 1, b n n."""
         relevance = _identity(maps)
         for weights, gradient in zip(maps.weights, maps.gradients, strict=True):
             relevance = relevance + (weights * gradient).clamp(min=0).mean(1) @ relevance
-        return relevance
+        return relevance - _identity(maps)
 
 
 METHODS: dict[str, Method] = {
