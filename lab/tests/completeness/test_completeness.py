@@ -74,7 +74,7 @@ def test_the_command_writes_the_file_and_the_page(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     found = json.loads((tmp_path / "completeness.json").read_text())
     assert [*found["nets"]] == ["MLP, tabular"]
-    assert {row["net"] for row in found["rows"]} == {"MLP, tabular"}
+    assert {row["net"] for row in found["nets"]["MLP, tabular"]["rows"]} == {"MLP, tabular"}
     assert (tmp_path / "page.md").read_text() == make_page(found)
     unknown = CliRunner().invoke(bench, ["completeness", "--net", "resnet"])
     assert "resnet50" in str(unknown.exception)
@@ -87,7 +87,8 @@ def test_the_committed_page_is_made_of_the_committed_file() -> None:
 
 
 def test_the_committed_file_has_our_exact_methods_exact() -> None:
-    rows = [Row(**row) for row in json.loads((ROOT / "results" / "completeness.json").read_text())["rows"]]
+    nets = json.loads((ROOT / "results" / "completeness.json").read_text(encoding="utf-8"))["nets"]
+    rows = [Row(**row) for net in nets.values() for row in net["rows"]]
     for method, sums_to in (("coupled", "change"), ("deeplift", "change"), ("attnlrp", "score less absorbed")):
         ours = [r for r in rows if (r.library, r.method, r.sums_to) == ("samp", method, sums_to) and not r.refusal]
         assert ours

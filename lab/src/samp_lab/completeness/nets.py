@@ -88,7 +88,7 @@ def _minilm(options: ExperimentOptions, count: int) -> Bed:
     encoder: Any = transformers.AutoModel.from_pretrained(folder, local_files_only=True).eval().requires_grad_(False)
 
     def embed(text: str) -> Tensor:
-        words: Tensor = tokenizer(text, return_tensors="pt", padding="max_length", max_length=16, truncation=True)
+        words = tokenizer(text, return_tensors="pt", padding="max_length", max_length=16, truncation=True)
         found: Tensor = encoder.embeddings.word_embeddings(words["input_ids"])
         return found
 

@@ -19,28 +19,43 @@ INTRO = """# Does the credit sum to the score?
 Path methods, DeepLIFT and LRP promise that credit sums to the change of the score. This page measures it: the gap
 |Σ credit − Δf| / |Δf|, median over inputs, with the largest in brackets. **Bold** is exact up to float32 rounding
 (largest gap below {exact:g}). Each input is explained for the class that the net predicts, from a baseline of zeros in
-the net's own input space; each method has its library's or its paper's settings unless the row names others.
+the net's own input space; each method has its library's or its paper's settings unless the row names others. Where the
+score hardly changes, any error is a large share of it, so read the median.
+"""
+WHY = """
+Exact sums come from rules that hold for every operation (DeepLIFT, LRP with what it absorbs) or from credit that shares
+out each step's own change (`coupled`). Sums over sampled points, as in IG and GradientSHAP, approach it with more. The
+paper's `samp++` credits by momentum, which ranks and does not sum. Captum's DeepLift and shap's DeepExplainer know
+modules by their class: elsewhere, as at functional GELU, products of activations, soft-max and normalisation, they keep
+the gradient, and nothing says so.
 """
 
 
 def make_page(found: Mapping[str, Any]) -> str:
     """Return the page for the contents of completeness.json."""
-    rows = [Row(**row) for row in found["rows"]]
+    nets = found["nets"]
+    rows = [Row(**row) for net in nets.values() for row in net["rows"]]
     parts = [
         INTRO.format(exact=EXACT),
-        *(_table(rows, found["nets"])),
+        *_table(rows, nets),
         "## What the rows say\n",
         *_findings(rows),
-        "\n## Refusals\n",
+        WHY,
+        "## Refusals\n",
         *_refusals(rows),
         "\n## How it was made\n",
-        *[f"- {name}: {net['about']} ({net['inputs']} inputs)." for name, net in found["nets"].items()],
-        f"- Machine: {found['machine']}; {found['date']}.",
-        "- Versions: " + ", ".join(f"{name} {number}" for name, number in found["versions"].items()) + ".",
-        f"- Command: `{found['command']}`, which writes `results/completeness.json` and this page;"
-        " `--render` writes the page again from the file.",
+        *[_describe_net(name, net) for name, net in nets.items()],
+        "\nThe commands write `results/completeness.json`, and this page from that file.",
     ]
     return "\n".join(parts) + "\n"
+
+
+def _describe_net(name: str, net: Mapping[str, Any]) -> str:
+    versions = ", ".join(f"{library} {number}" for library, number in net["versions"].items())
+    commands = " and ".join(f"`{command}`" for command in net["commands"])
+    counts = sorted({row["inputs"] for row in net["rows"] if row["inputs"]})
+    inputs = " or ".join(map(str, counts))
+    return f"- {name}: {net['about']}; {inputs} inputs a row. {commands}, {net['date']}; {net['machine']}; {versions}."
 
 
 def _table(rows: Sequence[Row], nets: Mapping[str, Any]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +25,7 @@ def captum_method(name: str, baseline: bool = True, **settings: Any) -> Peer:
         with warnings.catch_warnings(), torch.random.fork_rng([]):
             warnings.simplefilter("ignore")  # that it sets hooks
             torch.manual_seed(0)
-            method = getattr(captum.attr, name)(net)
+            method = getattr(captum.attr, name)(copy.deepcopy(net))  # a failed run leaves hooks behind
             values: Tensor = method.attribute(x.clone().requires_grad_(), target=target, **given, **settings)
         return values.detach()
 
@@ -52,7 +53,7 @@ def shap_method(name: str, **settings: Any) -> Peer:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # modules that it does not know
             # a background of one row is averaged over like one of many
-            explainer = getattr(shap, name)(OneOutput(net, target), start.clone())
+            explainer = getattr(shap, name)(OneOutput(copy.deepcopy(net), target), start.clone())
             values = explainer.shap_values(x.clone(), **settings)
         return torch.as_tensor(np.asarray(values)).reshape(-1)
 
