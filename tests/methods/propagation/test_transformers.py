@@ -180,7 +180,7 @@ def test_epsilon_changes_attnlrp_and_soft_max_sets_the_two_apart() -> None:
 
 def test_lrp_names_attnlrp_where_it_has_no_rule() -> None:
     model = nets.vit()
-    with pytest.raises(NotImplementedError, match="LRP has no rule for layer_norm: use 'attnlrp'"):
+    with pytest.raises(NotImplementedError, match="LRP has no rule for the operation layer_norm: use 'attnlrp'"):
         samp.explain(model, nets.inputs(model), target=1, method=LRP())
 
 

@@ -170,7 +170,7 @@ class Relevance(Propagation):
 
     def _refuse_transformers(self, call: Call) -> object:
         raise NotImplementedError(
-            f"LRP has no rule for {call.name}: use 'attnlrp', which adds rules for the soft-max, attention and "
+            f"LRP has no rule for the operation {call.name}: use 'attnlrp', which adds rules for the soft-max, attention and "
             "normalisation of transformers, or a method that needs only gradients, such as 'consensus' or 'ig'."
         )
 
