@@ -27,7 +27,7 @@ Exact sums come from rules that hold for every operation (DeepLIFT, LRP with wha
 out each step's own change (`coupled`). Sums over sampled points, as in IG and GradientSHAP, approach it with more. The
 paper's `samp++` credits by momentum, which ranks and does not sum. Captum's DeepLift and shap's DeepExplainer know
 modules by their class; elsewhere, as at functional GELU, products of activations, soft-max and normalisation, they keep
-the gradient. shap's own check of the sum, on by default, raises an error there; it is off here, so that the gap is seen.
+the gradient. shap's own check of the sum, on by default, raises an error there; it is off here, so that the gap shows.
 Captum returns the gap to those who ask for its convergence delta. Captum also asks for nets that use no module twice:
 ResNet-50 reuses its ReLUs, which its DeepLift refuses and its LRP does not.
 """

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -22,14 +23,26 @@ def captum_method(name: str, baseline: bool = True, **settings: Any) -> Peer:
         import captum.attr
 
         given = {"baselines": start} if baseline else {}
-        with warnings.catch_warnings(), torch.random.fork_rng([]):
+        with warnings.catch_warnings(), _seeded():
             warnings.simplefilter("ignore")  # that it sets hooks
-            torch.manual_seed(0)
             method = getattr(captum.attr, name)(copy.deepcopy(net))  # a failed run leaves hooks behind
             values: Tensor = method.attribute(x.clone().requires_grad_(), target=target, **given, **settings)
         return values.detach()
 
     return attribute
+
+
+@contextmanager
+def _seeded() -> Iterator[None]:
+    """Within this context torch and NumPy draw from seed 0: Captum's GradientShap draws from both."""
+    state = np.random.get_state()  # the generator that Captum uses
+    with torch.random.fork_rng([]):
+        torch.manual_seed(0)
+        np.random.seed(0)  # the same
+        try:
+            yield
+        finally:
+            np.random.set_state(state)  # the same
 
 
 class OneOutput(nn.Module):
