@@ -171,8 +171,8 @@ class Relevance(Propagation):
     def _refuse_transformers(self, call: Call) -> object:
         raise NotImplementedError(
             f"LRP has no rule for the operation {call.name}: use 'attnlrp', which adds rules for the soft-max, "
-            "attention and normalisation of transformers, or a method that needs only gradients, such as 'consensus' or "
-            "'ig'."
+            "attention and normalisation of transformers, or a method that needs only gradients, such as 'consensus' "
+            "or 'ig'."
         )
 
     on_softmax = on_attention = on_layer_norm = on_group_norm = on_rms_norm = _refuse_transformers
