@@ -250,6 +250,6 @@ OTHER_COMMANDS = {"list": list_experiments, "report": report, "train": train, "d
 def command_line() -> str:
     """Return the command line, with the last part alone of paths on this machine."""
     words = ["samp", *sys.argv[1:]]
-    paths = {"--data", "--out", "--weights", "--models"}
+    paths = {"--data", "--out", "--page", "--weights", "--models"}
     short = [Path(word).name if words[i - 1] in paths and os.sep in word else word for i, word in enumerate(words)]
     return shlex.join(short)
