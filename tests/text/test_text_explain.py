@@ -206,6 +206,14 @@ def test_every_method_that_is_offered_works(method: str) -> None:
     assert float(result.scores.abs().max()) > 0
 
 
+@pytest.mark.parametrize("method", ["deeplift", "attnlrp", "libragrad"])
+@pytest.mark.parametrize("name", NETS)
+def test_rules_for_layers_leave_nothing_of_the_sum(name: str, method: str) -> None:
+    alone = [ask(name, sentence, method=method) for sentence in SENTENCES[:2]]
+    for one in alone:
+        assert abs(one.residual) < 1e-4 * float(one.scores.abs().sum())
+
+
 def test_every_method_is_offered_or_refused() -> None:
     for method in samp.methods.names():
         if method not in samp.text.METHODS:

@@ -28,6 +28,32 @@ bench.add_command(panel)
 
 
 @bench.command()
+@click.option("--method", "methods", multiple=True, help="A method by name; all if left out. May be given again.")
+@click.option("--family", "families", multiple=True, help="A family of models; all if left out. May be given again.")
+@click.option("--out", type=click.Path(dir_okay=False), help="Write the page to this file instead of printing it.")
+def matrix(methods: tuple[str, ...], families: tuple[str, ...], out: str | None) -> None:
+    """Every method on every family of models: what was checked of its answer, or how it refuses.
+
+    Exits with 1 if a cell is wrong: a crash, a sum that does not hold, a credit that is not Captum's.
+
+    Example: samp bench matrix --method ig --family ViT
+    """
+    from samp.atomic import atomic_write
+    from samp_lab.matrix.page import find_wrong, measure_matrix, write_page
+
+    measured = measure_matrix(methods, families)
+    page = write_page(measured)
+    if out is None:
+        say_block(page)
+    else:
+        with atomic_write(Path(out)) as unfinished:
+            unfinished.write_text(page, encoding="utf-8")
+    wrong = find_wrong(measured)
+    if wrong:
+        raise click.ClickException("; ".join(wrong))
+
+
+@bench.command()
 @click.option(
     "--net", default="efficientnet-lite0", show_default=True, help="efficientnet-lite0 or resnet50 (random weights)."
 )

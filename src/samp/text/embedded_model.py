@@ -84,9 +84,12 @@ class EmbeddedModel(nn.Module):
         inputs = dict(zip(self.names, columns, strict=True))
 
         def put_features(embeddings: Tensor) -> Tensor:
-            room = torch.cat([embeddings, torch.zeros_like(embeddings[:, :1])], 1)  # padding goes behind the text
-            where = places[..., None].expand(-1, -1, embeddings.shape[2])
-            return room.scatter(1, where, features.to(embeddings.dtype))[:, :-1]
+            # by joining and picking, for which LRP and its relatives have rules
+            rows, length, width = embeddings.shape
+            tokens = torch.arange(length + 1, device=places.device).expand(rows, -1)  # padding goes behind the text
+            ours = torch.arange(length, length + places.shape[1], device=places.device).expand(rows, -1)
+            pick = tokens.scatter(1, places, ours)[:, :length, None].expand(-1, -1, width)
+            return torch.cat([embeddings, features.to(embeddings.dtype)], 1).gather(1, pick)
 
         with self._watch(put_features, tuple(columns[0].shape)) as calls:
             output = self.call(inputs, position)

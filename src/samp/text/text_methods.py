@@ -9,7 +9,8 @@ from samp.methods import IG, SAMP, Method, resolve_method
 from samp.methods.registry import method_name
 
 WALKS = ("samp", "samp++", "coupled", "consensus", "ig", "ig-both", "idgi", "guidedig")
-OTHERS = ("gradient", "saliency", "gradientxinput", "smoothgrad", "shapley", "lime", "ablation", "random")
+LAYERS = ("attnlrp", "libragrad", "deeplift")
+OTHERS = ("gradient", "saliency", "gradientxinput", "smoothgrad", *LAYERS, "shapley", "lime", "ablation", "random")
 DRAW = ("consensus", "smoothgrad", "shapley", "lime", "random")
 """Methods whose draws depend on the size of the input, so that padding would change their results."""
 INSTEAD = "use 'ig', 'samp' or another path method, or 'shapley', which needs no gradients"
@@ -25,6 +26,14 @@ REASONS = {
     "spectralig": "filters the frequencies of images",
     "sobel": "finds edges of images",
     "ig2": "searches its baseline among images",
+    "lrp": "has no rules for transformers, which 'attnlrp' has,",
+    "attentionrollout": "gives relevance to special tokens too, which are no features here,",
+    "attentionrelevance": "gives relevance to special tokens too, which are no features here,",
+    "deepshap": "averages over black, white and noisy images",
+    "mwp": "follows the positive activations of an image",
+    "cmwp": "follows the positive activations of an image",
+    "guidedbackprop": "changes gradients at the ReLUs of image nets",
+    "deconvolution": "changes gradients at the ReLUs of image nets",
 }
 # The concave credit of coupled and consensus levels the credit of features that move before the one that matters: in a
 # text, whose score often jumps at a single word, that may be all of them. So these are not the default here.
@@ -33,7 +42,7 @@ DEFAULT = IG(steps=30, credit="shared_trapezoid")
 DEFAULT_OF_TOKENS = SAMP(steps=64, credit="shared")
 """For models that answer for each token, where gradients along the line say little: features move one by one, and each
 earns the change of the score in its own step."""
-PROPAGATION = "has rules for the layers of image nets, which text models mix with others"
+FOR_IMAGES = "is made for images"
 
 
 def resolve_text_method(method: str | Method) -> Method:
@@ -50,7 +59,7 @@ def resolve_text_method(method: str | Method) -> Method:
     name = method_name(method) if isinstance(method, str) else _name_of(resolved)
     if name is None or name in (*WALKS, *OTHERS):
         return resolved
-    reason = REASONS.get(name, PROPAGATION)
+    reason = REASONS.get(name, FOR_IMAGES)
     raise ValueError(f"{name} {reason} and cannot explain a text: {INSTEAD}.")
 
 
