@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import torch
@@ -50,16 +51,19 @@ class ResidualNet(nn.Module):
         self.norms = nn.ModuleList(nn.BatchNorm2d(8) for _ in range(4))
         self.relus = nn.ModuleList(nn.ReLU() for _ in range(5))
         self.pool, self.head = nn.AdaptiveAvgPool2d(1), nn.Linear(8, CLASSES)
-        for norm in self.norms:
-            nn.init.uniform_(norm.running_var, 0.5, 2.0)
-            nn.init.normal_(norm.running_mean, std=0.3)
+        for name, statistic in self.norms.named_buffers():
+            if name.endswith("running_var"):
+                nn.init.uniform_(statistic, 0.5, 2.0)
+            elif name.endswith("running_mean"):
+                nn.init.normal_(statistic, std=0.3)
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.relus[4](self.stem(x))
         for block in (0, 2):
             inside = self.relus[block](self.norms[block](self.convs[block](x)))
             x = self.relus[block + 1](x + self.norms[block + 1](self.convs[block + 1](inside)))
-        return self.head(self.pool(x).flatten(1))
+        logits: Tensor = self.head(self.pool(x).flatten(1))
+        return logits
 
 
 class TwoInputs(nn.Module):
@@ -71,7 +75,8 @@ class TwoInputs(nn.Module):
         self.row, self.head = nn.Linear(5, 8), nn.Linear(32, CLASSES)
 
     def forward(self, image: Tensor, row: Tensor) -> Tensor:
-        return self.head(torch.cat([self.image(image), F.relu(self.row(row))], 1))
+        logits: Tensor = self.head(torch.cat([self.image(image), F.relu(self.row(row))], 1))
+        return logits
 
 
 class Detector(nn.Module):
@@ -106,40 +111,34 @@ def _cnn(activation: Callable[[], nn.Module]) -> nn.Module:
     )
 
 
-def _vit() -> nn.Module:
-    from transformers import ViTConfig, ViTForImageClassification
+def _transformers_net(config: str, net: str, **settings: Any) -> nn.Module:
+    """Return a net of transformers with random weights; raise ImportError without that package."""
+    package = import_module("transformers")
+    made: nn.Module = getattr(package, net)(getattr(package, config)(initializer_range=0.2, **settings))
+    return made
 
-    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
-    config = ViTConfig(image_size=SIDE, patch_size=8, num_labels=CLASSES, initializer_range=0.2, **sizes)
-    net: nn.Module = ViTForImageClassification(config)
-    return net
+
+TOKENS = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+WINDOWS = {"embed_dim": 8, "depths": [1, 1], "num_heads": [1, 2], "window_size": 4}
+IMAGES = {"image_size": SIDE, "num_labels": CLASSES}
+
+
+def _vit() -> nn.Module:
+    return _transformers_net("ViTConfig", "ViTForImageClassification", patch_size=8, **IMAGES, **TOKENS)
 
 
 def _swin() -> nn.Module:
-    from transformers import SwinConfig, SwinForImageClassification
-
-    sizes = {"embed_dim": 8, "depths": [1, 1], "num_heads": [1, 2], "window_size": 4}
-    config = SwinConfig(image_size=SIDE, patch_size=4, num_labels=CLASSES, initializer_range=0.2, **sizes)
-    net: nn.Module = SwinForImageClassification(config)
-    return net
+    return _transformers_net("SwinConfig", "SwinForImageClassification", patch_size=4, **IMAGES, **WINDOWS)
 
 
 def _bert() -> nn.Module:
-    from transformers import BertConfig, BertForSequenceClassification
-
-    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
-    config = BertConfig(vocab_size=len(WORDS), num_labels=CLASSES, initializer_range=0.2, pad_token_id=0, **sizes)
-    net: nn.Module = BertForSequenceClassification(config)
-    return net
+    words = {"vocab_size": len(WORDS), "pad_token_id": 0, "num_labels": CLASSES}
+    return _transformers_net("BertConfig", "BertForSequenceClassification", **words, **TOKENS)
 
 
 def _gpt() -> nn.Module:
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    ends = {"bos_token_id": 0, "eos_token_id": 0}
-    config = GPT2Config(vocab_size=len(WORDS), n_embd=16, n_layer=2, n_head=2, initializer_range=0.2, **ends)
-    net: nn.Module = GPT2LMHeadModel(config)
-    return net
+    words = {"vocab_size": len(WORDS), "bos_token_id": 0, "eos_token_id": 0}
+    return _transformers_net("GPT2Config", "GPT2LMHeadModel", n_embd=16, n_layer=2, n_head=2, **words)
 
 
 def encode_words(text: str) -> samp_text.Encoded:
