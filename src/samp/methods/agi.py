@@ -18,6 +18,7 @@ from samp.methods._classes import count_classes, explained_classes
 from samp.methods._common import MethodInfo, ScoreName, check_score, make_attribution, with_score
 from samp.methods._draws import add_rows
 from samp.methods._value_range import Bounds, check_bounds, label_bounds, value_range
+from samp.progress import open_bar
 
 
 @dataclass(frozen=True)
@@ -90,10 +91,12 @@ class AGI:
             skip = torch.zeros_like(rows, dtype=torch.bool) if explained is None else towards == explained[samples]
             return climb(samples, towards, skip)
 
-        for credit, risen, evaluations in batches.map_slices(problem.batch * each, work):
-            for sums, rows in ((total, credit), (change, risen), (gradients, 2 * evaluations)):
-                add_rows(sums, rows, done, each)
-            done += len(credit)
+        with open_bar(problem.batch * each, "false class", run.progress) as bar:
+            for credit, risen, evaluations in batches.map_slices(problem.batch * each, work):
+                for sums, rows in ((total, credit), (change, risen), (gradients, 2 * evaluations)):
+                    add_rows(sums, rows, done, each)
+                done += len(credit)
+                bar.update(len(credit))
         label = replace(self, bounds=label_bounds(self.bounds))
         result = make_attribution(problem, total, label, run, change=None if self.restart else change[:, 0])
         return replace(result, gradients=gradients[:, 0])

@@ -20,6 +20,7 @@ from samp.engine.fixed_paths import StraightPath
 from samp.engine.paths import Unlimited
 from samp.engine.problem import Problem
 from samp.engine.walk import Step
+from samp.errors import NonFiniteError
 from samp.methods._common import MethodInfo
 
 PathWeight = Callable[[float], float]
@@ -93,16 +94,10 @@ class PathWeightedIG:
             baselines={"to_image": problem.flatten(evaluate_baseline(self.baseline, problem.inputs, run.seed))},
             label=repr(replace(self, baseline=label_baseline(self.baseline))),
         )
-        result = run_walks(problem, plan, run)
-        scores = result.scores["to_image"].double()  # b k+1, NaN after a row's end
-        rises = scores.diff(dim=1) * torch.tensor(weights[: scores.shape[1] - 1]).to(scores)
-        change = rises.nansum(1) + 0 * result.score_change["to_image"]  # NaN where the walk failed
-        credit = result.score_change["to_image"] - result.residual_by_direction["to_image"]
-        return replace(
-            result,
-            score_change={"to_image": change.to(scores.dtype)},
-            residual_by_direction={"to_image": (change - credit).to(result.group_values)},
-        )
+        try:
+            return _with_weighted_change(run_walks(problem, plan, run), weights)
+        except NonFiniteError as error:
+            raise NonFiniteError(str(error), _with_weighted_change(error.result, weights)) from error
 
     def _weights(self) -> list[float]:
         """Return the weight of each part, at its middle."""
@@ -111,6 +106,20 @@ class PathWeightedIG:
             if not (is_number(value) and math.isfinite(value)):
                 raise ValueError(f"weight returns a finite number for every t from 0 to 1, not {value!r}.")
         return [float(value) for value in weights]
+
+
+def _with_weighted_change(result: Attribution, weights: list[float]) -> Attribution:
+    """Return the result with ∫ w df along each walk as its score change, and the residual against it."""
+    scores = result.scores["to_image"].double()  # b k+1, NaN after a row's end
+    rises = scores.diff(dim=1) * torch.tensor(weights[: scores.shape[1] - 1]).to(scores)
+    whole = result.score_change["to_image"]
+    change = rises.nansum(1) + 0 * whole  # NaN where the walk failed
+    missed = change - (whole - result.residual_by_direction["to_image"])
+    return replace(
+        result,
+        score_change={"to_image": change.to(whole)},
+        residual_by_direction={"to_image": missed.to(result.group_values)},
+    )
 
 
 @dataclass(frozen=True)

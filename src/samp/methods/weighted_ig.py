@@ -13,23 +13,27 @@ from samp.baselines import InputBaselines, Uniform, black, evaluate_baseline, la
 from samp.checks import check_counts, check_numbers
 from samp.engine.driver import Batches, RunOptions
 from samp.engine.problem import Problem
+from samp.errors import NonFiniteError
 from samp.methods._classes import has_softmax
 from samp.methods._common import MethodInfo, with_score
 from samp.methods.ig import IG
 
 
-def corner_mean(x: Tensor) -> Tensor:
-    """Return images of one colour, the mean of each image's four corners (a tenth of its height); else zeros.
+@dataclass(frozen=True)
+class CornerMean:
+    """Images of one colour, the mean of each image's four corners (a tenth of its height); zero for other inputs.
 
-    >>> corner_mean(torch.eye(4)[None, None]).unique().tolist(), corner_mean(torch.ones(1, 2)).tolist()
+    >>> CornerMean()(torch.eye(4)[None, None]).unique().tolist(), CornerMean()(torch.ones(1, 2)).tolist()
     ([0.5], [[0.0, 0.0]])
     """
-    if x.ndim != 4:
-        return torch.zeros_like(x)
-    size = max(int(0.1 * x.shape[2]), 1)
-    rows = torch.cat([x[..., :size, :], x[..., -size:, :]], -2)
-    corners = torch.cat([rows[..., :size], rows[..., -size:]], -1)
-    return corners.mean((2, 3), keepdim=True).expand_as(x)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        if x.ndim != 4:
+            return torch.zeros_like(x)
+        size = max(int(0.1 * x.shape[2]), 1)
+        rows = torch.cat([x[..., :size, :], x[..., -size:, :]], -2)
+        corners = torch.cat([rows[..., :size], rows[..., -size:]], -1)
+        return corners.mean((2, 3), keepdim=True).expand_as(x)
 
 
 @dataclass(frozen=True)
@@ -59,9 +63,9 @@ class WeightedIG:
     steps: int = 50
     baselines: tuple[InputBaselines, ...] = (black, white, Uniform())
     ratio: float = 0.5
-    fill: InputBaselines = corner_mean
+    fill: InputBaselines = CornerMean()
     about: ClassVar[MethodInfo] = MethodInfo(
-        paper="Tuan et al., Weighted Integrated Gradients for Feature Attribution, 2025 (our reading)",
+        paper="Tran Duc Tuan Kien et al., Weighted Integrated Gradients for Feature Attribution, 2025 (our reading)",
         cost="steps + 1 gradients and about log₂(features) forwards for each baseline",
         complete="in the limit of many steps, to the weighted mean over the baselines",
     )
@@ -77,11 +81,13 @@ class WeightedIG:
         object.__setattr__(self, "fill", wrap_tensors(self.fill))
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
-        """Return the weighted mean of every sample's walks; `details` has the weights, one row per sample."""
+        """Return the weighted mean of every sample's walks; `details` has the weights, one row per sample.
+
+        Raises NonFiniteError with the result if a score was not finite for some baseline.
+        """
         batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device)
         problem = problem.with_target(batches)
-        quiet = replace(run, tape_bytes=0)
-        walks = [IG(int(self.steps), baseline=one).attribute(problem, quiet) for one in self.baselines]
+        walks, failure = self._walk(problem, run)
         judged = with_score(problem, "probability", self, run) if has_softmax(problem) else problem
         blank = problem.flatten(evaluate_baseline(self.fill, problem.inputs, run.seed))
         needed = [self._features_needed(judged, walk, blank, batches) for walk in walks]
@@ -89,7 +95,22 @@ class WeightedIG:
         weights = counts.to(problem.x.dtype).reciprocal()
         weights = weights / weights.sum(0)  # baselines b
         label = replace(self, baselines=tuple(map(label_baseline, self.baselines)), fill=label_baseline(self.fill))
-        return _blend(walks, weights, repr(label), {"baseline_weights": weights.T.tolist(), "forwards": forwards})
+        details = {"baseline_weights": weights.T.tolist(), "forwards": forwards}
+        result = _blend(walks, weights, repr(label), details)
+        if failure:
+            raise NonFiniteError(str(failure), result)
+        return result
+
+    def _walk(self, problem: Problem, run: RunOptions) -> tuple[list[Attribution], NonFiniteError | None]:
+        """Return the walk from each baseline, and the first error of samples whose score was not finite, if any."""
+        walks, failure = [], None
+        for baseline in self.baselines:
+            try:
+                walks.append(IG(int(self.steps), baseline=baseline).attribute(problem, replace(run, tape_bytes=0)))
+            except NonFiniteError as error:
+                walks.append(error.result)
+                failure = failure or error
+        return walks, failure
 
     def _features_needed(
         self, problem: Problem, walk: Attribution, blank: Tensor, batches: Batches
