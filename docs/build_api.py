@@ -27,11 +27,21 @@ The examples assume `import torch, samp` and `from torch import nn`; in a sectio
 SECTIONS: tuple[tuple[str, str, str], ...] = (
     ("Explain", "", "samp.explain samp.explain_gradually samp.Attribution samp.compare samp.Compared samp.run"),
     ("Methods", "samp.methods", "samp.Consensus samp.Coupled samp.SAMP samp.SAMPPlusPlus samp.IG samp.methods.names"),
-    ("Targets", "samp.targets", "samp.Margin"),
-    ("Groups", "samp.groups", "samp.Pixels samp.Elements samp.Patches"),
+    (
+        "Targets",
+        "samp.targets",
+        "Class samp.Margin Segmentation Detection TorchvisionBoxes DETRBoxes YOLOBoxes overlap Similarity Regression "
+        "Token",
+    ),
+    ("Groups", "samp.groups", "samp.Pixels samp.Elements samp.Patches samp.Superpixels"),
     ("Further arguments of the model", "samp.engine.forward_args", "samp.PerSample samp.ForAll"),
     ("Baselines", "samp.baselines", "Constant Colour Uniform GaussianNoise Blurred"),
     ("Credit", "samp.credit", "momentum left right trapezoid Shared"),
+    (
+        "Texts",
+        "samp.text",
+        "explain TextAttribution TextAttributions Similarity Encoded deletion_insertion load",
+    ),
     ("Models", "samp.models", "load Classifier"),
     ("Photos", "samp.images", "example_photo find read"),
     ("Data sets", "samp_lab.datasets", "open_dataset arrays Images Entry"),
@@ -84,6 +94,7 @@ SECTIONS: tuple[tuple[str, str, str], ...] = (
     ("Path player", "samp.player", "page save"),
     ("For Captum's users", "samp.captum", "Consensus Coupled SAMP SAMPPlusPlus"),
     ("For Quantus' users", "samp.quantus", "explain"),
+    ("Models of other frameworks", "samp.callables", "ValueAndGradient OutputAndVJP CallModelFunction"),
     ("Records and errors", "", "samp.Tape samp.NonFiniteError"),
 )
 ALIASES = "Inputs Target Groups BatchSize Credit Maps Truth Labels CreditMap Photo Scale"

@@ -1,8 +1,7 @@
 """Why is this pixel a disc? A segmentation net, explained at one pixel and over a whole region.
 
 The net gives `b classes h w`. A tuple (class, row, column) asks for one number of it, a list of them for one per
-image. A function of the output asks for anything else; one that needs data of each image, as a mask of its own,
-takes a second argument: the numbers of the samples it is given, since walks end at different steps.
+image; `samp.targets.Segmentation` for a class over the pixels of a mask, which each image has its own of.
 
     python examples/segmentation.py
 """
@@ -65,14 +64,8 @@ def main() -> dict[str, object]:
     images, labels, centres = drawn(4, seed=2000)
 
     pixel = samp.explain(model, images, target=[(DISC, row, column) for row, column in centres.tolist()])
-
     squares = labels == SQUARE
-
-    def mean_score_of_square(output: Tensor, samples: Tensor) -> Tensor:
-        inside = squares[samples]  # the output holds these samples only
-        return (output[:, SQUARE] * inside).sum((1, 2)) / inside.sum((1, 2))
-
-    region = samp.explain(model, images, target=mean_score_of_square)
+    region = samp.explain(model, images, target=samp.targets.Segmentation(SQUARE, mask=squares))
 
     everywhere = torch.ones_like(pixel.map)
     shares = {

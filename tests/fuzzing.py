@@ -95,7 +95,7 @@ def is_the_callers(error: BaseException, values: dict[str, Any]) -> bool:
     """Whether this came out of the target function, or of a model that refuses the inputs by itself too."""
     ours = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_relative_to(PACKAGE)]
     where = (Path(ours[-1].filename).name, ours[-1].name) if ours else ("", "")
-    if where == ("targets.py", "__call__"):
+    if where == ("objectives.py", "__call__"):
         return "function" in (ours[-1].line or "")
     return where == ("problem.py", "_call") and _refuses(values)
 

@@ -159,7 +159,7 @@ def test_group_values_sum_the_values_of_their_elements(groups: Any) -> None:
         ([MASK, MASK], ValueError, "groups has 2 entries but the model takes 1 inputs: give one for each"),
         (MASK.numpy(), TypeError, "groups are .* not ndarray: turn a mask into a tensor with torch.as_tensor"),
         ("pixels", TypeError, r"groups are samp.Pixels\(\), .* not pixels"),
-        (Pixels, TypeError, "groups are .* not <class 'samp.groups.Pixels'>"),
+        (Pixels, TypeError, "groups are .* not <class 'samp.groups.kinds.Pixels'>"),
     ],
 )
 def test_groups_that_do_not_fit_get_a_sentence(groups: Any, error: type[Exception], sentence: str) -> None:

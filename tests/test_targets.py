@@ -152,8 +152,8 @@ def test_targets_that_are_none_get_a_sentence(target: Any, error: type[Exception
 @pytest.mark.parametrize(
     ("wrap", "target", "error", "sentence"),
     [
-        (lambda y: (y,), None, TypeError, "the model returns tuple, not a tensor: pass a target function"),
-        (lambda y: {"y": y}, 0, TypeError, "the model returns dict, not a tensor: pass a target function"),
+        (lambda y: (y[:, :2], y), None, TypeError, "which of them holds the scores is not known: pass a target"),
+        (lambda y: {"y": "y"}, 0, TypeError, "the model returns dict, not a tensor: pass a target function"),
         (lambda y: y.view(-1, 2, 2), None, ValueError, r"shape \(3, 2, 2\), which has no single predicted class: pass"),
         (lambda y: y.view(-1, 2, 2), 1, ValueError, "so a target needs 2 numbers, but it has 1"),
         (lambda y: y.view(-1, 2, 2), (1, 2), ValueError, r"target \(1, 2\) is out of range: .* from 0 to \(1, 1\)"),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from samp.errors import NonFiniteError
     from samp.explain import explain
     from samp.gradual import explain_gradually
-    from samp.groups import Elements, Patches, Pixels
+    from samp.groups import Elements, Patches, Pixels, Superpixels
     from samp.methods import IG, SAMP, Consensus, Coupled, SAMPPlusPlus
     from samp.targets import Margin
 
@@ -39,6 +39,7 @@ _HOME = {
     "NonFiniteError": "samp.errors",
     "Elements": "samp.groups",
     "Patches": "samp.groups",
+    "Superpixels": "samp.groups",
     "PerSample": "samp.engine.forward_args",
     "ForAll": "samp.engine.forward_args",
     "Pixels": "samp.groups",
@@ -54,6 +55,7 @@ _MODULES = {
     "annotations": "samp.annotations",
     "baselines": "samp.baselines",
     "batch": "samp.batch",
+    "callables": "samp.integrations.callables",
     "captum": "samp.integrations.captum",
     "credit": "samp.engine.credit",
     "groups": "samp.groups",
@@ -65,6 +67,8 @@ _MODULES = {
     "plots": "samp.plots",
     "quantus": "samp.integrations.quantus",
     "region": "samp.region",
+    "targets": "samp.targets",
+    "text": "samp.text",
 }
 
 __all__ = [
@@ -82,6 +86,7 @@ __all__ = [
     "PerSample",
     "Pixels",
     "SAMPPlusPlus",
+    "Superpixels",
     "Tape",
     "compare",
     "explain",

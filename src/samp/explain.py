@@ -44,14 +44,15 @@ def explain(
     """Return the credit of every input element for one score of each sample.
 
     - `inputs`: floats of any shape `b *d`, or a tuple of such; the features of a tuple move in one joint walk.
-    - `target`: which score: an int, a tensor or list with one class per sample, a tuple index into a larger output
-      (segmentation, detection), `samp.Margin(of, against)` of two classes (why this rather than that), or a callable
-      `output -> b`; `None` is the predicted class. A callable gets some of the samples at a time: one that needs data
+    - `target`: which score: an int, a tensor or list with one class per sample, a tuple index into a larger output,
+      `samp.Margin(of, against)` of two classes (why this rather than that), another of `samp.targets` (segmentation,
+      detection, embeddings, regression, tokens), or a callable `output -> b`; `None` is the predicted class. A callable
+      gets some of the samples at a time: one that needs data
       of each sample takes `(output, samples)` and indexes by `samples`.
     - `method`: a name (`samp.methods.names()`) or an object such as `samp.Consensus("fine")`. The default, "consensus",
       is this library's own method, the mean of several walks; "samp++" is the paper's.
     - `groups`: the features: `samp.Pixels()` (default for `b c h w`), `samp.Elements()` (default for all else),
-      `samp.Patches(k)`, or an integer mask (superpixels, tokens, columns).
+      `samp.Patches(k)`, `samp.Superpixels(n)`, or an integer mask (of a segmenter, of tokens or columns).
     - `forward_args`: further arguments of the model, one or a tuple. Mark one with an entry per sample as
       `samp.PerSample(tensor)`, which is split with the batch; any other is passed whole to every call. A bare tensor as
       long as the batch is ambiguous and refused: mark it as `samp.PerSample` or `samp.ForAll`.

@@ -263,6 +263,18 @@ def test_the_whole_result_can_be_loaded_again() -> None:
     ]
 
 
+@pytest.mark.parametrize(("words", "kind"), [("superpixels:9", samp.Superpixels(9)), ("patches:4", samp.Patches(4))])
+def test_features_may_be_superpixels_or_patches(words: str, kind: samp.Superpixels | samp.Patches) -> None:
+    if isinstance(kind, samp.Superpixels):
+        pytest.importorskip("skimage")
+    done = tiny(images.example_photo(), "--groups", words, "--method", "ig", "--out", "why.samp")
+    assert done.exit_code == 0
+    assert f" on {kind!r}" in " ".join(done.stdout.split())
+    result = samp.Attribution.load("why.samp")
+    assert result.details["groups"] == repr(kind)
+    assert result.map.unique().numel() <= result.group_values.numel() <= 16
+
+
 def test_arrays_are_what_explain_returns() -> None:
     (facts,) = answer(tiny(images.example_photo(), "--format", "npz", "--out", "why.npz", "--method", "ig", "--json"))
     arrays = np.load("why.npz")

@@ -12,7 +12,7 @@ import torch
 import samp
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-NAMES = ("image_classifier", "segmentation", "tabular_columns", "text_tokens", "two_inputs")
+NAMES = ("detection", "image_classifier", "segmentation", "tabular_columns", "text_tokens", "two_inputs")
 
 
 @cache
@@ -107,6 +107,31 @@ def test_segmentation_credit_lies_near_the_shape_that_is_asked_for():
         assert (found["shares"][f"credit near the {shape}"] > 0.75).all()
         assert (found["shares"][f"area near the {shape}"] < 0.5).all()
     assert_accounts_for_the_score_change(found["pixel"], 1e-3)  # scores of about 10, credits of hundreds of pixels
+
+
+def test_detection_credit_lies_near_the_object_of_the_box():
+    found = outcome("detection")
+    assert found["right"] > 0.95
+    for shape in ("disc", "square"):
+        assert (found["shares"][f"credit near the {shape}"] > 0.7).all()
+        assert (found["shares"][f"area near the {shape}"] < 0.25).all()
+        assert_accounts_for_the_score_change(found["results"][shape], 1e-5)
+
+
+def test_a_detector_is_explained_alike_through_three_kinds_of_output():
+    module, found = example("detection"), outcome("detection")
+    model, images, boxes = found["model"], found["images"], found["corners"][:, module.DISC]
+
+    def ask(forward, box, **output):
+        target = samp.targets.Detection(box, module.DISC, **output)
+        return samp.explain(forward, images, target=target, method="ig").values
+
+    yolo = ask(model, boxes, output=module.FORMAT)
+    detr = ask(lambda x: module.as_detr(model, x), boxes / module.SIDE, output=samp.targets.DETRBoxes("sigmoid"))
+    kept = ask(lambda x: module.as_torchvision(model, x), boxes)
+    torch.testing.assert_close(detr, yolo, rtol=0, atol=1e-6 * float(yolo.abs().max()))
+    # where the disc scores below the threshold there is no candidate, and no gradient
+    torch.testing.assert_close(kept, yolo, rtol=0, atol=0.02 * float(yolo.abs().max()))
 
 
 def test_both_inputs_together_earn_the_score_change():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from pkgutil import resolve_name
+from typing import Any
 
 import pytest
 import torch
@@ -40,6 +41,31 @@ def test_the_examples_of_the_metrics_page_run_in_order() -> None:
     for package in ("captum", "scipy"):
         pytest.importorskip(package, reason="needs the extras compare and metrics")
     run_blocks("docs/metrics.md", at_least=4)
+
+
+def test_the_examples_of_the_page_on_targets_run_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("skimage", reason="needs the extra compare")
+    monkeypatch.syspath_prepend(str(ROOT))
+    names = run_blocks("docs/targets.md", at_least=6)
+    assert names["alike"].residual.abs().max() < 1e-5  # type: ignore[attr-defined]
+
+
+def test_the_examples_of_the_page_on_texts_run_and_find_the_word_that_says_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for package in ("transformers", "tokenizers"):
+        pytest.importorskip(package, reason="needs transformers")
+    monkeypatch.chdir(tmp_path)
+    names: Any = run_blocks("docs/text.md", at_least=5)
+    assert names["accuracy"] > 0.95
+    result = names["result"]
+    assert result.target == "good"
+    assert result.top(1)[0][0] == "wonderful"
+    assert abs(result.residual) < 1e-5
+    assert [one.top(1)[0][0] for one in names["several"]] == ["boring", "great"]
+    assert float(names["curves"].difference) > 0.5
+    assert (tmp_path / "why.html").is_file()
+    assert (tmp_path / "both.html").is_file()
 
 
 def test_the_readme_fits_on_a_screen() -> None:

@@ -133,7 +133,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         TypeError,
         r"the model is the class Linear: pass an object of it, such as Linear\(\)",
     ),
-    "words": (lambda: samp.explain(PHOTO_NET, "cat.jpg"), TypeError, "the input is str, not a tensor or an array"),  # type: ignore[arg-type]  # wrong on purpose
+    "words": (lambda: samp.explain(PHOTO_NET, "cat.jpg"), TypeError, "the input is a text: samp.text.explain"),  # type: ignore[arg-type]  # wrong on purpose
     "sparse": (lambda: samp.explain(PHOTO_NET, PHOTOS.to_sparse()), TypeError, "sparse tensor.*to_dense"),
     "meta": (lambda: samp.explain(PHOTO_NET, PHOTOS.to("meta")), TypeError, "meta device, which holds no numbers"),
     "complex": (lambda: samp.explain(PHOTO_NET, PHOTOS.cfloat()), TypeError, "complex64, which cannot be explained"),

@@ -52,7 +52,7 @@ def test_cam_is_the_features_times_the_weights_of_the_classifier() -> None:
     oracle = torch.einsum("k,bkhw->bhw", net[5].weight[2], net[:3](x))
     found = samp.explain(net, x, target=2, method=CAM())
     torch.testing.assert_close(found.map, enlarged(oracle, x).detach(), **CLOSE)
-    assert found.method == "CAM(layer='2')"
+    assert found.method == "CAM(layer='2', grid=None)"
 
 
 def test_cam_of_a_convolutional_classifier_is_the_map_of_the_class() -> None:
@@ -211,7 +211,7 @@ def test_a_layer_is_named_by_its_name() -> None:
     net, x = dense(), images(0, 1, 3, 9, 10)
     with pytest.raises(ValueError, match="unknown layer 'zero'"):
         samp.explain(net, x, method=GradCAM(layer="zero"))
-    with pytest.raises(ValueError, match="layer '3' gives no b k h w feature map"):
+    with pytest.raises(ValueError, match="layer '3' gives neither a b k h w feature map nor b n k tokens"):
         samp.explain(net, x, method=GradCAM(layer="3"))
     maps = [samp.explain(net, x, target=1, method=GradCAM(layer=name, relu=False)).map for name in ("0", "1")]
     assert not torch.allclose(*maps)

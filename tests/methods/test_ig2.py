@@ -268,4 +268,4 @@ def test_a_descent_that_cannot_go_on_goes_to_its_end() -> None:
 
 def test_ig2_needs_outputs_that_are_tensors() -> None:
     with pytest.raises(TypeError, match="IG2 compares outputs that are tensors, but the model returns tuple"):
-        explain(lambda x: (SMOOTH(x),), X, target=lambda output: output[0][:, 0], method=IG2(2))
+        explain(lambda x: ("scores", SMOOTH), X, target=lambda output: output[1](X[:1])[:, 0], method=IG2(2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import fields, replace
 from importlib.util import find_spec
@@ -20,7 +21,8 @@ pytest.importorskip("captum", reason="needs the extra compare")
 pytest.importorskip("skimage", reason="needs the extra compare")
 
 CHEAP = {"steps": 5, "masks": 24, "samples": 8, "superpixels": 9, "side": 24, "window": 4, "stride": 4}
-MAP_IGNORES_TARGET = {"random", "sobel"}
+MAP_IGNORES_TARGET = {"random", "sobel", "attentionrollout"}
+FOR_TRANSFORMERS = ("attnlrp", "libragrad", "attentionrollout", "attentionrelevance")
 
 
 def cheap(name: str) -> Any:
@@ -93,7 +95,8 @@ REFUSED = {
     *((name, net) for name in ("guidedbackprop", "deconvolution") for net in NO_RELU),  # they would be the gradient
     *((name, "transformer") for name in ("lrp", "mwp", "cmwp")),  # no rule for layer norm
     ("cam", "functional, reused, residual"),  # no such head
-    *((name, "transformer") for name in ("cam", "gradcam", "gradcam++")),  # no feature map but the patches
+    ("cam", "transformer"),  # no such head
+    *((name, net) for name in FOR_TRANSFORMERS for net in NETS if net != "transformer"),  # no attention
 }
 
 
@@ -152,4 +155,6 @@ def real(data: Path) -> dict[str, nn.Module]:
 def test_every_method_works_on_imagenet_nets(name: str, real: dict[str, nn.Module]) -> None:
     x = torch.rand(1, 3, 64, 64, generator=torch.Generator().manual_seed(2)) * 2 - 1
     answers = {net: works_or_refuses(name, model, x) for net, model in real.items()}
-    assert {net: answer for net, answer in answers.items() if answer != "works"} == {}
+    refused = {net: answer for net, answer in answers.items() if answer != "works"}
+    assert set(refused) == (set(real) if name in FOR_TRANSFORMERS else set())
+    assert all(re.search("(attention|soft-max).*: use '(gradcam|lrp)'", answer) for answer in refused.values())

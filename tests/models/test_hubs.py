@@ -22,7 +22,7 @@ from torch import nn
 import samp
 from samp import images as photos
 from samp import models
-from samp.models import hubs
+from samp.models import hubs, huggingface
 
 
 def convolutional() -> nn.Module:
@@ -150,7 +150,7 @@ VIT = {"do_resize": True, "size": {"height": 224, "width": 200}, "image_mean": [
     ],
 )
 def test_preprocessor_configs_of_the_hub_become_settings(config: dict[str, Any], settings: dict[str, Any]) -> None:
-    found = hubs.huggingface_settings(config)
+    found = huggingface.huggingface_settings(config)
     assert {name: pytest.approx(found[name]) for name in settings if name != "channels"} == {
         name: value for name, value in settings.items() if name != "channels"
     }

@@ -13,7 +13,8 @@ from torch import nn
 
 import samp
 from samp import models
-from samp.models.loaded_net import NetAdapter, extract_scores
+from samp.model_output import extract_scores
+from samp.models.loaded_net import NetAdapter
 
 
 def convolutional(channels: int = 3) -> nn.Module:
@@ -128,8 +129,10 @@ def test_scores_are_found_in_what_a_net_returns(output: Any) -> None:
 
 
 def test_a_net_without_scores_gets_a_sentence() -> None:
-    with pytest.raises(TypeError, match="the model returns dict, in which no scores"):
-        extract_scores({"boxes": torch.zeros(1, 2)})
+    with pytest.raises(TypeError, match=r"the model returns dict with tensors boxes \(1 × 4\) and labels \(1 × 1\)"):
+        extract_scores({"boxes": torch.zeros(1, 4), "labels": torch.zeros(1, 1)})
+    with pytest.raises(TypeError, match="the model returns dict, not a tensor: pass a target function"):
+        extract_scores({"count": 3})
 
 
 def only_32() -> nn.Module:

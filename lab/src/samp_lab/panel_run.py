@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,20 +39,18 @@ from samp.metrics import (
     make_grids,
     panel,
 )
-from samp.models import Classifier
 from samp.models.classifier import IMAGENET
 from samp_lab.datasets import Entry, Images, open_dataset
-from samp_lab.nets.checkpoints import CHECKPOINTS, find_checkpoint, load_checkpoint
 from samp_lab.nets.planted import plant_images, planted_net
+from samp_lab.panel_nets import TRANSFER, load_net
 from samp_lab.path_rivals import PATH_RIVALS
+from samp_lab.runner import error_line
 from samp_lab.setups import HALVES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SIZE = 224
-NETS = (*CHECKPOINTS, "efficientnet_lite0")
-TRANSFER = ("mobilenet_v2", "squeezenet1_1", "efficientnet_lite0")  # the first two of these that are not the net itself
 METHODS: Mapping[str, str | Method] = {
     "consensus": Consensus(),
     "consensus, fine": Consensus("fine"),
@@ -132,31 +131,12 @@ class PanelRun:
     """Of explaining all photos, by method; and of the judges of each image set."""
     images: dict[str, int]
     """How many images each set has."""
-
-
-class FromImageNetSpace(nn.Module):
-    """A net that takes pixels with ImageNet's mean and standard deviation, and passes them on as its own net needs."""
-
-    scale: Tensor
-    shift: Tensor
-
-    def __init__(self, classifier: Classifier) -> None:
-        super().__init__()
-        self.net = classifier.net
-        mean, std = (torch.tensor(IMAGENET[name]).view(3, 1, 1) for name in ("mean", "std"))
-        own_mean, own_std = (
-            torch.tensor(value).view(-1, 1, 1).expand(3, 1, 1) for value in (classifier.mean, classifier.std)
-        )
-        self.register_buffer("scale", std / own_std)
-        self.register_buffer("shift", (mean - own_mean) / own_std)
-
-    def forward(self, x: Tensor) -> Tensor:
-        logits: Tensor = self.net(x * self.scale + self.shift)
-        return logits
+    refused: dict[str, str] = field(default_factory=dict)
+    """By method that does not apply to this net, why."""
 
 
 def measure_panel(net: str, options: PanelOptions, say: Callable[[str], None] = lambda line: None) -> PanelRun:
-    """Return what all judges say of all methods on a net of `NETS`, or on the "planted" one."""
+    """Return what all judges say of all methods on a net of `panel_nets.NETS`, or on the "planted" one."""
     runner = PanelRunner(options, say)
     return runner.judge_planted() if net == "planted" else runner.judge_net(net)
 
@@ -171,14 +151,16 @@ class PanelRunner:
         }
         self.gradients: dict[str, float] = {}
         self.seconds: dict[str, float] = {}
+        self.refused: dict[str, str] = {}
 
     def judge_net(self, name: str) -> PanelRun:
         """Return the run of a net for photos, over all image sets."""
-        model = load_net(name, self.options)
-        others = {other: load_net(other, self.options) for other in TRANSFER if other != name}
-        others = dict(list(others.items())[:2])
+        load = partial(load_net, data=self.options.data, device=self.options.device)
+        model = load(name)
+        others = {other: load(other) for other in [one for one in TRANSFER if one != name][:2]}
         photos = self._photos()
         classes = _predict(model, photos)
+        self._drop_refusing(model, photos[:1], classes[:1])
         few = self.options.again
         panels = [
             self._judge("photos", model, photos, classes, CURVES, others=others, keep=True),
@@ -192,7 +174,7 @@ class PanelRunner:
             "boxes": self.boxes,
             "grids": 4 * self.options.grids,
         }
-        return PanelRun(join_panels(panels), self.gradients, self.seconds, images)
+        return PanelRun(join_panels(panels), self.gradients, self.seconds, images, self.refused)
 
     def judge_planted(self) -> PanelRun:
         """Return the run of the net whose used pixels are known."""
@@ -201,6 +183,18 @@ class PanelRunner:
         x, target, used = (t.to(self.options.device) for t in (given.images, given.target, given.used))
         found = self._judge("planted", net, x, target, [TRUTH], truth=used, keep=True)
         return PanelRun(found, self.gradients, self.seconds, {"planted": len(x)})
+
+    def _drop_refusing(self, model: nn.Module, photo: Tensor, target: Tensor) -> None:
+        """Leave out the methods that do not apply to this net, and keep what they say; raise if none is left."""
+        for name, method in list(self.methods.items()):
+            try:
+                samp.explain(model, photo, target=target, method=method, seed=self.options.seed)
+            except (ValueError, TypeError, NotImplementedError) as error:  # how methods refuse
+                self.refused[name] = error_line(error)
+                del self.methods[name]
+                self.say(f"{name} does not apply: {self.refused[name]}")
+        if not self.methods:
+            raise ValueError(f"no method applies to this net: {'; '.join(self.refused.values())}")
 
     def _judge_again(self, model: nn.Module, photos: Tensor, classes: Tensor) -> Panel:
         with without_tf32():  # whose rounding is coarser than the noise
@@ -307,16 +301,6 @@ class PanelRunner:
 
     def _report(self, what: str) -> None:
         self.say(f"{self._now() - self.started:6.1f} s: {what}")
-
-
-def load_net(name: str, options: PanelOptions) -> FromImageNetSpace:
-    """Return a net of `NETS` on the device, for pixels in ImageNet's space."""
-    look_up(name, dict.fromkeys(NETS), "net")
-    if name in CHECKPOINTS:
-        classifier = load_checkpoint(name, find_checkpoint(name, options.data))
-    else:
-        classifier = samp.models.load(name)
-    return FromImageNetSpace(classifier).to(options.device).eval().requires_grad_(False)
 
 
 @contextmanager

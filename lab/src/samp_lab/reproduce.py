@@ -10,7 +10,7 @@ from samp.extras import install_command
 from samp_lab.experiment import Experiment, FigureContext
 from samp_lab.report import write_report
 from samp_lab.runner import FailedMeasurement, Say, error_line, run_measurements
-from samp_lab.setups import IMAGENET_NETS, SEED, Setup, parse_setup
+from samp_lab.setups import IMAGENET_NETS, SEED, TRANSFORMER, Setup, parse_setup
 from samp_lab.store import Store
 from samp_lab.workspace import ExperimentOptions, Workspace
 
@@ -129,7 +129,7 @@ def run_priority(setup: Setup) -> int:
         return 3
     if ":" in setup.data:
         return 2
-    return int(setup.net in IMAGENET_NETS[1:])
+    return int(setup.net in (*IMAGENET_NETS[1:], TRANSFORMER))
 
 
 def _drawing_error(error: Exception) -> str:

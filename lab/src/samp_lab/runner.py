@@ -184,7 +184,7 @@ def error_line(error: BaseException) -> str:
     ('eta is above 0.', "KeyError: 'a'")
     """
     message = " ".join(str(error).split())
-    for_users = isinstance(error, ValueError | OSError | ImportError) and message
+    for_users = isinstance(error, ValueError | OSError | ImportError | NotImplementedError) and message
     return message if for_users else f"{type(error).__name__}: {message}"
 
 
@@ -208,7 +208,8 @@ def _record_nets(store: Store, options: ExperimentOptions, names: Iterable[str])
         if made is not None:
             accuracy = {"test": made.test_accuracy if made.test_images else None, "training": made.train_accuracy}
             facts = {"weights": made.sha256, "recipe": made.recipe.json(), "test_images": made.test_images}
-            results["nets"][name] = {"accuracy": accuracy, **facts}
+            more = {"measures": dict(made.measures)} if made.measures else {}
+            results["nets"][name] = {"accuracy": accuracy, **facts, **more}
     write_json(store.results_file, results)
 
 

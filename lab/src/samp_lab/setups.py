@@ -81,6 +81,9 @@ NET_TITLES = {
     "efficientnet_lite0": "EfficientNet-Lite0",
     "efficientnet_lite1": "EfficientNet-Lite1",
     "efficientnet_lite2": "EfficientNet-Lite2",
+    "dinov2_vits14": "DINOv2 ViT-S/14",
+    "dinov2-cifar10": "DINOv2 ViT-S/14",
+    "dinov2-cub": "DINOv2 ViT-S/14",
     "cub": "EfficientNet-Lite0, fine-tuned head",
     "counting": "blue-pixel counter",
     "mosaic": "the paper's CNN for several labels",
@@ -91,6 +94,8 @@ SEED = "-seed"
 """What comes between the name of a trained net and its training seed, as in mnist-seed1; the plain name is seed 0."""
 IMAGENET_NETS = ("resnet50", "mobilenet_v2", "efficientnet_lite0", "squeezenet1_1")
 """The first is the paper's; the others show how far its findings depend on the net."""
+TRANSFORMER = "dinov2_vits14"
+"""A net without convolutions, with a head that was distilled from ResNet-50 (`samp_lab.training.head_recipes`)."""
 _OWN_NETS = {name: name for name in ("mnist", "cifar10", "cub", "counting", "mosaic")}
 _OWN_NETS |= {"counting-mixed": "counting", "digits": "mnist-slim", "digit-mosaic": "mnist-slim-56"}
 DEFAULT_NETS = {
@@ -101,6 +106,8 @@ DEFAULT_NETS = {
 }
 """By reading and data set, the net that its name alone stands for; the first of IMAGENET_NETS for all others."""
 PROTOCOL_OF = {"mnist": "mnist", "digits": "mnist", "cifar10": "cifar10"}  # all other data: ImageNet's protocol
+LARGE_INPUT = "dinov2"
+"""What the names of nets begin with that take any data at 224 × 224 pixels: their protocol is ImageNet's."""
 PROTOCOL_ENDINGS = {"text": "", "authors": "-authors"}
 
 
@@ -122,6 +129,8 @@ def parse_setup(name: str) -> Setup:
 
     >>> parse_setup("imagenet/squeezenet1_1").net, parse_setup("mnist/mnist-slim").protocol
     ('squeezenet1_1', 'mnist')
+    >>> parse_setup("cifar10/dinov2-cifar10").protocol
+    'imagenet'
     >>> parse_setup("cifar10@authors").name, parse_setup("cifar10@authors").protocol
     ('cifar10@authors', 'cifar10-authors')
     """
@@ -133,5 +142,6 @@ def parse_setup(name: str) -> Setup:
     look_up(whole, DATA_TITLES, "data set")
     if colon:
         look_up(half, HALVES, "half")
-    protocol = PROTOCOL_OF.get(whole, "imagenet") + PROTOCOL_ENDINGS[reading]
+    size = "imagenet" if net.startswith(LARGE_INPUT) else PROTOCOL_OF.get(whole, "imagenet")
+    protocol = size + PROTOCOL_ENDINGS[reading]
     return Setup(data, net or DEFAULT_NETS[reading].get(whole, IMAGENET_NETS[0]), protocol, reading)

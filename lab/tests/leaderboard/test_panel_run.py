@@ -19,7 +19,8 @@ from samp.models.classifier import IMAGENET
 from samp_lab.leaderboard import write_leaderboard
 from samp_lab.leaderboard.results_file import NetResult, PanelResults, read_results, write_results
 from samp_lab.leaderboard.run import NETS, LeaderboardOptions, measure_nets
-from samp_lab.panel_run import FromImageNetSpace, PanelOptions, PanelRun, measure_panel
+from samp_lab.panel_nets import FromImageNetSpace
+from samp_lab.panel_run import PanelOptions, PanelRun, PanelRunner, measure_panel
 from samp_lab.report import write_report
 
 
@@ -158,6 +159,30 @@ def test_the_net_of_known_truth_is_measured_in_earnest(tmp_path: Path) -> None:
     assert precision["IG"] > precision["consensus, draft"] > precision["Sobel"] > precision["random"]
     assert found.gradients == {"IG": 51, "consensus, draft": 36, "Sobel": 0, "random": 0}
     assert found.images == {"planted": 4}
+
+
+def test_methods_that_do_not_apply_to_a_net_are_left_out_with_their_reason(tmp_path: Path) -> None:
+    runner = PanelRunner(PanelOptions(tmp_path, methods=("IG", "Grad-CAM", "random")), quiet)
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 2)).eval()
+    runner._drop_refusing(net, torch.rand(1, 3, 4, 4), torch.tensor([1]))
+    assert list(runner.methods) == ["IG", "random"]
+    assert list(runner.refused) == ["Grad-CAM"]
+    assert "GradCAM" in runner.refused["Grad-CAM"]
+    with pytest.raises(ValueError, match="no method applies to this net: "):
+        PanelRunner(PanelOptions(tmp_path, methods=("Grad-CAM",)), quiet)._drop_refusing(
+            net, torch.rand(1, 3, 4, 4), torch.tensor([1])
+        )
+
+
+def test_pages_say_which_methods_refused_a_net(tmp_path: Path) -> None:
+    panel = make_panel({"coupled": 1.0, "IG": 0.0}, JUDGES[:3], 5)
+    facts = {"refused": {"Grad-CAM": "it has no feature map <here>."}}
+    result = NetResult("dinov2_vits14", panel, {"coupled": 32.0, "IG": 50.0}, facts)
+    write_results(tmp_path / "panel.json", PanelResults({"dinov2_vits14": result}))
+    markdown, page = write_leaderboard(tmp_path)
+    assert "Refused by Grad-CAM: it has no feature map" in markdown.read_text(encoding="utf-8")
+    assert "Refused by Grad-CAM: it has no feature map &lt;here&gt;." in page.read_text(encoding="utf-8")
+    assert "DINOv2 ViT-S/14" in page.read_text(encoding="utf-8")
 
 
 def test_a_net_takes_the_pixels_of_another_space() -> None:

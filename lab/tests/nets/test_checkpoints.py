@@ -10,7 +10,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from samp.models.resnet import ResNet50
-from samp_lab import nets, panel_run
+from samp_lab import nets, panel_nets
 from samp_lab.nets.checkpoints import CHECKPOINTS, LARGEST_GAIN, find_checkpoint, find_resnet50_layout
 from samp_lab.setups import parse_setup
 from samp_lab.workspace import ExperimentOptions, Workspace
@@ -74,8 +74,7 @@ def test_each_file_is_loaded_in_its_own_layout(tmp_path: Path, variance: float, 
     assert found.net.layer2[0].conv1.stride == (stride, stride)
     assert not found.net.training
     assert not any(one.requires_grad for one in found.net.parameters())
-    options = panel_run.PanelOptions(data=tmp_path)
-    assert panel_run.load_net("resnet50", options).net.layer2[0].conv1.stride == (stride, stride)
+    assert panel_nets.load_net("resnet50", tmp_path, "cpu").net.layer2[0].conv1.stride == (stride, stride)
 
 
 def test_weights_that_are_given_are_taken_without_a_data_folder(tmp_path: Path) -> None:
@@ -97,7 +96,7 @@ def test_files_that_are_no_checkpoints_are_passed_over(tmp_path: Path) -> None:
 
 
 def test_the_panel_knows_every_checkpoint() -> None:
-    assert set(CHECKPOINTS) < set(panel_run.NETS)
+    assert set(CHECKPOINTS) < set(panel_nets.NETS)
 
 
 def test_the_resnet_of_the_data_folder_is_keras_and_sees_the_whole_photo_when_uncropped(data: Path) -> None:

@@ -175,6 +175,25 @@ def test_other_nets_of_a_data_set_share_one_grid() -> None:
     assert others.rows == (("IG", "0.100 / 0.600", "0.100 / 0.600"),)
 
 
+def test_a_method_that_failed_on_a_net_has_words_and_its_reason() -> None:
+    own, other = parse_setup("imagenet"), parse_setup("imagenet/dinov2_vits14")
+    found = results_of(SMALL, {own: {"LRP": (0.1, 0.6)}, other: {"IG": (0.1, 0.6)}})
+    failed = {name_of(SMALL.cells.measurement("LRP", other)): "LRP has no rule for layer_norm"}
+    section = SMALL.section(replace(found, failures=failed), [own, other], NOWHERE)
+    assert grids(section)[-1].heads == ("", "DINOv2 ViT-S/14")
+    assert grids(section)[-1].rows == (("LRP", "not measured"), ("IG", "0.100 / 0.600"))
+    said = [block.text for block in section.blocks if isinstance(block, Paragraph)]
+    assert "Not measured on ImageNet photos, DINOv2 ViT-S/14: LRP: LRP has no rule for layer_norm." in said
+
+
+def test_table_1_has_a_column_for_the_transformer() -> None:
+    assert "imagenet/dinov2_vits14" in TABLE1.setups
+    setup = parse_setup("imagenet/dinov2_vits14")
+    assert (setup.name, setup.title) == ("imagenet/dinov2_vits14", "ImageNet photos, DINOv2 ViT-S/14")
+    section = section_of(TABLE1, {parse_setup("imagenet"): all_rows(), setup: all_rows()})
+    assert any("DINOv2 ViT-S/14" in grid.heads for grid in grids(section))
+
+
 def test_without_the_own_nets_of_a_data_set_the_first_of_each_reading_is_shown_in_full() -> None:
     slim = [parse_setup(name) for name in ("mnist/mnist-slim", "mnist/mnist-slim-authors@authors", "mnist/mine")]
     assert split_setups(slim) == (slim[:2], slim[2:])

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from samp.cli.explain_text import TextOptions, explain_texts, text_options
 from samp.cli.flags import name_flags
+from samp.cli.groups import check_groups, groups_option, parse_groups
 from samp.cli.options import (
     ABOUT,
     PATH,
@@ -29,6 +31,7 @@ from samp.cli.terminal import format_lines, say, say_block
 if TYPE_CHECKING:
     from samp.cli.progress import EvaluationBar
     from samp.fast import Speed
+    from samp.groups import Groups
     from samp.html.facts import ExplainedPhoto
     from samp.methods import Method
     from samp.models import Classifier
@@ -55,7 +58,9 @@ interrupted. Whatever was written by then is whole."""
 )
 @click.option("--signed", is_flag=True, help="Show credit against the class too, in blue, with that for it in orange.")
 @click.option("--json", "as_json", is_flag=True, help="Numbers on stdout, one JSON object a line; all else on stderr.")
+@groups_option
 @speed_option
+@text_options
 @model_options
 @method_options
 def explain(
@@ -67,7 +72,9 @@ def explain(
     form: str | None,
     signed: bool,
     as_json: bool,
+    groups: str | None,
     speed: Speed,
+    texts: TextOptions,
     model: ModelOptions,
     how: MethodOptions,
 ) -> None:
@@ -83,8 +90,15 @@ def explain(
       samp explain cat.jpg --quality fine --out cat-why.png
       samp explain cat.jpg --target "Egyptian cat" --model torchvision:resnet50
       samp explain cat.jpg --target tabby --against "Egyptian cat"
+      samp explain cat.jpg --groups superpixels:100
       samp explain photos/ --top 3 --format html --out why --json
+      samp explain --text "A lovely film, if long." --model hf:FOLDER --out why.html
     """
+    if texts.text:
+        if photo or top > 1 or signed or speed != "exact" or form not in (None, "html"):
+            raise ValueError("--text goes without photos, --top, --signed and --speed, and its --format is html.")
+        explain_texts(texts, target, against, out, as_json, model, how)
+        return
     from samp import images
     from samp.cli.output import check_writable, make_folder, output_files
 
@@ -93,6 +107,7 @@ def explain(
         raise ValueError("give --target or --top, not both: --top explains the best classes.")
     how.check()
     model.check()
+    check_groups(groups)
     paths = images.find(photo or [images.example_photo()])
     _check_any_readable(paths)
     several = paths != list(photo or paths) or len(paths) > 1
@@ -102,7 +117,9 @@ def explain(
         say(f"samp: {others}.", err=True)
 
     classifier = model.load()
-    explainer = PhotoExplainer(classifier, how.method(classifier), how.seed, target, top, speed, against, signed)
+    explainer = PhotoExplainer(
+        classifier, how.method(classifier), how.seed, target, top, speed, against, signed, parse_groups(groups)
+    )
     make_folder(files)
     done = explain_all(explainer, list(zip(paths, files, strict=True)), form, _print_json if as_json else _print_words)
     if done < len(paths):
@@ -136,13 +153,14 @@ class PhotoExplainer:
     speed: Speed = "exact"
     against: str | None = None
     signed: bool = False
+    groups: Groups | None = None
 
     @property
     def expected_rows(self) -> int | None:
         """How many evaluations of the model a photo takes at most, if the method's settings say so."""
         from samp.cli.progress import expected_rows
 
-        rows = expected_rows(self.method, *self.classifier.shape)
+        rows = None if self.groups else expected_rows(self.method, *self.classifier.shape)  # which counts pixels
         return rows and rows * self.top
 
     def explain(self, path: Path, bar: EvaluationBar, name: str, expected: int | None) -> ExplainedPhoto:
@@ -161,7 +179,13 @@ class PhotoExplainer:
         # to watch a net takes a hook, and a net with hooks is explained exactly
         with bar.watch(net if self.speed == "exact" else None, name, expected):
             result = samp.explain(
-                net, x, target=classified.question, method=self.method, seed=self.seed, speed=self.speed
+                net,
+                x,
+                target=classified.question,
+                method=self.method,
+                groups=self.groups,
+                seed=self.seed,
+                speed=self.speed,
             )
         seconds = time.perf_counter() - started
         regions = [region_of(result, sample) for sample in range(len(targets))]

@@ -234,7 +234,7 @@ MODEL_OPTIONS = (
         "--model",
         default="efficientnet_lite0",
         show_default=True,
-        help="efficientnet_lite0 (extra demo); mobilenet_v2, squeezenet1_1 or resnet50 with --weights; "
+        help="efficientnet_lite0 (extra demo); mobilenet_v2, squeezenet1_1, resnet50 or dinov2_vits14 with --weights; "
         "torchvision:NAME, timm:NAME or hf:NAME of those packages, which download weights unless --weights gives them; "
         "package.module:factory, your code; or, with --trust, a TorchScript, torch.export (.pt2) or pickled file.",
     ),

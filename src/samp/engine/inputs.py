@@ -21,9 +21,9 @@ from samp.targets import Model
 
 Inputs = Tensor | tuple[Tensor, ...] | NDArray[Any]
 TOKENS = (
-    "is {kind}, a mapping, and only floats can be explained, not tokens: pass their embeddings, "
-    "model.get_input_embeddings()(batch['input_ids']), and as the model a function of them, such as "
-    "lambda e, mask: model(inputs_embeds=e, attention_mask=mask).logits with "
+    "is {kind}, a mapping, and only floats can be explained, not tokens: samp.text.explain(model, tokenizer, text) "
+    "explains texts. By hand, pass embeddings, model.get_input_embeddings()(batch['input_ids']), and as the model a "
+    "function of them, such as lambda e, mask: model(inputs_embeds=e, attention_mask=mask).logits with "
     "forward_args=samp.PerSample(batch['attention_mask'])."
 )
 PHOTO = (
@@ -140,6 +140,8 @@ def _as_tensor(given: Any, name: str) -> Tensor:
     if isinstance(given, Image.Image):
         raise TypeError(f"{name} {PHOTO}")
     array = given.to_numpy() if hasattr(given, "to_numpy") else given  # pandas' tables, without importing pandas
+    if isinstance(given, str) or (isinstance(given, list) and given and isinstance(given[0], str)):
+        raise TypeError(f"{name} is a text: samp.text.explain(model, tokenizer, text) explains those.")
     if not isinstance(array, np.ndarray):
         raise TypeError(f"{name} is {kind}, not a tensor or an array: convert it with torch.tensor first.")
     if array.dtype.kind not in "biuf":
@@ -158,7 +160,10 @@ def _check_input(tensor: Tensor, name: str) -> None:
     check_dense(tensor, name)
     if not tensor.is_floating_point():
         why = "which cannot be explained" if tensor.is_complex() else "which has no gradient"
-        raise TypeError(f"{name} has dtype {tensor.dtype}, {why}: pass floats (for tokens, their embeddings).")
+        raise TypeError(
+            f"{name} has dtype {tensor.dtype}, {why}: pass floats; to explain a text, "
+            "samp.text.explain(model, tokenizer, text)."
+        )
     if tensor.ndim < 2:
         raise ValueError(f"{name} has shape {tuple(tensor.shape)}: give it a batch axis and at least one feature axis.")
     if tensor.numel() == 0:

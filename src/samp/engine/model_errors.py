@@ -66,8 +66,13 @@ def _dtype_error(model: Model, inputs: Sequence[Tensor], args: Sequence[object])
 
 
 def _batch_axis_error(model: Model, args: Sequence[object], given: Sequence[Tensor]) -> ValueError | None:
-    """Return the error for one image (three axes) without a batch axis, if the model works with one; else None."""
+    """Return the error for one image (three axes) without a batch axis, if the model works with one; else None.
+
+    A model that also works without is not to blame: a method refused it, or its gradient failed.
+    """
     if len(given) != 1 or given[0].ndim != 3 or not _works(model, [given[0][None]], args, rows=1):
+        return None
+    if _works(model, [given[0]], args):
         return None
     return ValueError(
         f"the input has shape {tuple(given[0].shape)}, so axis 0 was taken for the batch, and the model fails; as one "

@@ -27,6 +27,8 @@ from samp.targets import (
     Model,
     Objective,
     Target,
+    TargetByName,
+    TargetFromPrediction,
     TargetFunction,
     TargetIndex,
     is_plain,
@@ -81,7 +83,7 @@ class Problem:
     paper_settings: bool
     """One `b c h w` input in pixels: the case the paper's settings are for."""
     levels: grouping.Segments | None = None
-    """The elements over which the credit of `Patches` is spread evenly; None if there are none."""
+    """The elements over which the credit of `Patches` or `Superpixels` is spread evenly; None if there are none."""
     fast: Accelerator | None = None
     """Computes gradients and walks faster; None for exact ones."""
     batches: RowLimit | None = None
@@ -101,7 +103,7 @@ class Problem:
 
     @property
     def is_image(self) -> bool:
-        """Whether there is one `b c h w` input in pixels or patches: other groups do not say that it is an image."""
+        """Whether there is one `b c h w` input in pixels, patches or superpixels: other groups do not say so."""
         return self.paper_settings or (len(self.inputs) == 1 and self.levels is not None)
 
     def flatten(self, tensors: Sequence[Tensor]) -> Tensor:
@@ -224,8 +226,16 @@ class Problem:
                     self.batch, lambda first, last: self._predict(output(first, last), first, last)
                 )
                 return replace(self, objective=TargetIndex(torch.cat(list(classes))[:, None], (0,)), batches=batches)
+            if isinstance(self.objective, TargetFromPrediction):
+                read = self.objective.read
+                found = batches.map_slices(
+                    self.batch, lambda first, last: read(output(first, last), everyone[first:last])
+                )
+                return replace(self, objective=self.objective.settle(torch.cat(list(found))), batches=batches)
             if isinstance(self.objective, TargetFunction):
                 self._try_on_one(output, batches)
+            elif isinstance(self.objective, TargetByName):  # its errors then tell the output of one sample
+                self.score(output(0, 1), everyone[:1])
         return replace(self, batches=batches)
 
     def _predict(self, output: Any, first: int, last: int) -> Tensor:
@@ -294,7 +304,8 @@ def make_problem(
     read = ModelInputs(model, (inputs,), one_input=True) if ready else read_inputs(model, inputs)  # type: ignore[arg-type]  # a tensor
     tensors = read.tensors
     batch, device = len(tensors[0]), tensors[0].device
-    features = grouping.bind(groups, tensors)
+    kinds = grouping.find_superpixels(groups, tensors) if groups is not None else None
+    features = grouping.bind(kinds, tensors)
     needs_args = not isinstance(forward_args, tuple) or len(forward_args) > 0
     return Problem(
         model=read.model,
@@ -304,7 +315,7 @@ def make_problem(
         features=features,
         forward_args=read_arguments(forward_args, batch) if needs_args else (),
         paper_settings=len(tensors) == 1 and tensors[0].ndim == 4 and features.label == repr(grouping.Pixels()),
-        levels=grouping.bind_levels(groups, tensors),
+        levels=grouping.bind_levels(kinds, tensors),
     )
 
 

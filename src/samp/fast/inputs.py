@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
+from samp.model_output import extract_scores
 from samp.targets import Model, TargetIndex
 
 
@@ -86,7 +87,7 @@ def value_and_gradients_at(net: Model, inputs: Sequence[Tensor], index: Tensor) 
     """
 
     def score(*leaves: Tensor) -> Tensor:
-        output: Tensor = to_float32(net(*leaves))
+        output = extract_scores(to_float32(net(*leaves)))
         output = output[:, None] if output.ndim == 1 else output
         place = _flat_index(index, output.shape[1:])
         return output.flatten(1).gather(1, place).squeeze(1)  # the backward of indexing would sort; gather's does not

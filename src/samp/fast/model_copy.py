@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from samp.fast.model_state import ModelSnapshot
+from samp.model_output import extract_scores
 from samp.targets import Model
 
 HALF = torch.bfloat16
@@ -47,8 +48,16 @@ class ModelCopy:
         # the cache would hold casts of weights that a captured call must read again
         with torch.autocast(self.device_type, HALF, enabled=self.half, cache_enabled=False):
             output = self.net(*inputs)
-        self.sizes = output.shape[1:] if isinstance(output, Tensor) else None
+        self.sizes = _sample_sizes(output)
         return output
+
+
+def _sample_sizes(output: Any) -> torch.Size | None:
+    """Return the shape of a sample's scores; None if a target function must find them in the output."""
+    try:
+        return extract_scores(output).shape[1:]
+    except TypeError:
+        return None
 
 
 def copy_model(model: nn.Module, half: bool) -> nn.Module:

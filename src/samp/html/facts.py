@@ -10,6 +10,7 @@ from typing import Any
 
 from samp.attribution import Attribution, format_residual, format_walks, score_source
 from samp.baselines import Constant
+from samp.groups import Pixels
 from samp.html.answer_facts import answer_facts, answer_lines
 from samp.html.walk_notes import describe_score_change
 from samp.models import Classifier
@@ -80,6 +81,7 @@ def facts(
         ],
         **(answer_facts(*asked) if asked else {}),
         "method": result.method,
+        "groups": result.details["groups"],
         "zero": name_zero(classifier),
         "score_change": _number(change),
         "score_change_by_direction": {name: _number(float(c[sample])) for name, c in result.score_change.items()},
@@ -122,13 +124,15 @@ def lines(record: Record) -> dict[str, str]:
 
 
 def describe_method(record: Record) -> str:
-    """Return the method with its settings, and, where its baseline is zero, the colour that zero is for the model.
+    """Return the method with its settings, its features unless they are pixels, and the colour of a zero baseline.
 
     >>> describe_method({"method": "IG(baseline=Constant(value=0.0))", "zero": "mid-grey #7F7F7F"})
     'IG(baseline=Constant(value=0.0)); zero is mid-grey #7F7F7F here'
     """
+    groups = record.get("groups", repr(Pixels()))
+    features = "" if groups == repr(Pixels()) else f" on {groups}"
     zero = f"; zero is {record['zero']} here" if repr(Constant(0.0)) in record["method"] else ""
-    return f"{record['method']}{zero}"
+    return f"{record['method']}{features}{zero}"
 
 
 def notes(record: Record, classifier: Classifier) -> list[str]:

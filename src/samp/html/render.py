@@ -27,10 +27,12 @@ def render_page(
     styles: Sequence[str] = (),
     scripts: Sequence[str] = (),
     package: str = HOME,
+    more_style: str = "",
 ) -> str:
     """Return the page that a template in `package`/templates makes of these values.
 
     - `styles`: files that follow the shared style sheet; `scripts`: files that make up the page's one script.
+    - `more_style`: style that follows these files.
     - `package`: whose templates, styles and scripts are looked up first, before those of `samp.html`.
 
     Raise jinja2.UndefinedError if the template uses a value that is not given.
@@ -41,7 +43,7 @@ def render_page(
     """
     environment = make_environment(package)
     colours = environment.get_template("colours.css").render(palette=PAGE)
-    style = "".join([colours, *(read_source(name, package) for name in ("style.css", *styles))])
+    style = "".join([colours, *(read_source(name, package) for name in ("style.css", *styles)), more_style])
     script = "".join(read_source(name, package) for name in scripts)
     return environment.get_template(template).render(
         values, style=Markup(style), script=Markup(script), policy=Markup(content_security_policy(script, style))

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from samp.engine.problem import Problem
+from samp.model_output import extract_scores
 from samp.targets import TargetIndex
 
 
@@ -18,8 +19,8 @@ def explained_classes(problem: Problem) -> Tensor | None:
 def count_classes(problem: Problem, method: object) -> int:
     """Return the number of classes; raises ValueError for a model whose output is not b × classes."""
     output = _first_output(problem)
-    if not isinstance(output, Tensor) or output.ndim != 2 or output.shape[1] < 2:
-        shape = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
+    if output.ndim != 2 or output.shape[1] < 2:
+        shape = tuple(output.shape)
         raise ValueError(
             f"{type(method).__name__} needs the probabilities of all classes, an output of b × classes, not {shape}: "
             "use a path method that needs none, such as 'coupled', 'ig' or 'ig2'."
@@ -32,11 +33,11 @@ def has_softmax(problem: Problem) -> bool:
     if not isinstance(problem.objective, TargetIndex):
         return False
     output = _first_output(problem)
-    return isinstance(output, Tensor) and output.ndim >= 2 and output.shape[1] > 1
+    return output.ndim >= 2 and output.shape[1] > 1
 
 
-def _first_output(problem: Problem) -> object:
-    """Return the model's output for the first sample."""
+def _first_output(problem: Problem) -> Tensor:
+    """Return the scores in the model's output for the first sample; raises TypeError if it is not known which."""
+    first = torch.zeros(1, dtype=torch.long, device=problem.x.device)
     with torch.no_grad():
-        output: object = problem.output(problem.x[:1], torch.zeros(1, dtype=torch.long, device=problem.x.device))
-    return output
+        return extract_scores(problem.output(problem.x[:1], first))

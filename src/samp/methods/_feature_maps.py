@@ -1,4 +1,4 @@
-"""The layer whose b c h w feature map class activation maps weight: the last of a net, or the layer that is named.
+"""What the layers of a net give in one forward pass, and the score's gradient by the output of one of them.
 
 Hooks are registered for one forward pass and act in the thread that registered them only, since other threads may run
 the same net.
@@ -17,14 +17,12 @@ import torch
 from torch import Tensor, nn
 
 from samp.engine.problem import Problem
-from samp.lookup import look_up
 from samp.methods._channel_axis import ChannelTracker, Tag
-from samp.methods.propagation.hidden_operations import is_compiled, is_script
+from samp.methods._token_maps import CHANNELS_FIRST, Layout
+from samp.methods.propagation.hidden_operations import is_compiled
 from samp.targets import Model
 
 CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
-INSTEAD = "a method that needs no feature map, such as 'consensus', 'samp++' or 'ig'"
-ASPECT_TOLERANCE = 1.5  # height over width of a map may differ from the image's by this factor: small maps are rounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +32,12 @@ class LayerCall:
     name: str
     module: nn.Module
     call: int
+    layout: Layout = CHANNELS_FIRST
 
 
 @dataclass(frozen=True, eq=False)
 class ModuleOutput:
-    """A 4-D output of more than one position, with the counts of operations before it."""
+    """An output of four axes with more than one position, or of three (tokens), with the operations before it."""
 
     place: LayerCall
     shape: tuple[int, ...]
@@ -59,79 +58,8 @@ def unwrap_compiled(model: Model) -> Model:
     return original
 
 
-def find_layer_call(problem: Problem, layer: str | None, method: str) -> LayerCall:
-    """Return the call of the named layer, else of the last module whose output is a feature map.
-
-    Runs a forward pass of one sample. Raises ValueError if there is no such map, or if layers on tokens follow the last
-    one, as in a transformer, so that it does not show what the net has recognised.
-    """
-    model = problem.model
-    if not isinstance(model, nn.Module):
-        raise ValueError(f"{method} looks inside the model, which must be an nn.Module, not {type(model).__name__}.")
-    named = dict(model.named_modules())
-    layer = None if layer is None else layer.removeprefix("_orig_mod.")  # how a compiled net names its modules
-    chosen = named if layer is None else {layer: look_up(layer, named, "layer")}
-    if any(map(is_script, chosen.values())):
-        raise ValueError(
-            f"{method} looks inside the model, but {type(model).__name__} is TorchScript, or holds some, which hides "
-            f"its layers: use the nn.Module that it was made from, or {INSTEAD}."
-        )
-    outputs, tracker = _list_outputs(problem, chosen)
-    if layer is not None:
-        return _find_named(layer, outputs, problem)
-    return _find_last(outputs, tracker, problem, method)
-
-
-def _find_named(layer: str, outputs: list[ModuleOutput], problem: Problem) -> LayerCall:
-    if not outputs:
-        raise ValueError(f"layer {layer!r} gives no b k h w feature map: name a convolution or what follows one.")
-    fitting = [one for one in outputs if one.tag.channels == 1 or _looks_like_a_map(one, problem)]
-    if not fitting:
-        shape = " × ".join(map(str, outputs[-1].shape))
-        why = "have their channels last" if outputs[-1].tag.channels == 3 else "are no map of the image"
-        raise ValueError(
-            f"layer {layer!r} gives {shape} numbers, which {why}: "
-            f"name a module that gives b×c×h×w maps, or use {INSTEAD}."
-        )
-    return fitting[-1].place
-
-
-def _find_last(outputs: list[ModuleOutput], tracker: ChannelTracker, problem: Problem, method: str) -> LayerCall:
-    def is_map(one: ModuleOutput) -> bool:
-        if one.tag.channels is not None:
-            return one.tag.channels == 1
-        return one.products == tracker.products and _looks_like_a_map(one, problem)
-
-    maps = [one for one in outputs if one.convolved and one.place.name and is_map(one)]
-    net = type(problem.model).__name__
-    if not maps:
-        raise ValueError(
-            f"{method} found no convolution layer with a b k h w feature map in {net}: "
-            f"name one by layer=..., or use {INSTEAD}."
-        )
-    last = maps[-1]
-    products, on_tokens = tracker.products - last.products, tracker.on_tokens - last.on_tokens
-    # one attention may pool a convolutional net's last map; behind the first convolution none may, nor any token layer
-    if products > 2 or (last.tag.depth <= 1 and (products or on_tokens)):
-        raise ValueError(
-            f"{method} needs the last feature map of a convolutional net, but in {net} layers on tokens follow the "
-            f"last b×c×h×w map, that of layer {last.place.name!r}, as in a transformer: use {INSTEAD}, "
-            "or name by layer=... a module that gives b×c×h×w maps."
-        )
-    return last.place
-
-
-def _looks_like_a_map(one: ModuleOutput, problem: Problem) -> bool:
-    """Return whether an output of unknown channel axis has one row per sample and about the image's aspect ratio."""
-    (image,) = problem.inputs
-    samples, _, height, width = one.shape
-    ratio = height * image.shape[3] / (width * image.shape[2])
-    alike = 1 / ASPECT_TOLERANCE <= ratio <= ASPECT_TOLERANCE
-    return samples == 1 and alike and one.tag.channels is None and not one.tag.weights
-
-
-def _list_outputs(problem: Problem, modules: Mapping[str, nn.Module]) -> tuple[list[ModuleOutput], ChannelTracker]:
-    """Return the 4-D outputs of these modules for the first sample, in the order of their calls, and the tracker."""
+def list_outputs(problem: Problem, modules: Mapping[str, nn.Module]) -> tuple[list[ModuleOutput], ChannelTracker]:
+    """Return the outputs of these modules for the first sample, in the order of their calls, and the tracker."""
     outputs: list[ModuleOutput] = []
     calls = dict.fromkeys(modules, 0)
     convolved = False
@@ -142,9 +70,10 @@ def _list_outputs(problem: Problem, modules: Mapping[str, nn.Module]) -> tuple[l
         nonlocal convolved
         calls[name] += 1
         convolved = convolved or isinstance(module, CONVOLUTIONS)
-        if isinstance(output, Tensor) and output.ndim == 4 and math.prod(output.shape[2:]) > 1:
+        found = main_tensor(output)
+        if found is not None and (found.ndim == 3 or (found is output and _has_positions(found))):
             place, counts = LayerCall(name, module, calls[name]), (tracker.products, tracker.on_tokens)
-            outputs.append(ModuleOutput(place, tuple(output.shape), tracker.tag(output), *counts, convolved))
+            outputs.append(ModuleOutput(place, tuple(found.shape), tracker.tag(found), *counts, convolved))
 
     hidden = isinstance(problem.model, nn.Module) and any(map(is_compiled, problem.model.modules()))
     with torch.no_grad(), hooks_of_this_thread(modules, on_output), nullcontext() if hidden else tracker:
@@ -152,16 +81,66 @@ def _list_outputs(problem: Problem, modules: Mapping[str, nn.Module]) -> tuple[l
     return outputs, tracker
 
 
+def _has_positions(output: Tensor) -> bool:
+    return output.ndim == 4 and math.prod(output.shape[2:]) > 1
+
+
+def main_tensor(output: object) -> Tensor | None:
+    """Return a module's output, or the first entry of a tuple (attention weights may follow it); None if no tensor.
+
+    >>> main_tensor((torch.ones(1), None)), main_tensor({}) is None
+    (tensor([1.]), True)
+    """
+    first = output[0] if isinstance(output, tuple | list) and output else output
+    return first if isinstance(first, Tensor) else None
+
+
+def features_and_gradient(
+    problem: Problem, place: LayerCall, samples: Tensor, scale: float = 1.0
+) -> tuple[Tensor, Tensor]:
+    """Return the layer's output for these samples, times `scale`, and the score's gradient there.
+
+    The net continues with a copy, so that an in-place activation after the layer does not change the features. Raises
+    ValueError if the score does not depend on them.
+    """
+    kept: list[Tensor] = []
+
+    def keep(output: Tensor) -> Tensor:
+        kept.append((output.detach() * scale).requires_grad_())
+        return kept[-1].clone()
+
+    with torch.inference_mode(False), torch.enable_grad(), replace_output(place, keep):
+        score = problem.count_failures(problem.score(problem.output(problem.x[samples], samples), samples), samples)
+        (gradient,) = torch.autograd.grad(score.sum(), kept, allow_unused=True) if score.requires_grad else (None,)
+    if gradient is None:
+        raise ValueError(f"the score does not depend on the output of layer {place.name!r}: pass another layer.")
+    return kept[0].detach().to(problem.x.dtype), gradient.to(problem.x.dtype)
+
+
+def capture_output(problem: Problem, place: LayerCall, image: Tensor) -> Tensor:
+    """Return the layer's output for another image in place of the first sample's (1 c h w), without gradient."""
+    kept: list[Tensor] = []
+
+    def keep(output: Tensor) -> Tensor:
+        kept.append(output.clone())
+        return output
+
+    first = torch.zeros(1, dtype=torch.long, device=problem.x.device)
+    with torch.no_grad(), replace_output(place, keep):
+        problem.output(problem.flatten([image]), first)
+    return kept[0]
+
+
 _REGISTERING = threading.Lock()  # torch counts hooks without one, and two of one number would replace each other
 
 
 @contextmanager
 def hooks_of_this_thread(
-    modules: Mapping[str, nn.Module], on_output: Callable[[str, nn.Module, Any], Tensor | None]
+    modules: Mapping[str, nn.Module], on_output: Callable[[str, nn.Module, Any], Any]
 ) -> Iterator[None]:
     """Within this context, call `on_output(name, module, output)` for each call of these modules in this thread.
 
-    A tensor that it returns replaces the output. Other threads run the modules without it.
+    What it returns, unless None, replaces the output. Other threads run the modules without it.
 
     >>> net, called = nn.ReLU(), []
     >>> with hooks_of_this_thread({"relu": net}, lambda name, module, output: called.append(name)):
@@ -171,8 +150,8 @@ def hooks_of_this_thread(
     """
     thread = threading.get_ident()
 
-    def make_hook(name: str) -> Callable[..., Tensor | None]:
-        def hook(module: nn.Module, inputs: object, output: object) -> Tensor | None:
+    def make_hook(name: str) -> Callable[..., Any]:
+        def hook(module: nn.Module, inputs: object, output: object) -> Any:
             return on_output(name, module, output) if threading.get_ident() == thread else None
 
         return hook
@@ -189,13 +168,18 @@ def hooks_of_this_thread(
 
 @contextmanager
 def replace_output(place: LayerCall, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
-    """Within this context, for one forward pass of this thread, replace the output of this call by `change` of it."""
+    """Within this context, for one forward pass of this thread, replace the output of this call by `change` of it.
+
+    Of a tuple, the first entry is replaced.
+    """
     calls = 0
 
-    def on_output(name: str, module: nn.Module, output: Tensor) -> Tensor | None:
+    def on_output(name: str, module: nn.Module, output: Any) -> Any:
         nonlocal calls
         calls += 1
-        return change(output) if calls == place.call else None
+        if calls != place.call:
+            return None
+        return change(output) if isinstance(output, Tensor) else type(output)([change(output[0]), *output[1:]])
 
     with hooks_of_this_thread({place.name: place.module}, on_output):
         yield

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from samp.engine.problem import Problem
 from samp.lookup import look_up
+from samp.model_output import extract_scores
 from samp.targets import Model
 
 
@@ -64,8 +65,8 @@ def find_last_linear(problem: Problem) -> tuple[str, nn.Linear] | None:
         for name, module in problem.model.named_modules():
             if isinstance(module, nn.Linear):
                 hooks.callback(module.register_forward_hook(make_hook(name, module)).remove)
-        output = problem.output(problem.x[:1], first)
-    if not called or not isinstance(output, Tensor) or called[-1][2] != output.shape:
+        output = extract_scores(problem.output(problem.x[:1], first))
+    if not called or called[-1][2] != output.shape:
         return None
     return called[-1][:2]
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from samp.baselines import Baseline, evaluate_baseline
 from samp.engine.driver import Batches, RunOptions
 from samp.engine.problem import Problem
-from samp.extras import install_command
 from samp.groups import Grouping, Patches, Segments, bind
+from samp.groups.superpixels import cut_by_slic, quickshift_ids, spread_labels, stretch
 from samp.progress import open_bar
 
 MOST_PIXELS = 1024  # images of more pixels are explained in patches
@@ -116,21 +114,9 @@ def superpixels(image: Tensor, count: int | None) -> Segments:
     None finds segments by quickshift, with the settings of LIME's published code. Raises ImportError without
     scikit-image.
     """
-    try:
-        segmentation = import_module("skimage.segmentation")
-    except ImportError as error:
-        message = f"superpixels are scikit-image's, which is not installed: {install_command('compare')}."
-        raise ImportError(message) from error
-    pixels = image.detach().movedim(1, -1).cpu().double().numpy()
-    stretched = [(one - one.min()) / (np.ptp(one) or 1.0) for one in pixels]
-    if count is None:
-        coloured = [np.broadcast_to(one, (*one.shape[:2], 3)) if one.shape[2] == 1 else one for one in stretched]
-        settings = {"kernel_size": 4, "max_dist": 200, "ratio": 0.2}
-        labels = [segmentation.quickshift(one, **settings, convert2lab=one.shape[2] == 3) for one in coloured]
-    else:
-        labels = [segmentation.slic(one, n_segments=count, start_label=0, channel_axis=-1) for one in stretched]
-    ids = torch.from_numpy(np.stack(labels)).long().to(image.device)  # b h w
-    ids = ids[:, None].expand(image.shape).reshape(len(image), -1)
+    # grey values are not turned into colours, as `Superpixels` does: stored results of LIME have it so
+    ids = quickshift_ids(image) if count is None else spread_labels(cut_by_slic(stretch(image), count), image)
+    ids = ids.reshape(len(image), -1).to(image.device)
     return Segments.of(ids, "quickshift's superpixels" if count is None else f"{count} SLIC superpixels")
 
 

@@ -18,6 +18,7 @@ from samp.methods._classes import count_classes, explained_classes
 from samp.methods._common import MethodInfo, ScoreName, check_score, make_attribution, with_score
 from samp.methods._draws import add_rows
 from samp.methods._value_range import Bounds, check_bounds, label_bounds, value_range
+from samp.model_output import extract_scores
 from samp.progress import open_bar
 
 
@@ -154,12 +155,13 @@ class Climb:
             leaf = x.detach().requires_grad_()
             output = self.problem.output(leaf, samples)
             score = self.problem.score(output, samples)
-            wide = output.to(torch.promote_types(output.dtype, torch.float32))
+            classes = extract_scores(output)
+            wide = classes.to(torch.promote_types(classes.dtype, torch.float32))
             probability = wide.softmax(1).gather(1, towards[:, None]).sum()
             (uphill,) = torch.autograd.grad(probability, leaf, retain_graph=True)
             (slope,) = torch.autograd.grad(score.sum(), leaf)
         self.problem.count_failures(score, samples)
-        return score.detach().to(x.dtype), slope, uphill, output.argmax(1) == towards
+        return score.detach().to(x.dtype), slope, uphill, classes.argmax(1) == towards
 
 
 METHODS = {"agi": AGI()}

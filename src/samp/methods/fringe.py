@@ -19,6 +19,7 @@ from samp.engine.driver import Batches, RunOptions
 from samp.engine.problem import Problem
 from samp.methods._classes import count_classes
 from samp.methods._common import MethodInfo, make_attribution
+from samp.model_output import extract_scores
 from samp.progress import open_bar
 
 SPARE = 1.1  # waypoints over those that the distance needs, as in the authors' code
@@ -108,7 +109,8 @@ class FisherWalk:
         start, credit, guess = value.clone(), torch.zeros_like(x), torch.zeros_like(x)
         spent = torch.ones_like(self.samples)
         with torch.no_grad():
-            waypoints, counts = even_waypoints(self.problem.output(x, self.samples).to(x.dtype), self.method.kl)
+            output = extract_scores(self.problem.output(x, self.samples)).to(x.dtype)
+            waypoints, counts = even_waypoints(output, self.method.kl)
         for number in range(1, int(counts.max())):
             rows = torch.where(counts > number)[0]
             fraction = number / (counts[rows] - 1).to(x)
@@ -133,7 +135,7 @@ class FisherWalk:
         # the metric takes derivatives of derivatives, which the fused kernels of attention do not have
         with torch.inference_mode(False), torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):
             leaf = x.detach().requires_grad_()
-            output = self.problem.output(leaf, self.samples[rows]).to(x.dtype)
+            output = extract_scores(self.problem.output(leaf, self.samples[rows])).to(x.dtype)
             p = output.softmax(1).clamp(min=1e-10)
             (g,) = torch.autograd.grad((1 - (p.sqrt() * waypoint).sum(1)).sum(), leaf, retain_graph=True)
             if smoother:

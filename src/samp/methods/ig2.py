@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +23,7 @@ from samp.errors import NonFiniteError
 from samp.methods._common import MethodInfo
 from samp.methods._layer_model import problem_at_layer
 from samp.methods._value_range import Bounds, check_bounds, label_bounds, value_range
+from samp.model_output import extract_scores
 from samp.targets import TargetFunction
 
 
@@ -200,18 +201,19 @@ def _distance_problem(problem: Problem, reference: Tensor, batches: Batches) -> 
 
     def output(first: int, last: int) -> Tensor:
         result = problem.output(reference[first:last], all_samples[first:last])
-        if not isinstance(result, Tensor):
+        try:
+            return extract_scores(result).reshape(last - first, -1)
+        except TypeError as error:
             raise TypeError(
                 f"IG2 compares outputs that are tensors, but the model returns {type(result).__name__}: name a layer "
                 "to compare instead by layer=…"
-            )
-        return result.reshape(last - first, -1)
+            ) from error
 
     with torch.no_grad():
         outputs = torch.cat(list(batches.map_slices(problem.batch, output)))
 
-    def distance(here: Tensor, samples: Tensor) -> Tensor:
-        return (here.reshape(len(samples), -1) - outputs[samples]).square().mean(1)
+    def distance(here: Any, samples: Tensor) -> Tensor:
+        return (extract_scores(here).reshape(len(samples), -1) - outputs[samples]).square().mean(1)
 
     return replace(problem, objective=TargetFunction(distance, takes_samples=True))
 

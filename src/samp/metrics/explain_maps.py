@@ -20,6 +20,7 @@ from samp.explain import explain
 from samp.isolation import isolate
 from samp.methods import Method, resolve_method
 from samp.metrics.maps import pixel_maps
+from samp.model_output import extract_scores
 from samp.targets import Model, Target, TargetIndex
 
 ExplainMaps = Callable[[nn.Module, Tensor, Tensor, int], Tensor]
@@ -100,8 +101,7 @@ def class_scores(problem: Problem, seed: int) -> Tensor:
     batches = Batches("auto", problem.x.shape[1], problem.x.device)
 
     def work(first: int, last: int) -> Tensor:
-        output: Tensor = problem.output(problem.x[first:last], everyone[first:last])
-        return output
+        return extract_scores(problem.output(problem.x[first:last], everyone[first:last]))
 
     with isolate(problem.model, problem.x.device, check_seed(seed)), torch.no_grad():
         scores = torch.cat(list(batches.map_slices(problem.batch, work)))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from torch import Tensor
 
 from samp.checks import check_real
 from samp.lookup import look_up
+from samp.model_output import extract_scores
 
 ScoreSpace = Callable[[Any], Any]
 
@@ -76,6 +78,8 @@ def get_score_space(score: str | ScoreSpace) -> ScoreSpace:
 
 def _class_logits(output: object) -> Tensor:
     """Return the output in float32 or wider; raise ValueError unless it holds logits of several classes."""
+    with suppress(TypeError):  # an output without scores gets the sentence below
+        output = extract_scores(output)
     if isinstance(output, Tensor):
         check_real(output, "the model's output")
     if not isinstance(output, Tensor) or output.ndim < 2 or output.shape[1] < 2:

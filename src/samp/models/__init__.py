@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from importlib import resources
 
 from torch import nn
@@ -16,6 +17,7 @@ from samp.models.weights import load_weights
 
 __all__ = [
     "Classifier",
+    "dinov2_vits14",
     "efficientnet_lite0",
     "efficientnet_lite1",
     "efficientnet_lite2",
@@ -27,6 +29,24 @@ __all__ = [
     "resnet50_v1",
     "squeezenet1_1",
 ]
+
+
+def dinov2_vits14(
+    checkpoint: str | os.PathLike[str],
+    head: str | os.PathLike[str] | nn.Linear | None = None,
+    classes: Sequence[str] = (),
+    trust: bool = False,
+) -> Classifier:
+    """Return DINOv2's ViT-S/14 with weights from a file under its own names, and a linear head.
+
+    The head takes the class token and the mean of the patch tokens (768 features). It is `head.weight` and `head.bias`
+    of the checkpoint, or `head`: a file with `weight` and `bias`, or a layer. Without any, the outputs are
+    those features, which are no classes. Raises as `load_weights`, also for a head of other features.
+    """
+    from samp.models.vit import load_vit
+
+    net = load_vit(checkpoint, head, trust)
+    return Classifier(net, "DINOv2 ViT-S/14", classes=tuple(classes), **IMAGENET)
 
 
 def efficientnet_lite0() -> Classifier:

@@ -15,8 +15,9 @@ from PIL import Image
 from torch import Tensor, nn
 
 from samp.baselines import Colour
-from samp.images import crop_centre
+from samp.images import centre_box, crop_centre
 from samp.lookup import look_up
+from samp.models.cropping import Box, ResizeThenCrop
 
 # The preprocessing of most ImageNet nets: torchvision's mean and std of pixels in [0, 1].
 IMAGENET: Mapping[str, Any] = {
@@ -59,6 +60,8 @@ class Classifier:
     """Share of the photo's shorter side that is taken; None takes the whole photo, squeezed into the size."""
     resample: str = "bicubic"
     """How the photo is resized: "nearest", "bilinear", "bicubic", "lanczos", "box" or "hamming"."""
+    resizing: ResizeThenCrop | None = None
+    """How the package of the net resizes and crops, to the pixel; None does both in one step, by `margin`."""
     assumed: tuple[str, ...] = ()
     """Which of size, mean, std and channels were neither given nor in the metadata, and so are ImageNet's."""
 
@@ -82,7 +85,16 @@ class Classifier:
     def crop(self, photo: Image.Image) -> Image.Image:
         """Return the part of a photo that the net sees, at its size and in its colours."""
         filtering = look_up(self.resample.upper(), Image.Resampling.__members__, "way to resize")
-        return crop_centre(photo.convert(PALETTES[self.channels]), self.shape, self.margin, filtering)
+        photo = photo.convert(PALETTES[self.channels])
+        if self.resizing is not None:
+            return self.resizing.crop(photo, self.shape, filtering)
+        return crop_centre(photo, self.shape, self.margin, filtering)
+
+    def crop_box(self, photo_size: tuple[int, int]) -> Box:
+        """Return left, top, right and bottom of that part, in pixels of the photo (width, height)."""
+        if self.resizing is not None:
+            return self.resizing.box(photo_size, self.shape)
+        return centre_box(photo_size, self.shape, self.margin)
 
     def prepare(self, photo: Image.Image) -> Tensor:
         """Return the input for one photo, 1 c h w."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
+from samp.model_output import extract_scores
+
 
 @dataclass(frozen=True, eq=False)
 class LoadedNet:
@@ -23,8 +25,8 @@ class NetAdapter(nn.Module):
     """A net with the scores alone as its output and a batch of any size as its input.
 
     An exported program may have a fixed batch: it gets `rows` rows at a time, the last ones padded. The adapter is a
-    usual module, while a TorchScript module takes no hooks and an exported one has no eval(). Raises TypeError for an
-    output without scores.
+    usual module, while a TorchScript module takes no hooks and an exported one has no eval(). Raises as
+    `extract_scores`.
 
     >>> class Pair(nn.Module):
     ...     def forward(self, x):
@@ -46,22 +48,3 @@ class NetAdapter(nn.Module):
     def _pad_rows(self, part: Tensor) -> Tensor:
         missing = (self.rows or 0) - len(part)
         return torch.cat([part, part[:1].expand(missing, *part.shape[1:])]) if missing > 0 else part
-
-
-def extract_scores(output: object) -> Tensor:
-    """Return the scores in an output: itself, its `logits`, or the first of several; raise TypeError if there are none.
-
-    >>> extract_scores((torch.zeros(1, 2), "aux")).shape
-    torch.Size([1, 2])
-    """
-    if isinstance(output, Tensor):
-        return output
-    if isinstance(output, Mapping) and "logits" in output:
-        output = output["logits"]
-    elif hasattr(output, "logits"):
-        output = output.logits
-    elif isinstance(output, tuple | list) and output:
-        output = output[0]
-    if not isinstance(output, Tensor):
-        raise TypeError(f"the model returns {type(output).__name__}, in which no scores of classes were found.")
-    return output

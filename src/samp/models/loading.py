@@ -17,7 +17,7 @@ from typing import Any
 from torch import nn
 
 from samp.lookup import look_up
-from samp.models import hubs
+from samp.models import hubs, huggingface
 from samp.models.classifier import IMAGENET, IMAGENET_GREY, Classifier
 from samp.models.files import read_file
 from samp.models.loaded_net import LoadedNet, NetAdapter
@@ -27,10 +27,10 @@ from samp.models.weights import load_weights
 HUBS: dict[str, Callable[[str, bool], LoadedNet]] = {
     "torchvision": hubs.load_torchvision,
     "timm": hubs.load_timm,
-    "hf": hubs.load_huggingface,
+    "hf": huggingface.load_huggingface,
 }
 WITH_WEIGHTS = ("efficientnet_lite0", "efficientnet_lite1", "efficientnet_lite2", "mnist_slim")
-OWN_NETS = (*WITH_WEIGHTS, "mobilenet_v2", "squeezenet1_1", "resnet50", "resnet50_v1")
+OWN_NETS = (*WITH_WEIGHTS, "mobilenet_v2", "squeezenet1_1", "resnet50", "resnet50_v1", "dinov2_vits14")
 FILES = (".pt", ".pth", ".pt2", ".ts", ".jit", ".safetensors")
 
 
@@ -45,9 +45,10 @@ def load(
     """Return the classifier of this name, in evaluation mode on the CPU.
 
     - `model`: "efficientnet_lite0", "efficientnet_lite1", "efficientnet_lite2", "mnist_slim"; "mobilenet_v2",
-      "squeezenet1_1", "resnet50", "resnet50_v1" (Keras') with `weights`; "torchvision:NAME", "timm:NAME", "hf:NAME"
-      (these download their weights unless `weights` gives them); "package.module:factory", a function that returns an
-      `nn.Module` or a `Classifier`; or a file with a whole net (TorchScript, torch.export, a pickled net).
+      "squeezenet1_1", "resnet50", "resnet50_v1" (Keras'), "dinov2_vits14" (with a head in its checkpoint) with
+      `weights`; "torchvision:NAME", "timm:NAME", "hf:NAME" (these download their weights unless `weights` gives them);
+      "package.module:factory", a function that returns an `nn.Module` or a `Classifier`; or a file with a whole net
+      (TorchScript, torch.export, a pickled net).
     - `weights`: a safetensors file or a checkpoint of torch.
     - `trust`: open files that are code too: those with a whole net, and checkpoints of more than tensors. Such a file
       can run any code. Safetensors and state dicts are data and need no trust.
@@ -73,6 +74,8 @@ def load(
     if isinstance(loaded, Classifier):
         return replace(loaded, **overrides)
     known = {**loaded.settings, **overrides}
+    if "size" in overrides:  # what the package resizes to is for its own size
+        known.pop("resizing", None)
     usual = IMAGENET_GREY if known.get("channels") == "grey" else IMAGENET
     settings = {**usual, **known}
     assumed = tuple(name for name in usual if name not in known)
@@ -128,7 +131,13 @@ def _load_own(name: str, weights: str | os.PathLike[str] | None, trust: bool) ->
         return classifier
     if weights is None:
         raise ValueError(f"{name} comes without weights: give a checkpoint as `weights`, or use torchvision:{name}.")
-    return make(weights, trust)
+    classifier = make(weights, trust=trust)
+    if getattr(classifier.net, "head", classifier.net) is None:
+        raise ValueError(
+            f"{weights} holds no head.weight and head.bias, and features are no classes: save a trained linear head in "
+            f"it, or pass the head to samp.models.{name}."
+        )
+    return classifier
 
 
 def _load_from_factory(

@@ -54,7 +54,7 @@ class ClassifiedPhoto:
     @property
     def crop_box(self) -> tuple[float, float, float, float]:
         """Where that part lies: left, top, right and bottom in pixels of the photo."""
-        return images.centre_box(self.photo.size, self.classifier.shape, self.classifier.margin)
+        return self.classifier.crop_box(self.photo.size)
 
 
 def classify_photo(

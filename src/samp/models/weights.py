@@ -27,14 +27,18 @@ def load_weights(net: nn.Module, checkpoint: str | os.PathLike[str], trust: bool
     Raises ValueError with the first names and shapes that do not fit, and leaves the net unchanged then; also raises as
     `read_weights`.
     """
-    weights = read_weights(checkpoint, trust)
+    copy_weights(net, read_weights(checkpoint, trust), checkpoint)
+    return net.eval()
+
+
+def copy_weights(net: nn.Module, weights: Mapping[str, Tensor], checkpoint: str | os.PathLike[str]) -> None:
+    """Copy weights by name, which are those of a file, into a net; raise ValueError if they do not fit."""
     check_fit(net, weights, checkpoint)
     try:
         net.load_state_dict(weights, strict=False)
     except (RuntimeError, NotImplementedError) as error:  # tensors of the right shape without numbers, or sparse
         reason = str(error).splitlines()[-1].strip()
         raise ValueError(f"{checkpoint} cannot be copied into {type(net).__name__} ({reason}).") from error
-    return net.eval()
 
 
 def check_fit(net: nn.Module, weights: Mapping[str, Tensor], checkpoint: str | os.PathLike[str]) -> None:

@@ -20,6 +20,8 @@ POSITIVE, NEGATIVE = "#008c3c", "#cd2828"  # frames: maps of the photo's own cla
 HEAT = ("#000004", "#57106e", "#bc3754", "#f98e09", "#fcffa4")
 # From dark blue over white to dark orange: the hues of Okabe and Ito, equally dark at equal distance from the middle.
 SIGNED = ("#053a63", "#2f86bd", "#ffffff", "#d56a10", "#6e2b00")
+# Behind words, translucent, so that they are light on a light page and dark on a dark one.
+TEXT_TINTS = {"for": "#e06a00", "against": "#1f86d0"}
 
 # CSS variable of the pages: its value on the light page and on the dark one.
 PAGE: dict[str, tuple[str, str]] = {

@@ -136,7 +136,7 @@ def test_a_quantised_model_is_refused(method: str) -> None:
         samp.explain(Quantised().eval(), torch.rand(2, 3), target=0, method=METHODS[method])
 
 
-@pytest.mark.parametrize("method", BY_OPERATIONS)
+@pytest.mark.parametrize("method", [name for name in BY_OPERATIONS if name not in ("attnlrp", "libragrad")])
 def test_all_that_python_shows_is_seen(method: str) -> None:
     """Parts, views written into, loops, functions and copies by torch.fx: none of it is taken for hidden."""
     torch.manual_seed(0)

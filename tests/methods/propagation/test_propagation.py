@@ -31,6 +31,7 @@ REFUSED = {
     "cmwp": {"transformer"},
     "guidedbackprop": SMOOTH | {"transformer"},
     "deconvolution": SMOOTH | {"transformer"},
+    **{name: {build for build in BUILDS if build != "transformer"} for name in ("attnlrp", "libragrad")},
 }
 WORKS = [(m, b) for m in METHODS for b in BUILDS if b not in REFUSED.get(m, ())]
 REFUSES = [(m, b) for m in METHODS for b in BUILDS if b in REFUSED.get(m, ())]

@@ -232,6 +232,7 @@ def _net(board: Board, result: NetResult, duels: list[Duel]) -> dict[str, Any]:
         "images": _count_images(result),
         "table": means_table(board, result) if result.panel.methods else None,
         "left_out": left_out,
+        "refused": result.refusals,
         "chart": _chart(board, result, f"Mean rank on {result.title} against gradients") if several else None,
         "duels": duel_table(own, f"Tests on {result.title}") if own else None,
     }

@@ -48,6 +48,15 @@ class NetResult:
         """The number of photos, if the file says it."""
         return self.facts.get("photos")
 
+    @property
+    def refusals(self) -> dict[str, str]:
+        """By method that does not apply to the net, why.
+
+        >>> NetResult("resnet50", Panel((), {}), {}).refusals
+        {}
+        """
+        return dict(self.facts.get("refused", {}))
+
 
 @dataclass(frozen=True, eq=False)
 class PanelResults:

@@ -15,8 +15,10 @@ from samp.metrics import Panel
 from samp_lab.bench.machine import describe_machine
 from samp_lab.leaderboard.results_file import FILE, NetResult, PanelResults, read_results, write_results
 from samp_lab.runner import FailedMeasurement, Say, error_line
+from samp_lab.setups import TRANSFORMER
 
-NETS = ("mobilenet_v2", "squeezenet1_1", "resnet50", "efficientnet_lite0", "planted")  # "planted": its truth is known
+NETS = ("mobilenet_v2", "squeezenet1_1", "resnet50", "efficientnet_lite0", TRANSFORMER, "planted")
+"""The truth about "planted" is known."""
 
 
 @dataclass(frozen=True)
@@ -131,4 +133,5 @@ def measure_net(net: str, options: LeaderboardOptions) -> dict[str, Any]:
         "photos": found.images.get("photos"),
         "images": dict(found.images),
         "seconds": dict(found.seconds),
+        **({"refused": dict(found.refused)} if found.refused else {}),
     }

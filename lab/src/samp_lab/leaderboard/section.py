@@ -56,6 +56,7 @@ def make_whole_section(board: Board, duels: list[Duel]) -> Section:
         own = select_net(duels, one.title) if len(board.nets) > 1 else []
         blocks += [duel_grid(own, f"{one.title}: ours against each rival")] if own else []
         blocks += [Paragraph(f"Not asked here: {key}: {reason}.") for key, reason in one.panel.left_out.items()]
+        blocks += [Paragraph(f"Refused by {method}: {reason}") for method, reason in one.refusals.items()]
     blocks.append(Grid(("judge", "what it asks"), tuple(meanings(board.judges)), "What each judge asks"))
     return Section(short.name, short.title, tuple(blocks))
 

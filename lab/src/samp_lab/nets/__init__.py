@@ -12,6 +12,7 @@ from samp import models
 from samp.models import Classifier
 from samp_lab.nets.blue_counter import blue_counter
 from samp_lab.nets.checkpoints import CHECKPOINTS, find_checkpoint, load_checkpoint
+from samp_lab.nets.linear_head import put_on_trunk
 from samp_lab.nets.planted import planted_net
 from samp_lab.setups import SEED
 
@@ -24,7 +25,10 @@ TRAINED = (
     *("mnist", "mnist-authors", "mnist-slim-authors"),
     *("cifar10", "cifar10-slim", "cifar10-authors", "cifar10-slim-authors"),
     *("mosaic", "mosaic-slim", "cub"),
+    *("dinov2-cifar10", "dinov2-cub", "dinov2-imagenet"),
 )
+ALIASES = {"dinov2_vits14": "dinov2-imagenet"}
+"""Names of setups for trained nets: of an ImageNet net that of its architecture alone."""
 UNCROPPED = "-uncropped"
 """What a checkpoint's name ends with where the whole photo is squeezed to the net's input, not its centre cut out."""
 BUILT_IN_NETS: dict[str, Callable[[], Classifier]] = {
@@ -50,6 +54,7 @@ def train(name: str, options: ExperimentOptions) -> TrainingResult | None:
     `mnist` is, by the next seed; the images stay those of the run's own seed.
     """
     recipe, _, seed = name.partition(SEED)
+    recipe = ALIASES.get(recipe, recipe)
     if recipe not in TRAINED:
         return None
     from samp_lab.training import get_recipe, read, weights_of
@@ -66,8 +71,11 @@ def _load_classifier(name: str, options: ExperimentOptions) -> Classifier:
         return BUILT_IN_NETS[name]()
     made = train(name, options)
     if made is not None:
-        from samp_lab.training import classifier_of
+        from samp_lab.training import HeadRecipe, classifier_of
 
+        if isinstance(made.recipe, HeadRecipe):
+            trunk = options.weights or find_checkpoint(made.recipe.trunk, data_folder(options))
+            return put_on_trunk(made.recipe, made, trunk)
         return classifier_of(made, options.device)
     whole = name.removesuffix(UNCROPPED)
     if whole not in CHECKPOINTS:

@@ -140,5 +140,6 @@ def _trained_row(name: str, net: Mapping[str, Any]) -> tuple[str, ...]:
     test, training = net["accuracy"]["test"], net["accuracy"]["training"]
     tested = f"{100 * test:.2f} % of {net['test_images']:,} test images; " if test is not None else "no test images; "
     accuracy = f"{tested}{100 * training:.2f} % of the training images"
+    accuracy += "".join(f"; {key.replace('_', ' ')} {value:.4g}" for key, value in net.get("measures", {}).items())
     recipe_words = f"trained here: {'; '.join(filter(None, (layers, settings)))}"
     return net_title(name), name, recipe_words, accuracy, str(net["weights"])[:SHOWN_HASH], str(seed)

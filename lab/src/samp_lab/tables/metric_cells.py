@@ -51,6 +51,12 @@ class MetricCells:
         """Return the rows that were measured on a setup."""
         return [row for row in self.rows_on(setup) if results.has(self.measurement(row, setup))]
 
+    def failures(self, results: Results, setup: Setup) -> dict[str, str]:
+        """Return why rows were not measured on a setup, by row; most of them do not apply to its net."""
+        missing = {row: results.failure(self.measurement(row, setup)) for row in self.rows_on(setup)}
+        present = self.present(results, setup)
+        return {row: why for row, why in missing.items() if why is not None and row not in present}
+
     def numbers(self, results: Results, row: str, setup: Setup, column: Column) -> list[float]:
         """Return one number per image; the "difference" is insertion − deletion."""
         measurement = self.measurement(row, setup)

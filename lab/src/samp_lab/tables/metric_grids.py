@@ -15,6 +15,7 @@ from samp_lab.tables.agreement import COLUMNS
 from samp_lab.tables.metric_cells import MetricCells
 
 CALLS = ("gradients", "forwards")
+NOT_MEASURED = "not measured"
 
 
 def full_grid(cells: MetricCells, results: Results, setups: Sequence[Setup]) -> Grid:
@@ -69,14 +70,15 @@ def _grid_of_one(cells: MetricCells, results: Results, setup: Setup) -> Grid:
 def other_nets_grid(cells: MetricCells, results: Results, full: Sequence[Setup], others: Sequence[Setup]) -> Grid:
     """Return the means on all other nets of a data set, a column for each net, as "deletion / insertion".
 
-    Nets that differ by their training seed alone have one more column: the standard deviation over the seeds, those of
-    the setups in `full` included.
+    A method that failed on a net has words in place of numbers. Nets that differ by their training seed alone have one
+    more column: the standard deviation over the seeds, those of the setups in `full` included.
     """
     rows = []
     spreads = list(_seed_groups(full, others))
+    failed = {one: cells.failures(results, one) for one in others}
     for row in _rows_of(cells, results, others):
         means = {one: _means(cells, results, row, one) for one in (*full, *others)}
-        texts = [_pair_text(means[one]) for one in others]
+        texts = [NOT_MEASURED if row in failed[one] else _pair_text(means[one]) for one in others]
         rows.append((row, *texts, *(_pair_text(_deviations([means[one] for one in group])) for group in spreads)))
     seeds = [f"{net_title(group[0].net)}: deviation over {len(group)} seeds" for group in spreads]
     heads = ("", *(net_title(one.net) for one in others), *seeds)
@@ -112,8 +114,8 @@ def _pair_text(pair: tuple[float, float] | None) -> str:
 
 
 def _rows_of(cells: MetricCells, results: Results, setups: Sequence[Setup]) -> list[str]:
-    """Return the rows that any of the setups has, in the order of the table."""
-    found = {row for one in setups for row in cells.present(results, one)}
+    """Return the rows that any of the setups has or failed to have, in the order of the table."""
+    found = {row for one in setups for row in (*cells.present(results, one), *cells.failures(results, one))}
     return [row for row in cells.rows if row in found]
 
 

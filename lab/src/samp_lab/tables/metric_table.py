@@ -77,7 +77,14 @@ class MetricTable:
         full, others = split_setups(setups)
         blocks: list[Block] = [full_grid(self.cells, results, full)]
         blocks += [Paragraph(self._words(results, setup, named=len(full) > 1)) for setup in full]
-        return [*blocks, *([other_nets_grid(self.cells, results, full, others)] if others else [])]
+        blocks += [other_nets_grid(self.cells, results, full, others)] if others else []
+        return [*blocks, *(Paragraph(words) for setup in setups if (words := self._failures(results, setup)))]
+
+    def _failures(self, results: Results, setup: Setup) -> str:
+        """Return which rows were not measured on a setup and why, or "" if all were."""
+        found = self.cells.failures(results, setup)
+        reasons = " ".join(f"{row}: {why if why.endswith('.') else f'{why}.'}" for row, why in found.items())
+        return f"Not measured on {setup.title}: {reasons}" if found else ""
 
     def _words(self, results: Results, setup: Setup, *, named: bool) -> str:
         """Return the number of images and how the setup agrees with the paper, after the reading's name if asked."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from samp.methods import Method, SAMPPlusPlus
 from samp_lab.effects import Effect
-from samp_lab.setups import IMAGENET_NETS
+from samp_lab.setups import IMAGENET_NETS, TRANSFORMER
 from samp_lab.tables.blur_ig import blur_ig_story
 from samp_lab.tables.metric_table import MetricTable
 
@@ -84,7 +84,7 @@ TABLE1 = MetricTable(
     title="Table 1: Deletion and Insertion of 13 methods",
     rows={**ROWS, **FINER},
     setups=(
-        *("mnist", "cifar10", *(f"imagenet/{net}" for net in IMAGENET_NETS)),
+        *("mnist", "cifar10", *(f"imagenet/{net}" for net in (*IMAGENET_NETS, TRANSFORMER))),
         *("mnist@authors", "cifar10@authors", "imagenet@authors", *SEEDS),
     ),
     values={"mnist": MNIST, "cifar10": CIFAR10, "imagenet": IMAGENET},

@@ -1,4 +1,4 @@
-"""Training the paper's own nets: recipes as data, one loop, weights cached under the recipe's key."""
+"""Training the paper's own nets and linear heads: recipes as data, weights cached under the recipe's key."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ from samp_lab.training.cache import (
     weights_of,
 )
 from samp_lab.training.fine_tuning import fine_tune, replace_head
+from samp_lab.training.head_recipes import HEAD_RECIPES, HeadRecipe
 from samp_lab.training.loop import accuracy, train
 from samp_lab.training.mosaic_arrays import mosaic_arrays, mosaics
 from samp_lab.training.outcome import TrainingResult, read, save
 from samp_lab.training.recipes import RECIPES, Head, Recipe
 
 __all__ = [
+    "HEAD_RECIPES",
     "RECIPES",
     "Arrays",
     "Head",
+    "HeadRecipe",
     "Recipe",
     "TrainingResult",
     "accuracy",

@@ -14,6 +14,7 @@ from samp.models.classifier import Classifier
 from samp.models.five_layer import CIFAR10, CIFAR10_AUTHORS, MNIST, MNIST_AUTHORS, FiveLayerCNN
 from samp_lab.training.batches import Arrays
 from samp_lab.training.fine_tuning import fine_tune, replace_head
+from samp_lab.training.head_recipes import HEAD_RECIPES, HeadRecipe
 from samp_lab.training.loop import Progress, check_device, train
 from samp_lab.training.mosaic_arrays import mosaic_arrays
 from samp_lab.training.outcome import TrainingResult, read, save
@@ -32,7 +33,7 @@ CLASSES = {"mnist": DIGITS, "cifar10": OBJECTS, "mosaic": DIGITS}
 
 
 def weights_of(
-    recipe: Recipe,
+    recipe: Recipe | HeadRecipe,
     data: str | os.PathLike[str],
     cache: str | os.PathLike[str],
     device: str | torch.device = "cpu",
@@ -42,10 +43,12 @@ def weights_of(
 
     Raises ValueError if the file there is damaged or of another recipe, and does not overwrite it.
     """
-    return load_or_make(recipe, cache, lambda: _train_recipe(recipe, data, device, progress))
+    return load_or_make(recipe, cache, lambda: _train_recipe(recipe, data, cache, device, progress))
 
 
-def load_or_make(recipe: Recipe, cache: str | os.PathLike[str], make: Callable[[], TrainingResult]) -> TrainingResult:
+def load_or_make(
+    recipe: Recipe | HeadRecipe, cache: str | os.PathLike[str], make: Callable[[], TrainingResult]
+) -> TrainingResult:
     """Return the recipe's weights from the folder `cache`; call `make` and write its result there if they are missing.
 
     >>> from tempfile import TemporaryDirectory
@@ -75,16 +78,17 @@ def load_or_train(
     return classifier_of(weights_of(get_recipe(name, seed), data, cache, device), device)
 
 
-def get_recipe(name: str, seed: int = 0) -> Recipe:
+def get_recipe(name: str, seed: int = 0) -> Recipe | HeadRecipe:
     """Return the recipe of this name with this seed; raise ValueError for an unknown name.
 
     >>> get_recipe("mnist-slim", seed=3).seed
     3
     """
-    return replace(look_up(name, RECIPES, "recipe"), seed=seed)
+    known: dict[str, Recipe | HeadRecipe] = {**RECIPES, **HEAD_RECIPES}
+    return replace(look_up(name, known, "recipe"), seed=seed)
 
 
-def cache_file(recipe: Recipe, cache: str | os.PathLike[str]) -> Path:
+def cache_file(recipe: Recipe | HeadRecipe, cache: str | os.PathLike[str]) -> Path:
     """Return the cache file of a recipe, named by its data set and the beginning of the SHA-256 of its JSON.
 
     >>> cache_file(RECIPES["mnist-slim"], "nets").name == f"mnist-{RECIPES['mnist-slim'].key[:20]}.safetensors"
@@ -109,7 +113,7 @@ def train_and_save(
     recipe, path = get_recipe(name, seed), Path(out)
     if not path.parent.is_dir() or path.is_dir():  # before minutes of training, not after
         raise FileNotFoundError(f"{path} is not a file in a folder that is there: make the folder, or name another.")
-    made = _train_recipe(recipe, data, device, progress)
+    made = _train_recipe(recipe, data, path.parent, device, progress)
     save(made, path)
     return made
 
@@ -124,6 +128,8 @@ def classifier_of(result: TrainingResult, device: str | torch.device = "cpu") ->
     ('CIFAR-10 slim five-layer CNN', 'cat', 32)
     """
     recipe = result.recipe
+    if isinstance(recipe, HeadRecipe):
+        raise TypeError("a head is no net without its trunk: samp_lab.nets.load puts them together.")
     if isinstance(recipe.net, Head):
         base = _load_base(recipe.net, device)
         return replace_head(base, result.state, result.classes, f"{base.name}, head fine-tuned on {recipe.data}")
@@ -149,8 +155,16 @@ def arrays_of(recipe: Recipe, data: str | os.PathLike[str]) -> Arrays:
 
 
 def _train_recipe(
-    recipe: Recipe, data: str | os.PathLike[str], device: str | torch.device, progress: Progress | None
+    recipe: Recipe | HeadRecipe,
+    data: str | os.PathLike[str],
+    cache: str | os.PathLike[str],
+    device: str | torch.device,
+    progress: Progress | None,
 ) -> TrainingResult:
+    if isinstance(recipe, HeadRecipe):
+        from samp_lab.training.head_training import train_head
+
+        return train_head(recipe, Path(data), Path(cache), device, progress)
     if isinstance(recipe.net, Head):
         return _fine_tune_recipe(recipe, data, device, progress)
     return replace(train(recipe, arrays_of(recipe, data), device, progress), classes=CLASSES[recipe.data])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
@@ -14,6 +14,7 @@ from torch import Tensor
 
 from samp.atomic import atomic_write
 from samp.hashing import hash_tensors
+from samp_lab.training.head_recipes import HeadRecipe
 from samp_lab.training.recipes import Recipe
 
 
@@ -26,9 +27,9 @@ class TrainingResult:
     '74ffd15b'
     """
 
-    recipe: Recipe
+    recipe: Recipe | HeadRecipe
     state: Mapping[str, Tensor]
-    """float32 on the CPU."""
+    """On the CPU: float32, or float16 of a linear head."""
     test_accuracy: float
     """Share of test images that are wholly right: the class, or all of several; NaN where there are none."""
     train_accuracy: float
@@ -39,6 +40,8 @@ class TrainingResult:
     classes: tuple[str, ...] = ()
     device: str = "cpu"
     torch: str = str(torch.__version__)
+    measures: Mapping[str, float] = field(default_factory=dict)
+    """What else was measured on images that were held out, by name."""
 
     @property
     def sha256(self) -> str:
@@ -58,6 +61,7 @@ class TrainingResult:
             "device": self.device,
             "torch": self.torch,
             "sha256": self.sha256,
+            **({"measures": json.dumps(dict(self.measures))} if self.measures else {}),
         }
 
 
@@ -76,7 +80,7 @@ def save(result: TrainingResult, path: Path) -> None:
         save_file(dict(result.state), unfinished, metadata=result.facts())
 
 
-def read(path: Path, recipe: Recipe | None = None) -> TrainingResult:
+def read(path: Path, recipe: Recipe | HeadRecipe | None = None) -> TrainingResult:
     """Return what `save` wrote; raise ValueError if the file is damaged or of another recipe.
 
     >>> import tempfile
@@ -108,8 +112,9 @@ def read(path: Path, recipe: Recipe | None = None) -> TrainingResult:
 
 
 def _parse_result(facts: Mapping[str, str], state: Mapping[str, Tensor]) -> TrainingResult:
+    is_head = "kind" in json.loads(facts["recipe"])
     return TrainingResult(
-        Recipe.from_json(facts["recipe"]),
+        (HeadRecipe if is_head else Recipe).from_json(facts["recipe"]),
         state,
         float(json.loads(facts["test_accuracy"])),
         float(json.loads(facts["train_accuracy"])),
@@ -119,4 +124,5 @@ def _parse_result(facts: Mapping[str, str], state: Mapping[str, Tensor]) -> Trai
         tuple(json.loads(facts["classes"])),
         facts["device"],
         facts["torch"],
+        json.loads(facts.get("measures", "{}")),
     )

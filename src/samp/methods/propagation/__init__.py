@@ -6,8 +6,10 @@ Reading order:
 2. `mode` has the base class `Propagation`, a torch function mode that passes each operation of a forward pass to the
    method `on_KIND` for its kind. An operation without a rule raises NotImplementedError.
 3. `operation_call` has `Call`, the operation that a rule is given, and `apply_rule`, which gives it a backward rule.
-4. The methods are subclasses that define `on_KIND`: `guided_backprop` (the shortest), `lrp`, `deeplift`, `mwp`. Rules
-   that DeepLIFT and LRP share are in `multipliers`, DeepLIFT's for masks is in `mask_rule`.
+4. The methods are subclasses that define `on_KIND`: `guided_backprop` (the shortest), `lrp`, `attnlrp`, `deeplift`,
+   `mwp`. Rules that DeepLIFT and LRP share are in `multipliers`, DeepLIFT's for masks is in `mask_rule`; `composites`
+   writes attention and normalisation as the smaller operations that have rules. `attention_maps` has no rules: it
+   records attention weights.
 5. `forward_backward` runs the two passes in batches and makes the `Attribution`.
 6. `tracking` and `hidden_operations` detect operations that bypass the mode (TorchScript, compiled and exported code).
 
@@ -19,6 +21,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from samp.methods.propagation.attnlrp import AttnLRP, LibraGrad
 from samp.methods.propagation.deeplift import DeepLIFT, DeepSHAP
 from samp.methods.propagation.guided_backprop import Deconvolution, GradientXInput, GuidedBackprop
 from samp.methods.propagation.lrp import LRP
@@ -31,12 +34,14 @@ __all__ = [
     "LRP",
     "METHODS",
     "MWP",
+    "AttnLRP",
     "ContrastiveMWP",
     "Deconvolution",
     "DeepLIFT",
     "DeepSHAP",
     "GradientXInput",
     "GuidedBackprop",
+    "LibraGrad",
 ]
 
 METHODS: dict[str, Method] = {
@@ -44,6 +49,8 @@ METHODS: dict[str, Method] = {
     "deeplift": DeepLIFT(),
     "deepshap": DeepSHAP(),
     "lrp": LRP(),
+    "attnlrp": AttnLRP(),
+    "libragrad": LibraGrad(),
     "mwp": MWP(),
     "cmwp": ContrastiveMWP(),
     "guidedbackprop": GuidedBackprop(),

@@ -6,7 +6,6 @@ the image goes through it, and each such operation gets the multiplier Δout / �
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -19,12 +18,14 @@ from samp.baselines import InputBaselines, black, evaluate_baseline, label_basel
 from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.methods._common import MethodInfo
-from samp.methods.propagation import multipliers
+from samp.methods.propagation import composites, multipliers
 from samp.methods.propagation.forward_backward import Rows, attribute_in_batches, backward, forward
 from samp.methods.propagation.mask_rule import MaskRule
 from samp.methods.propagation.mode import Propagation
 from samp.methods.propagation.operation_call import Call, Forward, apply_rule
 from samp.methods.propagation.operation_kinds import KINDS
+
+ROUNDING = 1e-2  # of the score: a credit that misses its exact sum by more is refused
 
 
 @dataclass(frozen=True)
@@ -110,8 +111,28 @@ def _rescale_credit(problem: Problem, samples: Tensor, references: Sequence[Tens
         score, leaf = forward(mode, problem, x, samples)
         mode.finish()
         values.append((x - start) * backward(score, leaf))
+        _check_sum(values[-1], score.detach(), low)
         changes.append((score.detach() - low).to(x.dtype))
     return {"values": torch.stack(values).mean(0), "change": torch.stack(changes).mean(0)}, mode
+
+
+def _check_sum(values: Tensor, score: Tensor, low: Tensor) -> None:
+    """Raise ValueError if rounding has eaten the rule's exact sum, score − low, of finite rows.
+
+    Multipliers grow without bound where a normalisation divides by almost nothing, as it does for a baseline of zeros.
+    """
+    change = (score - low).to(values)
+    size = torch.stack([score.abs(), low.abs()]).amax(0).to(values)
+    gap = (change - values.sum(1)).abs()
+    allowed = max(ROUNDING, 64 * torch.finfo(score.dtype).eps) * size
+    wrong = (gap > allowed) & size.isfinite() & values.isfinite().all(1)
+    if bool(wrong.any()):
+        row = int(wrong.nonzero()[0])
+        raise ValueError(
+            f"DeepLIFT's credit sums to {float(values[row].sum()):.3g}, but the score changes by "
+            f"{float(change[row]):.3g}: its multipliers lost all precision, most likely where a normalisation divides "
+            "by almost 0 at the baseline. Use another baseline, the model in float64, or a path method such as 'ig'."
+        )
 
 
 class Rescale(Propagation):
@@ -237,40 +258,20 @@ class Rescale(Propagation):
 
     def on_layer_norm(self, call: Call) -> object:
         """Run the operations of (x − mean) / √(variance + eps) one by one."""
-        (x,) = call.inputs
-        shape, weight, bias = (call.argument(*a) for a in ((1, "normalized_shape"), (2, "weight"), (3, "bias")))
         with self:
-            return _scale_and_shift(_standardise(x, len(shape), call.argument(4, "eps", 1e-5)), weight, bias)
+            return composites.layer_norm(call)
 
     def on_group_norm(self, call: Call) -> object:
         """Run it as the layer normalisation of each group of channels."""
-        (x,) = call.inputs
-        groups, weight, bias = (call.argument(*a) for a in ((1, "num_groups"), (2, "weight"), (3, "bias")))
-        channels = (-1, *[1] * (x.ndim - 2))
         with self:
-            standard = _standardise(x.reshape(len(x), groups, -1), 1, call.argument(4, "eps", 1e-5)).view_as(x)
-            return _scale_and_shift(standard, *(None if t is None else t.view(channels) for t in (weight, bias)))
+            return composites.group_norm(call)
+
+    def on_rms_norm(self, call: Call) -> object:
+        """Run the operations of x / √(mean square + eps) one by one."""
+        with self:
+            return composites.rms_norm(call)
 
     def on_attention(self, call: Call) -> object:
         """Run scaled dot-product attention as its two products and soft-max."""
-        (query, key, value, *_), named = call.args_and_kwargs
-        mask, scale = call.argument(3, "attn_mask"), named.get("scale")
-        if call.argument(4, "dropout_p", 0.0) or call.argument(5, "is_causal", False) or named.get("enable_gqa"):
-            raise self.no_rule_error(call.name, " with dropout, is_causal or enable_gqa (pass a mask)")
         with self:
-            scores = (query @ key.transpose(-2, -1)) * (scale or 1 / math.sqrt(query.shape[-1]))
-            if mask is not None:
-                scores = scores.masked_fill(~mask, -math.inf) if mask.dtype == torch.bool else scores + mask
-            return scores.softmax(-1) @ value
-
-
-def _standardise(x: Tensor, axes: int, eps: float) -> Tensor:
-    """Return x with mean 0 and variance 1 over its last axes."""
-    last = tuple(range(-axes, 0))
-    centred = x - x.mean(last, keepdim=True)
-    return centred * (centred.square().mean(last, keepdim=True) + eps).rsqrt()
-
-
-def _scale_and_shift(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-    scaled = x if weight is None else x * weight
-    return scaled if bias is None else scaled + bias
+            return composites.attend(call)

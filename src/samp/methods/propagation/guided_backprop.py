@@ -103,9 +103,10 @@ class RectifiedGradient(Propagation):
         return self._rectify(call) if _is_rectifier(call) else call.run()
 
     on_sum = on_linear = on_add = on_scale = on_maximum = Propagation.use_gradient
-    on_batch_norm = on_softmax = on_log_softmax = on_divide = on_layer_norm = on_group_norm = on_attention = (
+    on_batch_norm = on_softmax = on_log_softmax = on_divide = on_layer_norm = on_group_norm = on_rms_norm = (
         Propagation.use_gradient
     )
+    on_attention = on_add_product = Propagation.use_gradient
 
     def on_elementwise(self, call: Call) -> object:
         return self._rectify(call) if _is_rectifier(call) else self.use_gradient(call)

@@ -22,7 +22,7 @@ from samp.methods._common import MethodInfo
 from samp.methods.propagation import multipliers
 from samp.methods.propagation.forward_backward import Rows, attribute_in_batches, backward, forward
 from samp.methods.propagation.mode import Propagation
-from samp.methods.propagation.operation_call import Call, Pull, apply_rule
+from samp.methods.propagation.operation_call import Call, Pull, apply_rule, depends_on_input
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,14 @@ class LRP:
         return attribute_in_batches(problem, run, self, work)
 
 
+JOINS = ("cat", "concat", "concatenate", "stack", "hstack", "vstack")
+
+
 class Relevance(Propagation):
     """The ε rule, which adds up the relevance that each row loses to biases and ε in `absorbed` (r)."""
 
-    def __init__(self, epsilon: float, rows: int) -> None:
-        super().__init__("LRP")
+    def __init__(self, epsilon: float, rows: int, method: str = "LRP") -> None:
+        super().__init__(method)
         self.epsilon, self.rows = epsilon, rows
         self.absorbed = torch.zeros(rows, dtype=torch.float64)
 
@@ -81,18 +84,19 @@ class Relevance(Propagation):
 
         def forward(z: Tensor) -> tuple[Tensor, Pull]:
             size = z.abs()
-            share = torch.where(size > 0, size / (size + self.epsilon), 1.0)
-            by_epsilon = z * (1 - share)
+            share = torch.where((size > 0) & size.isfinite(), size / (size + self.epsilon), 1.0)
+            by_epsilon = torch.where(share == 1, 0.0, z * (1 - share))
 
             def pull(grad: Tensor) -> list[Tensor]:
-                self._absorb(grad * (by_epsilon + share * bias))
+                self.absorb(_weigh(grad, by_epsilon + share * bias))
                 return [grad * share]
 
             return z.clone(), pull
 
         return apply_rule(forward, summed)
 
-    def _absorb(self, relevance: Tensor) -> None:
+    def absorb(self, relevance: Tensor) -> None:
+        """Add relevance that goes to no input to each row's sum."""
         # axis 0 holds the samples, perhaps in several parts each
         if relevance.ndim and len(relevance) % self.rows == 0:
             sums = relevance.detach().reshape(self.rows, -1).sum(1, dtype=torch.float64)
@@ -132,6 +136,11 @@ class Relevance(Propagation):
             return self.use_gradient(call)
         return self.use_rule(call, multipliers.product(call, [torch.zeros_like(x) for x in call.inputs]))
 
+    def on_rearrange(self, call: Call) -> object:
+        """Pass relevance on with its number; a constant that joins the inputs, such as a class token, is a bias."""
+        constants = [value for value in call.flat_args if isinstance(value, Tensor) and not depends_on_input(value)]
+        return self.on_mask(call) if constants and call.name in JOINS else call.run()
+
     def on_mask(self, call: Call) -> object:
         """Pass relevance to the input that the mask chose; a constant that it chose is a bias."""
         chosen: Tensor = call.run()
@@ -139,7 +148,7 @@ class Relevance(Propagation):
 
         def forward(z: Tensor) -> tuple[Tensor, Pull]:
             def pull(grad: Tensor) -> list[Tensor]:
-                self._absorb(torch.where(grad == 0, 0.0, grad * filled))  # what is filled may be infinite
+                self.absorb(_weigh(grad, filled))
                 return [grad]
 
             return z.clone(), pull
@@ -158,3 +167,17 @@ class Relevance(Propagation):
         if len(call.inputs) != 1 or call.at(torch.zeros_like(call.inputs[0].flatten()[:1])).item() != 0:
             raise self.no_rule_error(call.name, ", which is not 0 at 0")
         return self.use_rule(call, multipliers.secant(call, torch.zeros_like(call.inputs[0])))
+
+    def _refuse_transformers(self, call: Call) -> object:
+        raise NotImplementedError(
+            f"LRP has no rule for the operation {call.name}: use 'attnlrp', which adds rules for the soft-max, "
+            "attention and normalisation of transformers, or a method that needs only gradients, such as 'consensus' "
+            "or 'ig'."
+        )
+
+    on_softmax = on_attention = on_layer_norm = on_group_norm = on_rms_norm = _refuse_transformers
+
+
+def _weigh(grad: Tensor, value: Tensor) -> Tensor:
+    """Return the relevance grad · value, which is 0 without a gradient even where the value is infinite."""
+    return torch.where(grad == 0, 0.0, grad * value)

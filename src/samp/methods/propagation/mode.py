@@ -227,6 +227,13 @@ class Propagation(TorchFunctionMode):
         """A mask chooses between numbers, and each takes its credit with it."""
         return call.run()
 
+    def on_add_product(self, call: Call) -> object:
+        """Run y + a·b as its product and its sum."""
+        args, factors = call.args_and_kwargs
+        total, left, right = args
+        with self:
+            return torch.add(total * factors.get("beta", 1), torch.matmul(left, right), alpha=factors.get("alpha", 1))
+
     def on_dropout(self, call: Call) -> object:
         """Dropout in evaluation mode does nothing."""
         return call.run()
@@ -235,7 +242,7 @@ class Propagation(TorchFunctionMode):
         raise self.no_rule_error(call.name)
 
     on_sum = on_linear = on_add = on_multiply = on_scale = on_elementwise = on_maximum = on_batch_norm = _refuse
-    on_softmax = on_log_softmax = on_divide = on_layer_norm = on_group_norm = on_attention = _refuse
+    on_softmax = on_log_softmax = on_divide = on_layer_norm = on_group_norm = on_rms_norm = on_attention = _refuse
 
     @property
     def details(self) -> dict[str, dict[str, dict[str, int]]]:

@@ -21,6 +21,7 @@ SUM = """
 """
 LINEAR = """
     linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d matmul mm bmm mv
+    einsum
 """
 ADD = "add sub subtract rsub"
 MULTIPLY = "mul multiply"
@@ -54,6 +55,8 @@ KINDS: dict[str, str] = {
         "divide": "div divide true_divide rdiv",
         "layer_norm": "layer_norm",
         "group_norm": "group_norm",
+        "rms_norm": "rms_norm",
+        "add_product": "addmm baddbmm",
         "attention": "scaled_dot_product_attention",
     }.items()
     for name in names.split()

@@ -1,0 +1,83 @@
+"""Which methods explain texts: those that work on any features, with the embeddings of a text in place of pixels."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+from samp.methods import IG, SAMP, Method, resolve_method
+from samp.methods.registry import method_name
+
+WALKS = ("samp", "samp++", "coupled", "consensus", "ig", "ig-both", "idgi", "guidedig")
+OTHERS = ("gradient", "saliency", "gradientxinput", "smoothgrad", "shapley", "lime", "ablation", "random")
+DRAW = ("consensus", "smoothgrad", "shapley", "lime", "random")
+"""Methods whose draws depend on the size of the input, so that padding would change their results."""
+INSTEAD = "use 'ig', 'samp' or another path method, or 'shapley', which needs no gradients"
+REASONS = {
+    "cam": "maps feature channels of images",
+    "gradcam": "maps feature channels of images",
+    "gradcam++": "maps feature channels of images",
+    "rise": "hides areas of images",
+    "xrai": "joins areas of images",
+    "occlusion": "slides a window over images; 'ablation' takes away one token after another",
+    "blurig": "blurs images",
+    "ig-blurred": "starts from a blurred image",
+    "spectralig": "filters the frequencies of images",
+    "sobel": "finds edges of images",
+    "ig2": "searches its baseline among images",
+}
+# The concave credit of coupled and consensus levels the credit of features that move before the one that matters: in a
+# text, whose score often jumps at a single word, that may be all of them. So these are not the default here.
+DEFAULT = IG(steps=30, credit="shared_trapezoid")
+"""The straight line, with what its credit misses of the score change shared: complete."""
+DEFAULT_OF_TOKENS = SAMP(steps=64, credit="shared")
+"""For models that answer for each token, where gradients along the line say little: features move one by one, and each
+earns the change of the score in its own step."""
+PROPAGATION = "has rules for the layers of image nets, which text models mix with others"
+
+
+def resolve_text_method(method: str | Method) -> Method:
+    """Return the method of this name, or the given one; raises ValueError for one that cannot explain texts.
+
+    >>> resolve_text_method("IG").steps
+    50
+    >>> resolve_text_method("Grad-CAM")
+    Traceback (most recent call last):
+    ValueError: gradcam maps feature channels of images and cannot explain a text: use 'ig', 'samp' or another path
+    method, or 'shapley', which needs no gradients.
+    """
+    resolved = resolve_method(method)
+    name = method_name(method) if isinstance(method, str) else _name_of(resolved)
+    if name is None or name in (*WALKS, *OTHERS):
+        return resolved
+    reason = REASONS.get(name, PROPAGATION)
+    raise ValueError(f"{name} {reason} and cannot explain a text: {INSTEAD}.")
+
+
+def draws_by_size(method: Method | None) -> bool:
+    """Return whether the method's result depends on how its texts are padded; of an unknown method, it may."""
+    return method is not None and _name_of(method) in (*DRAW, None)
+
+
+def has_baseline(method: Method) -> bool:
+    """Return whether the method starts from a baseline.
+
+    >>> has_baseline(resolve_text_method("ig")), has_baseline(resolve_text_method("gradient"))
+    (True, False)
+    """
+    return any(field.name == "baseline" for field in fields(method))  # type: ignore[arg-type]  # methods are dataclasses
+
+
+def with_baseline(method: Method, baseline: Any) -> Method:
+    """Return the method with this baseline, if it has any."""
+    return replace(method, baseline=baseline) if has_baseline(method) else method  # type: ignore[type-var]  # a dataclass
+
+
+def _name_of(method: Method) -> str | None:
+    """Return the name of the first built-in method of this kind, or None for a method of the caller's own."""
+    from samp.methods import names
+
+    module = type(method).__module__
+    if not module.startswith("samp.methods."):
+        return None
+    return next((name for name in names() if type(resolve_method(name)) is type(method)), None)
