@@ -326,6 +326,27 @@ def test_reveal_of_constant_width_is_ig_averaged_over_noise() -> None:
     torch.testing.assert_close(result.values, torch.stack(shifted).mean(0), rtol=1e-3, atol=1e-5)
 
 
+def test_reveal_searches_the_noise_that_keeps_the_score() -> None:
+    """f = 10 − |x|²/n at x = 0: noise σ leaves 10 − σ², which is 95 % at σ = √0.5."""
+    x = torch.zeros(2, 400, dtype=torch.float64)
+
+    def model(z: Tensor) -> Tensor:
+        return 10 - z.square().mean(1)
+
+    result = explain(model, x, method=RevealIG(4, draws=1, sigma=None))
+    assert result.details["sigma"] == pytest.approx([0.5**0.5] * 2, rel=0.02)  # the mean of ε² over 25,600 draws
+    fixed = explain(model, x, method=RevealIG(4, draws=1, sigma=result.details["sigma"][0]))
+    torch.testing.assert_close(result.values, fixed.values, **CLOSE)
+    assert result.details["forwards"] == 2 + 1 + 15 * 64
+
+
+def test_reveal_searches_for_each_sample_alone() -> None:
+    together = explain(SMOOTH, X[:3], target=0, method=RevealIG(4, draws=1, sigma=None))
+    for i in range(3):
+        alone = explain(SMOOTH, X[i : i + 1], target=0, method=RevealIG(4, draws=1, sigma=None), batch_size=1)
+        assert_same_sample(together, i, alone, 0, **CLOSE)
+
+
 def test_the_metric_is_the_fisher_information_pulled_back() -> None:
     x = X[:2].flatten(1).clone().requires_grad_()
     output = SMOOTH(x)
