@@ -19,13 +19,14 @@ from golden.problems import PROBLEMS, image, problem, scatter
 
 # Few steps, masks and samples.
 CHEAP = {"steps": 5, "masks": 24, "samples": 6, "superpixels": 9, "side": 24, "min_added": 4, "window": 4, "stride": 3}
+CHEAP |= {"draws": 2, "points": 4, "kl": 0.05, "iterations": 2}
 # What the methods and measures are built on, where that is an optional package.
 NEEDS = {
     **dict.fromkeys(("shapley", "ablation", "occlusion"), ("captum",)),
     "lime": ("captum", "skimage", "sklearn"),
     "xrai": ("skimage",),
 }
-SLOW = {"rise", "lime", "shapley", "xrai"}  # with their published settings
+SLOW = {"rise", "lime", "shapley", "xrai", "fringe"}  # with their published settings; fringe amplifies rounding there
 # On these problems methods differ from the others by their inputs alone: a few methods stand for all.
 FEW = {"conv-five", "float16", "bfloat16", "channels last", "conv-40", "callable"}
 STANDING = (

@@ -43,6 +43,7 @@ from samp.models.classifier import IMAGENET
 from samp_lab.datasets import Entry, Images, open_dataset
 from samp_lab.nets.planted import plant_images, planted_net
 from samp_lab.panel_nets import TRANSFER, load_net
+from samp_lab.path_rivals import PATH_RIVALS
 from samp_lab.runner import error_line
 from samp_lab.setups import HALVES
 
@@ -68,6 +69,8 @@ METHODS: Mapping[str, str | Method] = {
     "Sobel": "sobel",
     "random": "random",
 }
+# Too dear to be there by default; `--methods` takes their names too.
+ON_REQUEST: Mapping[str, str | Method] = {"Spectral IG": "spectralig", "IG2": "ig2", **PATH_RIVALS}
 CURVES = ("paper", "rise", "diffid", "diffid-signed", "road", "sds", "transfer", "concentration")
 AGAIN = ("stability", "random-logit", "random-weights")
 PLACES = ("energy", "auroc", "pointing", "precision")
@@ -143,7 +146,9 @@ class PanelRunner:
 
     def __init__(self, options: PanelOptions, say: Callable[[str], None]) -> None:
         self.options, self.say, self.started = options, say, time.perf_counter()
-        self.methods = {name: resolve_method(look_up(name, METHODS, "method")) for name in options.methods}
+        self.methods = {
+            name: resolve_method(look_up(name, {**METHODS, **ON_REQUEST}, "method")) for name in options.methods
+        }
         self.gradients: dict[str, float] = {}
         self.seconds: dict[str, float] = {}
         self.refused: dict[str, str] = {}

@@ -4,8 +4,9 @@ One file holds one method or one family of methods; `registry` lists them all by
 its published settings, or the tuned ones of our own "consensus", the default, and "coupled". `table()` lists the
 source, cost and guarantees of each. Modules that begin with an underscore hold what methods share: `_path_method`
 (settings and walks of path methods), `_perturbation` (regions and counted scores), `_last_map`, `_feature_maps`,
-`_token_maps` and `_channel_axis` (the layer for class activation maps), `_layer_model` (a model cut off at a layer) and
-`_common` (results).
+`_token_maps` and `_channel_axis` (the layer for class activation maps), `_layer_model` (a model cut off at a layer),
+`_classes` (classes beside the explained one), `_value_range` (bounds of a search), `_draws` (noise and sums over draws)
+and `_common` (results).
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from samp.engine.walk import Route, Step
 from samp.errors import NonFiniteError
 from samp.methods._common import MethodInfo
 from samp.methods._layer_model import problem_at_layer
+from samp.methods._value_range import Bounds, check_bounds, label_bounds, value_range
 from samp.model_output import extract_scores
 from samp.targets import TargetFunction
 
@@ -61,7 +62,7 @@ class IG2:
     step: float = 0.0019
     reference: InputBaselines | tuple[InputBaselines, ...] = black
     layer: str | nn.Module | None = None
-    bounds: tuple[InputBaselines, InputBaselines] | None = None
+    bounds: Bounds = None
     credit: str | Credit = "left"
     about: ClassVar[MethodInfo] = MethodInfo(
         paper="Zhuo and Ge, IG2: Integrated Gradient on Iterative Gradient Path, TPAMI 2024 (our reference and bounds)",
@@ -78,11 +79,9 @@ class IG2:
             raise ValueError("reference is an empty tuple: give at least one reference.")
         if not (isinstance(self.layer, str | nn.Module) or self.layer is None):
             raise TypeError(f"layer is a module, its name, or None, not {type(self.layer).__name__}.")
-        if self.bounds is not None and not (isinstance(self.bounds, tuple | list) and len(self.bounds) == 2):
-            raise ValueError(f"bounds is a pair of a lowest and a highest value, not {self.bounds!r}.")
         credits.resolve_credit(self.credit)
         object.__setattr__(self, "reference", wrap_tensors(self.reference))
-        object.__setattr__(self, "bounds", self.bounds and wrap_tensors(tuple(self.bounds)))
+        object.__setattr__(self, "bounds", check_bounds(self.bounds))
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """Return the credit of every sample's descents, averaged over the references.
@@ -92,7 +91,7 @@ class IG2:
         batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device)
         problem = problem.with_target(batches)
         inner, layer = problem_at_layer(problem, self.layer)
-        low, high = self._range(problem, run.seed)
+        low, high = value_range(self.bounds, problem, run.seed)
         results: list[Attribution] = []
         failure: NonFiniteError | None = None
         for reference in self._references():
@@ -111,21 +110,11 @@ class IG2:
     def _references(self) -> tuple[InputBaselines, ...]:
         return self.reference if isinstance(self.reference, tuple) else (self.reference,)
 
-    def _range(self, problem: Problem, seed: int) -> tuple[Tensor, Tensor]:
-        """Return the lowest and the highest value of the descent (b 1 or b n); raise ValueError if they do not rise."""
-        if self.bounds is None:
-            return problem.x.aminmax(dim=1, keepdim=True)
-        low, high = (problem.flatten(evaluate_baseline(one, problem.inputs, seed)) for one in self.bounds)
-        if not bool((low < high).all()):
-            raise ValueError(f"bounds are a lowest and a highest value, and {self.bounds!r} does not rise.")
-        return low, high
-
     def _label(self, layer: str) -> str:
         """Return the method's repr for results: references and bounds by their kind, and the layer that was taken."""
         labels = tuple(map(label_baseline, self._references()))
         reference = labels if isinstance(self.reference, tuple) else labels[0]
-        bounds = self.bounds and (label_baseline(self.bounds[0]), label_baseline(self.bounds[1]))
-        return repr(replace(self, reference=reference, layer=layer, bounds=bounds))
+        return repr(replace(self, reference=reference, layer=layer, bounds=label_bounds(self.bounds)))
 
     def _walk(self, problem: Problem, descent: DescentPath, label: str, run: RunOptions) -> Attribution:
         """Return the credit of one descent: find its end, then walk it."""

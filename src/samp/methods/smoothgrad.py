@@ -15,9 +15,8 @@ from samp.checks import check_counts, check_numbers
 from samp.engine.driver import Batches, RunOptions
 from samp.engine.problem import Problem
 from samp.methods._common import MethodInfo, make_attribution
+from samp.methods._draws import add_rows, normal_draws
 from samp.progress import open_bar
-
-NOISES_AT_ONCE = 16  # draws in memory
 
 
 @dataclass(frozen=True)
@@ -53,10 +52,10 @@ class SmoothGrad:
         sigma = self.deviation(problem.x.amax(1, keepdim=True) - problem.x.amin(1, keepdim=True))  # b 1
         total = torch.zeros_like(problem.x)
         with open_bar(problem.batch * self.samples, "gradient", run.progress) as bar:
-            for noise in self._draws(problem.x, run.seed):
+            for noise in normal_draws(self.samples, problem.x, run.seed):
                 done = 0
                 for gradient in _gradients(problem, noise, sigma, batches):
-                    _add(total, gradient, done, len(noise))
+                    add_rows(total, gradient, done, len(noise))
                     done += len(gradient)
                     bar.update(len(gradient))
         values = total / self.samples
@@ -65,13 +64,6 @@ class SmoothGrad:
     def deviation(self, reach: Tensor) -> Tensor:
         """Return the standard deviation of the noise for samples whose values have this range."""
         return float(self.noise) * reach
-
-    def _draws(self, like: Tensor, seed: int) -> Iterator[Tensor]:
-        """Yield standard normal noise in blocks of k n, drawn on the CPU: the same for every device."""
-        generator = torch.Generator().manual_seed(seed)
-        for first in range(0, self.samples, NOISES_AT_ONCE):
-            count = min(NOISES_AT_ONCE, self.samples - first)
-            yield torch.stack([torch.randn(like.shape[1], generator=generator) for _ in range(count)]).to(like)
 
 
 def _gradients(problem: Problem, noise: Tensor, sigma: Tensor, batches: Batches) -> Iterator[Tensor]:
@@ -84,14 +76,6 @@ def _gradients(problem: Problem, noise: Tensor, sigma: Tensor, batches: Batches)
         return problem.gradient(x, samples)
 
     return batches.map_slices(problem.batch * len(noise), work)
-
-
-def _add(total: Tensor, gradient: Tensor, first: int, per_sample: int) -> None:
-    """Add rows from `first` on to their samples, in a fixed order: `index_add_` on a GPU would have none."""
-    last = first + len(gradient)
-    for sample in range(first // per_sample, (last - 1) // per_sample + 1):
-        start, end = max(sample * per_sample, first), min((sample + 1) * per_sample, last)
-        total[sample] += gradient[start - first : end - first].sum(0)
 
 
 METHODS = {"smoothgrad": SmoothGrad()}

@@ -34,7 +34,8 @@ class SpectralIG:
     - `steps`, `width`, `credit`: 199 parts (200 points), 0.4 and the gradient before each part are those of the
       authors' code (leekwoon/sig). Theirs explains the class's probability; the score here is `target`'s, as for every
       method: for theirs, pass `target=lambda output: output.softmax(1)[:, c]`.
-    - `baseline`: as in `SAMP`, one for the walk to the image; black, theirs, is 0 in the space the model is fed.
+    - `baseline`: as in `SAMP`, one for the walk to the image. Ours is 0 in the space the model is fed; theirs is a
+      black picture, which for a net of normalised inputs is −mean/std: `samp.baselines.Colour` makes it.
 
     Vectors of equal singular values are not unique: they depend on the linear algebra library.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from samp.methods import IG
 from samp_lab.method_ranking import MethodRanking
+from samp_lab.path_rivals import PATH_RIVALS
 from samp_lab.tables.table1 import ROWS
 
 SETUPS = (
@@ -24,6 +25,7 @@ OURS = MethodRanking(
         "IDGI": IG(credit="idgi"),
         "Spectral IG": "spectralig",
         "IG2": "ig2",
+        **PATH_RIVALS,
     },
     setups=SETUPS,
     champion="coupled",
