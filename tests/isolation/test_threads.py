@@ -30,6 +30,7 @@ SMALL: dict[str, Any] = {
     "shapley": Shapley(samples=2),
     "lime": LIME(samples=40, superpixels=9),
 }
+FOR_TRANSFORMERS = ("attentionrollout", "attentionrelevance", "attnlrp", "libragrad")
 X = torch.rand(2, 3, 12, 12, generator=torch.Generator().manual_seed(0))
 
 
@@ -46,6 +47,27 @@ def small_net(*last: nn.Module) -> nn.Sequential:
         torch.manual_seed(0)
         layers = [nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten()]
         return nn.Sequential(*layers, *last, nn.Linear(4, 5))
+
+
+class Attention(nn.Module):
+    """Patches as tokens, and one layer of attention."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patches, self.norm, self.last = nn.Conv2d(3, 8, 4, 4), nn.LayerNorm(8), nn.Linear(8, 5)
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        tokens = self.patches(x).flatten(2).transpose(1, 2)
+        normed = self.norm(tokens)
+        logits: Tensor = self.last((tokens + self.attention(normed, normed, normed, need_weights=False)[0]).mean(1))
+        return logits
+
+
+def attention_net() -> nn.Module:
+    with torch.random.fork_rng([]):
+        torch.manual_seed(0)
+        return Attention().eval()
 
 
 def shared_states() -> list[Any]:
@@ -77,7 +99,8 @@ def test_threads_get_the_maps_that_a_method_gives_alone_and_move_no_random_state
         pytest.importorskip("captum")
     if method in ("lime", "xrai"):
         pytest.importorskip("skimage")
-    net, asked = small_net().eval(), SMALL.get(method, method)
+    asked = SMALL.get(method, method)
+    net = attention_net() if method in FOR_TRANSFORMERS else small_net().eval()
     before = shared_states()
     expected = alone(net, method=asked)
     assert_equal(maps(net, method=asked), expected)

@@ -23,7 +23,7 @@ def captum_method(name: str, baseline: bool = True, **settings: Any) -> Peer:
         import captum.attr
 
         given = {"baselines": start} if baseline else {}
-        with warnings.catch_warnings(), _seeded():
+        with warnings.catch_warnings(), _fixed_seed():
             warnings.simplefilter("ignore")  # that it sets hooks
             method = getattr(captum.attr, name)(copy.deepcopy(net))  # a failed run leaves hooks behind
             values: Tensor = method.attribute(x.clone().requires_grad_(), target=target, **given, **settings)
@@ -33,7 +33,7 @@ def captum_method(name: str, baseline: bool = True, **settings: Any) -> Peer:
 
 
 @contextmanager
-def _seeded() -> Iterator[None]:
+def _fixed_seed() -> Iterator[None]:
     """Within this context torch and NumPy draw from seed 0: Captum's GradientShap draws from both."""
     state = np.random.get_state()  # the generator that Captum uses
     with torch.random.fork_rng([]):

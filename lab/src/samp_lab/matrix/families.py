@@ -150,7 +150,7 @@ def encode_words(text: str) -> samp_text.Encoded:
 def _images() -> Tensor:
     """Return smooth patches of colour with some noise: in noise alone superpixels find nothing."""
     colours = F.interpolate(torch.rand(SAMPLES, 3, 4, 4), SIDE, mode="bilinear")
-    return 0.9 * colours + 0.1 * torch.rand(SAMPLES, 3, SIDE, SIDE)
+    return (0.9 * colours + 0.1 * torch.rand(SAMPLES, 3, SIDE, SIDE)).double()
 
 
 def _image_family(make: Callable[[], nn.Module]) -> Callable[[str], Family]:
@@ -163,12 +163,12 @@ def _text_family(make: Callable[[], nn.Module]) -> Callable[[str], Family]:
 
 
 def _two_inputs(name: str) -> Family:
-    return Family(name, TwoInputs(), (_images(), torch.rand(SAMPLES, 5)), [0, 1], captum=False)
+    return Family(name, TwoInputs(), (_images(), torch.rand(SAMPLES, 5).double()), [0, 1], captum=False)
 
 
 def _tabular(name: str) -> Family:
     net = nn.Sequential(nn.Linear(9, 16), nn.ReLU(), nn.Linear(16, CLASSES))
-    return Family(name, net, torch.rand(SAMPLES, 9), [0, 1])
+    return Family(name, net, torch.rand(SAMPLES, 9).double(), [0, 1])
 
 
 def _segmentation(name: str) -> Family:
@@ -210,7 +210,7 @@ def make_family(name: str) -> Family:
         torch.manual_seed(SEEDS.get(name, 0))
         family = FAMILIES[name](name)
         _scale_scores(family.model)
-    family.model.eval()
+    family.model.eval().double()  # methods that follow gradients far (FRInGe, AGI, IG2) amplify the rounding of float32
     return family
 
 

@@ -131,7 +131,8 @@ def _check_sum(values: Tensor, score: Tensor, low: Tensor) -> None:
         raise ValueError(
             f"DeepLIFT's credit sums to {float(values[row].sum()):.3g}, but the score changes by "
             f"{float(change[row]):.3g}: its multipliers lost all precision, most likely where a normalisation divides "
-            "by almost 0 at the baseline. Use another baseline, the model in float64, or a path method such as 'ig'."
+            "by almost 0 at the baseline, or the model gives another score at every call. Use another baseline, the "
+            "model in float64, or a path method such as 'ig'."
         )
 
 
