@@ -80,15 +80,13 @@ def _check(name: str, family: Family, method: Method, credit: list[Tensor], resi
 def _explain(family: Family, method: Method, samples: Sequence[int]) -> tuple[list[Tensor], Tensor, Tensor]:
     """Return the credit of each of these samples, their residuals and their changes of the score."""
     if family.is_text:
-        results = [
-            samp.text.explain(
-                family.model, encode_words, family.texts[i], target=family.target[i], method=method, baseline="mean"
-            )
-            for i in samples
-        ]
+        texts, targets = [family.texts[i] for i in samples], [family.target[i] for i in samples]
+        results = samp.text.explain(
+            family.model, encode_words, texts, target=targets, method=method, baseline="mean", seed=0
+        )
         credit = [torch.as_tensor(one.scores) for one in results]
         residual = torch.tensor([float(one.residual) for one in results])
-        return credit, residual, torch.stack([one.abs().sum() for one in credit])
+        return credit, residual, torch.tensor([float(one.score - one.baseline_score) for one in results])
     given = family.inputs if isinstance(family.inputs, tuple) else (family.inputs,)
     rows = tuple(one[list(samples)] for one in given if one is not None)
     target = [family.target[i] for i in samples] if isinstance(family.target, list) else family.target

@@ -34,14 +34,16 @@ def write_page(matrix: Matrix) -> str:
         "Made by `samp bench matrix --out docs/matrix.md` "
         f"(samp {samp.__version__}, torch {torch.__version__}, Python {platform.python_version()}); "
         "every cell is one or more calls of `samp.explain` or `samp.text.explain` on a small seeded net of that "
-        "family.",
+        "family, in float64. It says that a method works, not how good its maps are, nor that a sum of many steps is "
+        "close: [how well each method sums](completeness.md) on real nets is another page.",
         "",
         f"- **✓ Σ**: the credit sums to the change of the score, to {SUM_BOUND:g} of it or better.",
-        f"- **✓ =**: the credit is Captum's, to {AGREE_BOUND:g} of its largest entry or better.",
+        f"- **✓ =**: the credit is Captum's, to {AGREE_BOUND:g} of its largest entry or better (IG: of its trapezoids, "
+        "whose weights sum to (n − 1)/n, scaled to 1).",
         f"- **✓**: the credit is finite, not constant, and the same (to {BATCH_BOUND:g}) for a sample explained alone; "
         "but for LIME, whose draws depend on the largest number of superpixels among the images of a call.",
         "- **a number**: the method refuses; what it says stands below.",
-        "- **✗**: a crash, a sum that does not hold, a credit other than Captum's. There is none.",
+        f"- **✗**: a crash, a sum that does not hold, a credit other than Captum's: {len(find_wrong(matrix))} cells.",
         "",
         "| method | " + " | ".join(families) + " |",
         "|---" * (len(families) + 1) + "|",
