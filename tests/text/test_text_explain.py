@@ -9,6 +9,8 @@ import torch
 from torch import nn
 
 import samp
+from samp.methods.gradient import Gradient
+from samp.methods.smoothgrad import SmoothGrad
 
 text_nets = pytest.importorskip("text_nets", reason="needs transformers", exc_type=ImportError)
 from text_nets import SENTENCES, WIDTH, Bag, bert_tokenizer, build, plain_tokenizer  # noqa: E402  # after the skip
@@ -194,6 +196,21 @@ def test_the_model_is_left_as_it_was() -> None:
 def test_methods_of_images_refuse_and_say_what_to_use(method: str) -> None:
     with pytest.raises(ValueError, match=f"^{method} .*cannot explain a text: use 'ig'"):
         ask(CLASSIFIER, SENTENCES[0], method=method)
+
+
+@pytest.mark.parametrize("method", ["gradient", "smoothgrad", Gradient(), SmoothGrad(samples=2)], ids=str)
+def test_gradients_that_cancel_within_an_embedding_are_refused(method: Any) -> None:
+    model, tokenizer = build(CLASSIFIER), bert_tokenizer()
+    with pytest.raises(
+        ValueError, match=r"which a LayerNorm behind it makes 0, .*: use 'saliency' or 'gradientxinput'"
+    ):
+        samp.text.explain(model, tokenizer, SENTENCES[0], method=method)
+    ids = torch.tensor([tokenizer(SENTENCES[0])["input_ids"]])
+    x = model.get_input_embeddings()(ids).detach().requires_grad_()
+    (gradient,) = torch.autograd.grad(model(inputs_embeds=x).logits[0, 1], x)
+    assert float(gradient.sum(2).abs().max()) < 1e-5 * float(gradient.abs().max())  # what it would have shown
+    for sizes in (Gradient(magnitude=True), SmoothGrad(samples=2, magnitude=True)):
+        assert float(samp.text.explain(model, tokenizer, SENTENCES[0], target=1, method=sizes).scores.min()) > 1e-3
 
 
 @pytest.mark.parametrize("method", samp.text.METHODS)

@@ -10,11 +10,16 @@ from samp.methods.registry import method_name
 
 WALKS = ("samp", "samp++", "coupled", "consensus", "ig", "ig-both", "idgi", "guidedig")
 LAYERS = ("attnlrp", "libragrad", "deeplift")
-OTHERS = ("gradient", "saliency", "gradientxinput", "smoothgrad", *LAYERS, "shapley", "lime", "ablation", "random")
+OTHERS = ("saliency", "gradientxinput", *LAYERS, "shapley", "lime", "ablation", "random")
+SIGNED = ("gradient", "smoothgrad")
+"""A token's credit is a sum over its embedding. That of the gradient is 0 wherever a LayerNorm follows the embedding,
+which takes the mean away, so that only rounding errors would be shown. Sizes (`magnitude`) do not cancel."""
 DRAW = ("consensus", "smoothgrad", "shapley", "lime", "random")
 """Methods whose draws depend on the size of the input, so that padding would change their results."""
 INSTEAD = "use 'ig', 'samp' or another path method, or 'shapley', which needs no gradients"
+CANCELS = "sums the gradient over the embedding, which a LayerNorm behind it makes 0,"
 REASONS = {
+    **dict.fromkeys(SIGNED, CANCELS),
     "cam": "maps feature channels of images",
     "gradcam": "maps feature channels of images",
     "gradcam++": "maps feature channels of images",
@@ -57,10 +62,12 @@ def resolve_text_method(method: str | Method) -> Method:
     """
     resolved = resolve_method(method)
     name = method_name(method) if isinstance(method, str) else _name_of(resolved)
+    if name in SIGNED and getattr(resolved, "magnitude", False):
+        return resolved
     if name is None or name in (*WALKS, *OTHERS):
         return resolved
-    reason = REASONS.get(name, FOR_IMAGES)
-    raise ValueError(f"{name} {reason} and cannot explain a text: {INSTEAD}.")
+    instead = "use 'saliency' or 'gradientxinput'" if name in SIGNED else INSTEAD
+    raise ValueError(f"{name} {REASONS.get(name, FOR_IMAGES)} and cannot explain a text: {instead}.")
 
 
 def draws_by_size(method: Method | None) -> bool:
@@ -71,7 +78,7 @@ def draws_by_size(method: Method | None) -> bool:
 def has_baseline(method: Method) -> bool:
     """Return whether the method starts from a baseline.
 
-    >>> has_baseline(resolve_text_method("ig")), has_baseline(resolve_text_method("gradient"))
+    >>> has_baseline(resolve_text_method("ig")), has_baseline(resolve_text_method("saliency"))
     (True, False)
     """
     return any(field.name == "baseline" for field in fields(method))  # type: ignore[arg-type]  # methods are dataclasses
