@@ -16,7 +16,7 @@ from samp.methods import Method
 from samp.targets import resolve_target
 from samp.text.attribution import TextAttribution, TextAttributions
 from samp.text.batches import GroupName, TextBatch, group_numbers
-from samp.text.outputs import read_position
+from samp.text.outputs import ReadPosition
 from samp.text.prepare import PreparedTexts, Question, prepare, read_texts
 from samp.text.text_baselines import EmbeddingBaseline, TextBaseline, choose_baseline, make_baseline
 from samp.text.text_methods import DEFAULT, DEFAULT_OF_TOKENS, draws_by_size, resolve_text_method, with_baseline
@@ -102,7 +102,7 @@ def explain(
         with isolate(model, torch.device("cpu"), seed):
             prepared = prepare(model, tokenizer, texts, question, groups, embedding, pad=not draws_by_size(chosen))
         if chosen is None:
-            chosen = DEFAULT_OF_TOKENS if prepared.net.reader is read_position else DEFAULT
+            chosen = DEFAULT_OF_TOKENS if isinstance(prepared.net.reader, ReadPosition) else DEFAULT
         results: dict[int, TextAttribution] = {}
         for numbers in prepared.together:
             run = _Batch(prepared, numbers, baseline, seed)

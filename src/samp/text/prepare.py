@@ -15,7 +15,7 @@ from samp.lookup import look_up
 from samp.text.batches import GroupName, TextBatch, group_numbers, make_batch, split_by_length
 from samp.text.embedded_model import EmbeddedModel, find_embedding
 from samp.text.encoding import Encoded, encode_text
-from samp.text.outputs import ReadPooled, read_classes, read_position, read_whole
+from samp.text.outputs import ReadPooled, ReadPosition, has_scores, no_scores, read_classes, read_whole
 from samp.text.text_targets import Answers, Similarity, TextTarget, choose_target
 
 
@@ -135,13 +135,21 @@ def _find_answers(net: EmbeddedModel, tokenizer: Any, first: Encoded) -> Answers
     batch = make_batch([first], "tokens", [0], _device(net))
     net.reader = read_classes
     with torch.no_grad():
-        scores = read_classes(observe(net.model, lambda: net.call(batch.inputs, None)), batch.inputs, batch.position)
+        output = observe(net.model, lambda: net.call(batch.inputs, None))
+    if _has_no_head(net.model) and not has_scores(output):
+        raise no_scores(output)
+    scores = read_classes(output, batch.inputs, batch.position)
     if scores.ndim > 3 or len(scores) != 1:
         raise ValueError(f"the model gives scores of shape {tuple(scores.shape)} for one text: pass a target function.")
     if scores.ndim == 3:
-        net.reader = read_position
+        net.reader = ReadPosition(net.call.keeps_logits)
         scores = scores[:, 0]
-    return Answers.of(net.model, tokenizer, scores, by_token=net.reader is read_position)
+    return Answers.of(net.model, tokenizer, scores, by_token=isinstance(net.reader, ReadPosition))
+
+
+def _has_no_head(model: Any) -> bool:
+    """Return whether this is a model of transformers without a head, whose tuples hold hidden states."""
+    return bool(getattr(model, "base_model_prefix", "")) and getattr(model, "base_model", None) is model
 
 
 def _find_position(net: EmbeddedModel, text: Encoded, position: int | None) -> int:
@@ -151,7 +159,7 @@ def _find_position(net: EmbeddedModel, text: Encoded, position: int | None) -> i
     """
     visible = text.columns.get("attention_mask", [1] * len(text.ids))
     last = max(place for place, seen in enumerate(visible) if seen)
-    if net.reader is not read_position:
+    if not isinstance(net.reader, ReadPosition):
         if position is not None:
             raise ValueError("the model gives one answer for the whole text: leave out `position`.")
         return last
