@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 import samp
+from samp.text.text_targets import Answers
 
 text_nets = pytest.importorskip("text_nets", reason="needs transformers", exc_type=ImportError)
 from text_nets import SENTENCES, Bag, bert_tokenizer, build, plain_tokenizer  # noqa: E402  # after the skip
@@ -228,3 +230,9 @@ def test_hidden_states_in_a_tuple_are_no_scores(kind: str) -> None:
         for way in (True, False)
     )
     assert torch.equal(named.scores, packed.scores)
+
+
+def test_labels_with_numbers_as_words_keep_their_order() -> None:
+    model = SimpleNamespace(config=SimpleNamespace(id2label={str(number): f"label {number}" for number in range(12)}))
+    answers = Answers.of(model, None, torch.zeros(1, 12), by_token=False)
+    assert [answers.name(number) for number in (2, 10)] == ["label 2", "label 10"]

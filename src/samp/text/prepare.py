@@ -44,7 +44,7 @@ class PreparedTexts:
     def batch(self, numbers: Sequence[int]) -> TextBatch:
         """Return the batch of the texts of these numbers."""
         chosen = [self.texts[number] for number in numbers]
-        return make_batch(chosen, self.groups, [self.positions[number] for number in numbers], _device(self.net))
+        return make_batch(chosen, self.groups, [self.positions[number] for number in numbers], find_device(self.net))
 
     def output(self, batch: TextBatch) -> Any:
         """Return what the target is computed from, for the texts as they are."""
@@ -120,7 +120,7 @@ def _choose_reader(net: EmbeddedModel, tokenizer: Any, first: Encoded, wanted: l
 
 
 def _cosine_to(net: EmbeddedModel, tokenizer: Any, similarity: Similarity) -> Callable[[Tensor], Tensor]:
-    batch = make_batch([encode_text(tokenizer, similarity.text)], "tokens", [0], _device(net))
+    batch = make_batch([encode_text(tokenizer, similarity.text)], "tokens", [0], find_device(net))
     reference = _read_output(net, batch)
 
     def cosine(output: Tensor) -> Tensor:
@@ -132,7 +132,7 @@ def _cosine_to(net: EmbeddedModel, tokenizer: Any, similarity: Similarity) -> Ca
 
 def _find_answers(net: EmbeddedModel, tokenizer: Any, first: Encoded) -> Answers:
     """Set the reader by the shape of the model's scores, and return their names; raises TypeError or ValueError."""
-    batch = make_batch([first], "tokens", [0], _device(net))
+    batch = make_batch([first], "tokens", [0], find_device(net))
     net.reader = read_classes
     with torch.no_grad():
         output = observe(net.model, lambda: net.call(batch.inputs, None))
@@ -206,5 +206,11 @@ def _one_per_text(given: Any, count: int) -> list[Any]:
     return list(given)
 
 
-def _device(net: nn.Module) -> torch.device:
-    return next((parameter.device for parameter in net.parameters()), torch.device("cpu"))
+def find_device(model: object) -> torch.device:
+    """Return the device of a model's parameters; the processor for one without any.
+
+    >>> find_device(nn.Linear(2, 2, device="meta"))
+    device(type='meta')
+    """
+    parameters = model.parameters() if isinstance(model, nn.Module) else iter(())
+    return next((parameter.device for parameter in parameters), torch.device("cpu"))
