@@ -74,6 +74,45 @@ def test_a_model_that_sees_padding_reads_its_texts_unpadded() -> None:
             assert one.score == pytest.approx(float(net(torch.tensor([tokenizer(text)["input_ids"]]))[0, 1]), abs=1e-6)
 
 
+class Largest(Bag):
+    """The largest of all embeddings, which are positive, so that padding of zeros is not seen until these sink."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words.weight.data.abs_().add_(0.2)
+        self.words.weight.data[0] = 0
+
+    def forward(self, numbers: torch.Tensor) -> torch.Tensor:
+        scores: torch.Tensor = self.score(self.hidden(self.words(numbers).amax(1)).tanh())
+        return scores
+
+
+class LargestBehindAMask(Largest):
+    """One that takes a mask and does not look at it."""
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        return super().forward(input_ids)
+
+
+@pytest.mark.parametrize("kind", [Largest, LargestBehindAMask])
+def test_padding_that_is_seen_only_off_the_text(kind: type[Bag]) -> None:
+    net, tokenizer, below = kind().eval(), bert_tokenizer(), -torch.ones(6)
+    beside = samp.text.explain(net, tokenizer, SENTENCES, target=1, baseline=below)
+    for text, one in zip(SENTENCES, beside, strict=True):
+        alone = samp.text.explain(net, tokenizer, text, target=1, baseline=below)
+        torch.testing.assert_close(one.scores, alone.scores, atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("method", samp.text.METHODS)
+def test_no_method_depends_on_a_much_longer_text_beside(method: str) -> None:
+    if method in ("shapley", "lime", "ablation"):
+        pytest.importorskip("captum", reason="needs the extra compare")
+        pytest.importorskip("sklearn", reason="needs the extra compare")
+    alone = ask(CLASSIFIER, SENTENCES[0], target=1, method=method)
+    beside = ask(CLASSIFIER, [SENTENCES[0], "film " * 30], target=1, method=method)[0]
+    torch.testing.assert_close(beside.scores, alone.scores, atol=2e-5, rtol=1e-3)
+
+
 @pytest.mark.parametrize("kind", [CLASSIFIER, "LlamaForCausalLM"])
 def test_integrated_gradients_are_those_of_captum(kind: str) -> None:
     captum = pytest.importorskip("captum.attr", reason="needs the extra compare")

@@ -19,7 +19,7 @@ from samp.text.batches import GroupName, TextBatch, group_numbers
 from samp.text.outputs import ReadPosition
 from samp.text.prepare import PreparedTexts, Question, find_device, prepare, read_texts
 from samp.text.text_baselines import EmbeddingBaseline, TextBaseline, choose_baseline, make_baseline
-from samp.text.text_methods import DEFAULT, DEFAULT_OF_TOKENS, draws_by_size, resolve_text_method, with_baseline
+from samp.text.text_methods import DEFAULT, DEFAULT_OF_TOKENS, depends_on_size, resolve_text_method, with_baseline
 from samp.text.text_targets import TextTarget
 
 
@@ -100,7 +100,7 @@ def explain(
     question = Question(target, against, position)
     with torch.inference_mode(False):
         with isolate(model, find_device(model), seed):
-            prepared = prepare(model, tokenizer, texts, question, groups, embedding, pad=not draws_by_size(chosen))
+            prepared = prepare(model, tokenizer, texts, question, groups, embedding, pad=not depends_on_size(chosen))
         if chosen is None:
             chosen = DEFAULT_OF_TOKENS if isinstance(prepared.net.reader, ReadPosition) else DEFAULT
         results: dict[int, TextAttribution] = {}

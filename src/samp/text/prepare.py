@@ -180,16 +180,34 @@ def _find_position(net: EmbeddedModel, text: Encoded, position: int | None) -> i
 
 
 def _padding_is_neutral(prepared: PreparedTexts) -> bool:
-    """Return whether the model says the same of the shortest text, alone and padded beside the others."""
+    """Return whether the model takes a mask, and says the same of the shortest text alone and padded beside the others.
+
+    Walks leave the text, so that it is also compared with its features at 0 and turned to their negatives: the maximum
+    over all tokens, say, does not see padding of zeros before that.
+    """
+    if "attention_mask" not in prepared.net.call.named:
+        return False
     lengths = [len(one.ids) for one in prepared.texts]
     shortest, longest = lengths.index(min(lengths)), lengths.index(max(lengths))
     try:
-        beside = prepared.output(prepared.batch([shortest, longest]))[0]
+        beside = _outputs_off_the_text(prepared, [shortest, longest])
     except (RuntimeError, ValueError, IndexError):  # some models take no padding at all
         return False
-    alone = prepared.output(prepared.batch([shortest]))[0]
+    alone = _outputs_off_the_text(prepared, [shortest])
     tolerance = max(1e-4, 16 * torch.finfo(alone.dtype).eps)  # other kernels round otherwise
-    return bool((alone - beside).abs().max() <= tolerance * alone.abs().max().clamp(min=1))
+    gap, size = ((one.flatten(1).abs().amax(1)) for one in (alone - beside, alone))
+    return bool((gap <= tolerance * size.clamp(min=1)).all())
+
+
+@torch.no_grad()
+def _outputs_off_the_text(prepared: PreparedTexts, numbers: Sequence[int]) -> Tensor:
+    """Return the output of the first of these texts as it is, and with its features times 0 and −1 (3 …)."""
+    batch = prepared.batch(numbers)
+    outputs = [prepared.output(batch)[0]]
+    features = batch.gather(prepared.net.embed(batch.inputs))
+    arguments = [argument.values for argument in batch.arguments]
+    outputs += [prepared.net(factor * features, *arguments)[0] for factor in (0, -1)]
+    return torch.stack(outputs)
 
 
 def _read_output(net: EmbeddedModel, batch: TextBatch) -> Any:

@@ -14,8 +14,9 @@ OTHERS = ("saliency", "gradientxinput", *LAYERS, "shapley", "lime", "ablation", 
 SIGNED = ("gradient", "smoothgrad")
 """A token's credit is a sum over its embedding. That of the gradient is 0 wherever a LayerNorm follows the embedding,
 which takes the mean away, so that only rounding errors would be shown. Sizes (`magnitude`) do not cancel."""
-DRAW = ("consensus", "smoothgrad", "shapley", "lime", "random")
-"""Methods whose draws depend on the size of the input, so that padding would change their results."""
+DEPENDS_ON_SIZE = ("consensus", "smoothgrad", "shapley", "lime", "random", "guidedig")
+"""Methods whose results padding would change: their draws depend on the size of the input, and each step of Guided IG
+moves a share of its elements."""
 INSTEAD = "use 'ig', 'samp' or another path method, or 'shapley', which needs no gradients"
 CANCELS = "sums the gradient over the embedding, which a LayerNorm behind it makes 0,"
 REASONS = {
@@ -70,9 +71,9 @@ def resolve_text_method(method: str | Method) -> Method:
     raise ValueError(f"{name} {REASONS.get(name, FOR_IMAGES)} and cannot explain a text: {instead}.")
 
 
-def draws_by_size(method: Method | None) -> bool:
+def depends_on_size(method: Method | None) -> bool:
     """Return whether the method's result depends on how its texts are padded; of an unknown method, it may."""
-    return method is not None and _name_of(method) in (*DRAW, None)
+    return method is not None and _name_of(method) in (*DEPENDS_ON_SIZE, None)
 
 
 def has_baseline(method: Method) -> bool:
