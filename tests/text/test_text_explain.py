@@ -357,3 +357,24 @@ def test_a_tokenizer_without_the_other_package_works() -> None:
     theirs = samp.text.explain(build(CLASSIFIER), bert_tokenizer(), SENTENCES[2], target=1)
     torch.testing.assert_close(ours.scores, theirs.scores)
     assert ours.fixed == theirs.fixed
+
+
+def test_a_baseline_of_the_method_is_refused() -> None:
+    for own in (torch.full((1, 4, WIDTH), 0.5), samp.baselines.Constant(1.0)):
+        with pytest.raises(ValueError, match=r"pass baseline=… to samp\.text\.explain"):
+            ask(CLASSIFIER, "the film", method=samp.IG(baseline=own))
+    by_name, as_object = (ask(CLASSIFIER, "the film", target=1, method=one) for one in ("ig", samp.IG()))
+    assert torch.equal(by_name.scores, as_object.scores)
+    ask(CLASSIFIER, "the film", method=samp.methods.resolve_method("ig-both"))
+
+
+@pytest.mark.parametrize("kind", [CLASSIFIER, "GPT2LMHeadModel"])
+def test_a_text_that_is_too_long_is_refused(kind: str) -> None:
+    ends = 2 if kind == CLASSIFIER else 0
+    ask(kind, "film " * (40 - ends), target=1, method="saliency")
+    with pytest.raises(ValueError, match="the text has 41 tokens, but the model takes 40: cut the text"):
+        ask(kind, "film " * (41 - ends), target=1)
+    tokenizer = bert_tokenizer()
+    tokenizer.model_max_length = 3
+    with pytest.raises(ValueError, match="has 4 tokens, but the model takes 3"):
+        samp.text.explain(Bag().eval(), tokenizer, "the film")

@@ -236,3 +236,20 @@ def test_labels_with_numbers_as_words_keep_their_order() -> None:
     model = SimpleNamespace(config=SimpleNamespace(id2label={str(number): f"label {number}" for number in range(12)}))
     answers = Answers.of(model, None, torch.zeros(1, 12), by_token=False)
     assert [answers.name(number) for number in (2, 10)] == ["label 2", "label 10"]
+
+
+@pytest.mark.parametrize(
+    "target", [lambda output: output.logits[:, 1], samp.text.Similarity("film"), samp.Margin(1, 2)]
+)
+def test_an_answer_to_tell_from_needs_an_answer(target: Any) -> None:
+    with pytest.raises(ValueError, match="`against` belongs to a class or a token"):
+        samp.text.explain(build(CLASSIFIER), bert_tokenizer(), "the film", target=target, against=0)
+
+
+def test_an_unknown_word_is_no_target() -> None:
+    model, tokenizer = build("BertForMaskedLM"), bert_tokenizer()
+    for known in (tokenizer, tokenizer.backend_tokenizer):
+        with pytest.raises(ValueError, match=r"does not know the target 'zebra' \(\[UNK\]\)"):
+            samp.text.explain(model, known, "the film", target="zebra", position=1)
+    one = samp.text.explain(model, tokenizer, "the film", target="[UNK]", position=1)
+    assert one.details["target"] == [tokenizer.unk_token_id]

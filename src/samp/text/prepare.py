@@ -10,8 +10,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from samp.checks import is_whole
 from samp.isolation import observe
 from samp.lookup import look_up
+from samp.targets import Margin
 from samp.text.batches import GroupName, TextBatch, group_numbers, make_batch, split_by_length
 from samp.text.embedded_model import EmbeddedModel, find_embedding
 from samp.text.encoding import Encoded, encode_text
@@ -91,6 +93,9 @@ def prepare(
         raise ValueError(
             "some texts have an answer to tell the target from and some have none: give `against` for all."
         )
+    _check_against(wanted, against)
+    for one in encoded:
+        _check_length(model, tokenizer, one)
     name, layer = find_embedding(model, embedding)
     names = list(make_batch(encoded[:1], groups, [0], torch.device("cpu")).inputs)
     net = EmbeddedModel(model, name, layer, names, read_whole)
@@ -104,6 +109,23 @@ def prepare(
         return prepared
     alike = split_by_length(encoded, groups)
     return PreparedTexts(encoded, net, answers, positions, wanted, against, groups, alike)
+
+
+def _check_against(wanted: Sequence[Any], against: Sequence[Any]) -> None:
+    """Raise ValueError for an answer to tell from a target that takes none."""
+    for one, other in zip(wanted, against, strict=True):
+        if other is not None and (callable(one) or isinstance(one, Similarity | Margin)):
+            kind = "a function" if callable(one) else type(one).__name__
+            raise ValueError(f"`against` belongs to a class or a token, and the target is {kind}: leave it out.")
+
+
+def _check_length(model: Any, tokenizer: Any, text: Encoded) -> None:
+    """Raise ValueError for a text that is longer than the model's config or the tokenizer says that it may be."""
+    config = getattr(model, "config", None)
+    limits = [getattr(config, "max_position_embeddings", None), getattr(tokenizer, "model_max_length", None)]
+    limit = min((one for one in limits if is_whole(one) and one > 0), default=None)
+    if limit is not None and len(text.ids) > limit:
+        raise ValueError(f"the text has {len(text.ids):,} tokens, but the model takes {limit:,}: cut the text.")
 
 
 def _choose_reader(net: EmbeddedModel, tokenizer: Any, first: Encoded, wanted: list[Any]) -> tuple[list[Any], bool]:
@@ -120,7 +142,9 @@ def _choose_reader(net: EmbeddedModel, tokenizer: Any, first: Encoded, wanted: l
 
 
 def _cosine_to(net: EmbeddedModel, tokenizer: Any, similarity: Similarity) -> Callable[[Tensor], Tensor]:
-    batch = make_batch([encode_text(tokenizer, similarity.text)], "tokens", [0], find_device(net))
+    other = encode_text(tokenizer, similarity.text)
+    _check_length(net.model, tokenizer, other)
+    batch = make_batch([other], "tokens", [0], find_device(net))
     reference = _read_output(net, batch)
 
     def cosine(output: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import MISSING, fields, replace
 from typing import Any
 
 from samp.methods import IG, SAMP, Method, resolve_method
@@ -62,6 +62,8 @@ def resolve_text_method(method: str | Method) -> Method:
     method, or 'shapley', which needs no gradients.
     """
     resolved = resolve_method(method)
+    if not isinstance(method, str):
+        _check_baseline(resolved)
     name = method_name(method) if isinstance(method, str) else _name_of(resolved)
     if name in SIGNED and getattr(resolved, "magnitude", False):
         return resolved
@@ -88,6 +90,29 @@ def has_baseline(method: Method) -> bool:
 def with_baseline(method: Method, baseline: Any) -> Method:
     """Return the method with this baseline, if it has any."""
     return replace(method, baseline=baseline) if has_baseline(method) else method  # type: ignore[type-var]  # a dataclass
+
+
+def _check_baseline(method: Method) -> None:
+    """Raise ValueError for a method with a baseline that is neither its default nor that of a built-in one."""
+    from samp.methods import names
+
+    if not has_baseline(method):
+        return
+    alike = [one for one in map(resolve_method, names()) if type(one) is type(method)]
+    usual = [getattr(one, "baseline", None) for one in alike]
+    usual += [field.default for field in fields(method) if field.name == "baseline"]  # type: ignore[arg-type]  # a dataclass
+    if MISSING not in usual and not any(_is_same(getattr(method, "baseline", None), one) for one in usual):
+        raise ValueError(
+            f"{type(method).__name__} has a baseline of its own, but that of a text is made of embeddings: pass "
+            "baseline=… to samp.text.explain."
+        )
+
+
+def _is_same(one: object, other: object) -> bool:
+    try:
+        return bool(one == other)
+    except (RuntimeError, TypeError, ValueError):  # tensors compare by element
+        return False
 
 
 def _name_of(method: Method) -> str | None:
