@@ -80,7 +80,7 @@ def encode_text(tokenizer: Any, text: str) -> Encoded:
 
 
 def single_token(tokenizer: Any, text: str) -> int:
-    """Return the number of the one token that this text is; raises ValueError if it is none, several or an unknown word."""
+    """Return the number of the one token that this text is; raises ValueError for none, several or an unknown word."""
     if _is_transformers(tokenizer):
         ids = tokenizer(text, add_special_tokens=False)["input_ids"]
         names = tokenizer.convert_ids_to_tokens(ids)
