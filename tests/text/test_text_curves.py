@@ -8,7 +8,7 @@ import torch
 import samp
 
 text_nets = pytest.importorskip("text_nets", reason="needs transformers", exc_type=ImportError)
-from text_nets import SENTENCES, Bag, bert_tokenizer, build  # noqa: E402  # after the skip
+from text_nets import SENTENCES, Bag, bert_tokenizer, build, plain_tokenizer  # noqa: E402  # after the skip
 
 MASK = 4
 
@@ -69,6 +69,31 @@ def test_the_explained_target_is_judged() -> None:
     ):
         assert float(curves.deletion_curve[0, 0]) == pytest.approx(one.score, abs=1e-4)
         assert float(curves.deletion_curve[0, -1]) == pytest.approx(one.baseline_score, abs=1e-4)
+
+
+@pytest.mark.parametrize("against", [None, "runner-up", 9])
+def test_the_explained_token_and_position_are_judged(against: str | int | None) -> None:
+    model, tokenizer = build("BertForMaskedLM"), bert_tokenizer()
+    results = samp.text.explain(model, tokenizer, SENTENCES, position=2, against=against)
+    judged = samp.text.deletion_insertion(model, tokenizer, results, normalise=None)
+    for one, curves in zip(results, judged, strict=True):
+        assert one.position == 2
+        assert float(curves.deletion_curve[0, 0]) == pytest.approx(one.score, abs=1e-4)
+        assert float(curves.deletion_curve[0, -1]) == pytest.approx(one.baseline_score, abs=1e-4)
+    one = results[0]
+    [of_seven] = samp.text.deletion_insertion(model, tokenizer, one, target=7, normalise=None)
+    [elsewhere] = samp.text.deletion_insertion(model, tokenizer, one, target=7, position=1, normalise=None)
+    with torch.no_grad():
+        scores = model(torch.tensor([tokenizer(one.text)["input_ids"]])).logits[0, :, 7]
+    assert float(of_seven.deletion_curve[0, 0]) == pytest.approx(float(scores[2]), abs=1e-4)
+    assert float(elsewhere.deletion_curve[0, 0]) == pytest.approx(float(scores[1]), abs=1e-4)
+
+
+def test_a_position_of_a_causal_model_is_judged() -> None:
+    model, tokenizer = build("GPT2LMHeadModel"), plain_tokenizer()
+    one = samp.text.explain(model, tokenizer, "the film was good", position=1)
+    [curves] = samp.text.deletion_insertion(model, tokenizer, one, normalise=None)
+    assert float(curves.deletion_curve[0, 0]) == pytest.approx(one.score, abs=1e-4)
 
 
 def test_what_cannot_be_judged_is_refused() -> None:

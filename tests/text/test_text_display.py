@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
@@ -145,3 +146,10 @@ def test_pieces_hold_every_character_once(text: str, data: st.DataObject) -> Non
 
 def test_tokens_without_places_follow_each_other() -> None:
     assert "".join(piece.text for piece in make_pieces("ab", ["a", "##b"], [1.0, 2.0], None)) == "a ##b"
+
+
+def test_the_terminal_names_what_the_credit_misses(result: samp.text.TextAttribution) -> None:
+    assert "misses" not in str(result)
+    assert "misses" not in str(replace(result, residual=0.01))
+    assert "misses" not in str(replace(result, residual=float("nan")))
+    assert "the credit misses -0.500 of the change +2.000" in str(replace(result, residual=-0.5))

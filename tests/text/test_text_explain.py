@@ -9,6 +9,8 @@ import torch
 from torch import nn
 
 import samp
+from samp.methods.gradient import Gradient
+from samp.methods.smoothgrad import SmoothGrad
 
 text_nets = pytest.importorskip("text_nets", reason="needs transformers", exc_type=ImportError)
 from text_nets import SENTENCES, WIDTH, Bag, bert_tokenizer, build, plain_tokenizer  # noqa: E402  # after the skip
@@ -70,6 +72,45 @@ def test_a_model_that_sees_padding_reads_its_texts_unpadded() -> None:
     for text, one in zip(SENTENCES, results, strict=True):
         with torch.no_grad():
             assert one.score == pytest.approx(float(net(torch.tensor([tokenizer(text)["input_ids"]]))[0, 1]), abs=1e-6)
+
+
+class Largest(Bag):
+    """The largest of all embeddings, which are positive, so that padding of zeros is not seen until these sink."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words.weight.data.abs_().add_(0.2)
+        self.words.weight.data[0] = 0
+
+    def forward(self, numbers: torch.Tensor) -> torch.Tensor:
+        scores: torch.Tensor = self.score(self.hidden(self.words(numbers).amax(1)).tanh())
+        return scores
+
+
+class LargestBehindAMask(Largest):
+    """One that takes a mask and does not look at it."""
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        return super().forward(input_ids)
+
+
+@pytest.mark.parametrize("kind", [Largest, LargestBehindAMask])
+def test_padding_that_is_seen_only_off_the_text(kind: type[Bag]) -> None:
+    net, tokenizer, below = kind().eval(), bert_tokenizer(), -torch.ones(6)
+    beside = samp.text.explain(net, tokenizer, SENTENCES, target=1, baseline=below)
+    for text, one in zip(SENTENCES, beside, strict=True):
+        alone = samp.text.explain(net, tokenizer, text, target=1, baseline=below)
+        torch.testing.assert_close(one.scores, alone.scores, atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("method", samp.text.METHODS)
+def test_no_method_depends_on_a_much_longer_text_beside(method: str) -> None:
+    if method in ("shapley", "lime", "ablation"):
+        pytest.importorskip("captum", reason="needs the extra compare")
+        pytest.importorskip("sklearn", reason="needs the extra compare")
+    alone = ask(CLASSIFIER, SENTENCES[0], target=1, method=method)
+    beside = ask(CLASSIFIER, [SENTENCES[0], "film " * 30], target=1, method=method)[0]
+    torch.testing.assert_close(beside.scores, alone.scores, atol=2e-5, rtol=1e-3)
 
 
 @pytest.mark.parametrize("kind", [CLASSIFIER, "LlamaForCausalLM"])
@@ -196,6 +237,21 @@ def test_methods_of_images_refuse_and_say_what_to_use(method: str) -> None:
         ask(CLASSIFIER, SENTENCES[0], method=method)
 
 
+@pytest.mark.parametrize("method", ["gradient", "smoothgrad", Gradient(), SmoothGrad(samples=2)], ids=str)
+def test_gradients_that_cancel_within_an_embedding_are_refused(method: Any) -> None:
+    model, tokenizer = build(CLASSIFIER), bert_tokenizer()
+    with pytest.raises(
+        ValueError, match=r"which a LayerNorm behind it makes 0, .*: use 'saliency' or 'gradientxinput'"
+    ):
+        samp.text.explain(model, tokenizer, SENTENCES[0], method=method)
+    ids = torch.tensor([tokenizer(SENTENCES[0])["input_ids"]])
+    x = model.get_input_embeddings()(ids).detach().requires_grad_()
+    (gradient,) = torch.autograd.grad(model(inputs_embeds=x).logits[0, 1], x)
+    assert float(gradient.sum(2).abs().max()) < 1e-5 * float(gradient.abs().max())  # what it would have shown
+    for sizes in (Gradient(magnitude=True), SmoothGrad(samples=2, magnitude=True)):
+        assert float(samp.text.explain(model, tokenizer, SENTENCES[0], target=1, method=sizes).scores.min()) > 1e-3
+
+
 @pytest.mark.parametrize("method", samp.text.METHODS)
 def test_every_method_that_is_offered_works(method: str) -> None:
     if method in ("shapley", "lime", "ablation"):
@@ -301,3 +357,24 @@ def test_a_tokenizer_without_the_other_package_works() -> None:
     theirs = samp.text.explain(build(CLASSIFIER), bert_tokenizer(), SENTENCES[2], target=1)
     torch.testing.assert_close(ours.scores, theirs.scores)
     assert ours.fixed == theirs.fixed
+
+
+def test_a_baseline_of_the_method_is_refused() -> None:
+    for own in (torch.full((1, 4, WIDTH), 0.5), samp.baselines.Constant(1.0)):
+        with pytest.raises(ValueError, match=r"pass baseline=… to samp\.text\.explain"):
+            ask(CLASSIFIER, "the film", method=samp.IG(baseline=own))
+    by_name, as_object = (ask(CLASSIFIER, "the film", target=1, method=one) for one in ("ig", samp.IG()))
+    assert torch.equal(by_name.scores, as_object.scores)
+    ask(CLASSIFIER, "the film", method=samp.methods.resolve_method("ig-both"))
+
+
+@pytest.mark.parametrize("kind", [CLASSIFIER, "GPT2LMHeadModel"])
+def test_a_text_that_is_too_long_is_refused(kind: str) -> None:
+    ends = 2 if kind == CLASSIFIER else 0
+    ask(kind, "film " * (40 - ends), target=1, method="saliency")
+    with pytest.raises(ValueError, match="the text has 41 tokens, but the model takes 40: cut the text"):
+        ask(kind, "film " * (41 - ends), target=1)
+    tokenizer = bert_tokenizer()
+    tokenizer.model_max_length = 3
+    with pytest.raises(ValueError, match="has 4 tokens, but the model takes 3"):
+        samp.text.explain(Bag().eval(), tokenizer, "the film")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 import samp
+from samp.text.text_targets import Answers
 
 text_nets = pytest.importorskip("text_nets", reason="needs transformers", exc_type=ImportError)
 from text_nets import SENTENCES, Bag, bert_tokenizer, build, plain_tokenizer  # noqa: E402  # after the skip
@@ -154,3 +156,100 @@ def test_the_end_of_a_text_is_found_by_a_classifier_of_the_gpt_kind() -> None:
             expected = model(torch.tensor([tokenizer(one.text)["input_ids"]])).logits[0, 1]
         assert one.score == pytest.approx(float(expected), abs=1e-4)
         assert abs(one.residual) < 1e-5
+
+
+class Prompt(nn.Module):
+    """A language model that puts vectors of its own before a text, or gives the scores of its last token alone."""
+
+    def __init__(self, own: int, last: bool = False) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.words, self.start, self.last = nn.Embedding(64, 6), nn.Parameter(torch.randn(1, own, 6)), last
+        self.read, self.score = nn.GRU(6, 6, batch_first=True), nn.Linear(6, 64)
+
+    def forward(self, input_ids: Tensor) -> Tensor:
+        x = torch.cat([self.start.expand(len(input_ids), -1, -1), self.words(input_ids)], 1)
+        scores: Tensor = self.score(self.read(x)[0])
+        return scores[:, -1:] if self.last else scores
+
+    def can_generate(self) -> bool:
+        return True
+
+
+def test_scores_of_other_tokens_than_those_of_the_text_are_refused() -> None:
+    tokenizer = plain_tokenizer()
+    with pytest.raises(ValueError, match="scores for 6 tokens of a text of 4"):
+        samp.text.explain(Prompt(2).eval(), tokenizer, "the film was good", target=3)
+    with pytest.raises(ValueError, match="scores for 1 tokens of a text of 4"):
+        samp.text.explain(Prompt(0, last=True).eval(), tokenizer, "the film was good", target=3)
+    net = Prompt(0).eval()
+    one = samp.text.explain(net, tokenizer, "the film was good", target=3)
+    with torch.no_grad():
+        expected = net(torch.tensor([tokenizer("the film was good")["input_ids"]]))[0, -1, 3]
+    assert one.score == pytest.approx(float(expected), abs=1e-6)
+
+
+class Returns(Bag):
+    """Returns what the given function makes of its tokens' embeddings (b l e) and its scores (b k)."""
+
+    def __init__(self, pack: Any) -> None:
+        super().__init__()
+        self.pack = pack
+
+    def forward(self, numbers: Tensor) -> Any:
+        embedded = self.words(numbers)
+        return self.pack(embedded, self.score(self.hidden(embedded.mean(1)).tanh()))
+
+
+def test_scores_are_found_in_packed_outputs_or_refused() -> None:
+    tokenizer, text = bert_tokenizer(), "the film"
+    plain = samp.text.explain(Bag().eval(), tokenizer, text, target=1)
+    for pack in (
+        lambda states, scores: {"out": scores},
+        lambda states, scores: {"last_hidden_state": states, "logits": scores},
+        lambda states, scores: (scores, None, (states,)),
+    ):
+        assert torch.equal(samp.text.explain(Returns(pack).eval(), tokenizer, text, target=1).scores, plain.scores)
+    for pack, words in (
+        (lambda states, scores: (states, scores), "without scores"),
+        (lambda states, scores: (states.mean(1), scores), "which of them holds the scores"),
+        (lambda states, scores: {"last_hidden_state": states}, "without scores"),
+        (lambda states, scores: {"pooler_output": scores}, "without scores"),
+        (lambda states, scores: "text", "returns str, not a tensor"),
+    ):
+        with pytest.raises(TypeError, match=words):
+            samp.text.explain(Returns(pack).eval(), tokenizer, text, target=1, position=0)
+
+
+@pytest.mark.parametrize("kind", ["BertModel", "GPT2Model"])
+def test_hidden_states_in_a_tuple_are_no_scores(kind: str) -> None:
+    with pytest.raises(TypeError, match="without scores"):
+        samp.text.explain(build(kind, return_dict=False), bert_tokenizer(), "the film", position=1)
+    named, packed = (
+        samp.text.explain(build(CLASSIFIER, return_dict=way), bert_tokenizer(), "the film", target=1)
+        for way in (True, False)
+    )
+    assert torch.equal(named.scores, packed.scores)
+
+
+def test_labels_with_numbers_as_words_keep_their_order() -> None:
+    model = SimpleNamespace(config=SimpleNamespace(id2label={str(number): f"label {number}" for number in range(12)}))
+    answers = Answers.of(model, None, torch.zeros(1, 12), by_token=False)
+    assert [answers.name(number) for number in (2, 10)] == ["label 2", "label 10"]
+
+
+@pytest.mark.parametrize(
+    "target", [lambda output: output.logits[:, 1], samp.text.Similarity("film"), samp.Margin(1, 2)]
+)
+def test_an_answer_to_tell_from_needs_an_answer(target: Any) -> None:
+    with pytest.raises(ValueError, match="`against` belongs to a class or a token"):
+        samp.text.explain(build(CLASSIFIER), bert_tokenizer(), "the film", target=target, against=0)
+
+
+def test_an_unknown_word_is_no_target() -> None:
+    model, tokenizer = build("BertForMaskedLM"), bert_tokenizer()
+    for known in (tokenizer, tokenizer.backend_tokenizer):
+        with pytest.raises(ValueError, match=r"does not know the target 'zebra' \(\[UNK\]\)"):
+            samp.text.explain(model, known, "the film", target="zebra", position=1)
+    one = samp.text.explain(model, tokenizer, "the film", target="[UNK]", position=1)
+    assert one.details["target"] == [tokenizer.unk_token_id]

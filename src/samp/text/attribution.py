@@ -72,6 +72,8 @@ class TextAttribution:
     """The result of `samp.explain` for the batch that the text was in."""
     sample: int = 0
     """The number of the text in that batch."""
+    position: int | None = None
+    """The token whose answer is explained, of a model that answers for each; None for others."""
 
     def top(self, n: int = 5) -> list[tuple[str, float]]:
         """Return the n features of the largest credit, for or against the target, with their credit."""

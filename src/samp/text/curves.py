@@ -13,8 +13,9 @@ from samp.isolation import isolate
 from samp.metrics import Curves, Protocol
 from samp.metrics.deletion_insertion import deletion_insertion as measure_curves
 from samp.text.attribution import TextAttribution
-from samp.text.prepare import Question, prepare
+from samp.text.prepare import Question, find_device, prepare
 from samp.text.text_baselines import TextBaseline, choose_baseline, make_baseline
+from samp.text.text_targets import Similarity
 
 
 def deletion_insertion(
@@ -37,8 +38,9 @@ def deletion_insertion(
     text with its best words masked, one after the other. Curves have one point per feature, both ends included.
 
     - `results`: of `samp.text.explain`, which say what the features are and in which order they go.
-    - `target`, `against`, `position`, `baseline`, `embedding`: as in `samp.text.explain`. The class or token that was
-      explained is taken if `target` is left out; for a function or a similarity, pass it again.
+    - `target`, `against`, `position`, `baseline`, `embedding`: as in `samp.text.explain`. What is left out
+      of the first three is what was explained; another `target` has no `against` but the given one, and a function or
+      a similarity must be passed again.
     - `normalise`: "change" maps the score at the baseline to 0 and that of the text to 1, "image" divides by the score
       of the text, None leaves the scores as they are.
     - `score`: "logit" or "probability", where classes or tokens are explained.
@@ -74,8 +76,8 @@ def _measure(
     embedding: Any,
     batch_size: BatchSize,
 ) -> Curves:
-    known = question if question.target is not None else _find_question(result, question)
-    with torch.inference_mode(False), isolate(model, torch.device("cpu"), 0):
+    known = _find_question(result, question)
+    with torch.inference_mode(False), isolate(model, find_device(model), 0):
         prepared = prepare(model, tokenizer, [result.text], known, result.groups, embedding, pad=False)
         batch = prepared.batch([0])
         target = prepared.target(prepared.output(batch), [0])
@@ -100,13 +102,21 @@ def _measure(
     )
 
 
-def _find_question(result: TextAttribution, question: Question) -> Question:
-    """Return the question that a result answers; raises ValueError if that is a function, which it does not hold."""
+def _find_question(result: TextAttribution, asked: Question) -> Question:
+    """Return the question that a result answers, but for what is asked otherwise.
+
+    Raises ValueError if that is a function, which the result does not hold.
+    """
+    position = result.position if asked.position is None else asked.position
+    if asked.target is not None:
+        reads_output = callable(asked.target) or isinstance(asked.target, Similarity)
+        return Question(asked.target, asked.against, None if reads_output else position)
     found = result.details.get("target")
     if isinstance(found, dict):
-        return Question(found["of"][result.sample], found["against"][result.sample], question.position)
+        against = found["against"][result.sample] if asked.against is None else asked.against
+        return Question(found["of"][result.sample], against, position)
     if isinstance(found, list):
-        return Question(found[result.sample], question.against, question.position)
+        return Question(found[result.sample], asked.against, position)
     raise ValueError("the result explains a function of the output, which it does not hold: pass target=….")
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from samp.text.words import Span, trim_span
 
 SPECIAL = ("cls", "sep", "bos", "eos", "pad", "mask")
+UNKNOWN = ("[UNK]", "<unk>")
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +80,7 @@ def encode_text(tokenizer: Any, text: str) -> Encoded:
 
 
 def single_token(tokenizer: Any, text: str) -> int:
-    """Return the number of the one token that this text is; raises ValueError if it is none or several."""
+    """Return the number of the one token that this text is; raises ValueError for none, several or an unknown word."""
     if _is_transformers(tokenizer):
         ids = tokenizer(text, add_special_tokens=False)["input_ids"]
         names = tokenizer.convert_ids_to_tokens(ids)
@@ -94,6 +95,11 @@ def single_token(tokenizer: Any, text: str) -> int:
         raise ValueError(
             f"the target {text!r} is {len(ids)} tokens, {list(names)}: give one token (many begin with a blank, as "
             f"{' ' + text.strip()!r}) or its number."
+        )
+    unknown = {*UNKNOWN, getattr(tokenizer, "unk_token", None)}
+    if names[0] in unknown and text.strip() != names[0]:
+        raise ValueError(
+            f"the tokenizer does not know the target {text!r} ({names[0]}): give another token or a number."
         )
     return int(ids[0])
 

@@ -16,10 +16,10 @@ from samp.methods import Method
 from samp.targets import resolve_target
 from samp.text.attribution import TextAttribution, TextAttributions
 from samp.text.batches import GroupName, TextBatch, group_numbers
-from samp.text.outputs import read_position
-from samp.text.prepare import PreparedTexts, Question, prepare, read_texts
+from samp.text.outputs import ReadPosition
+from samp.text.prepare import PreparedTexts, Question, find_device, prepare, read_texts
 from samp.text.text_baselines import EmbeddingBaseline, TextBaseline, choose_baseline, make_baseline
-from samp.text.text_methods import DEFAULT, DEFAULT_OF_TOKENS, draws_by_size, resolve_text_method, with_baseline
+from samp.text.text_methods import DEFAULT, DEFAULT_OF_TOKENS, depends_on_size, resolve_text_method, with_baseline
 from samp.text.text_targets import TextTarget
 
 
@@ -99,10 +99,10 @@ def explain(
     chosen = None if method is None else resolve_text_method(method)
     question = Question(target, against, position)
     with torch.inference_mode(False):
-        with isolate(model, torch.device("cpu"), seed):
-            prepared = prepare(model, tokenizer, texts, question, groups, embedding, pad=not draws_by_size(chosen))
+        with isolate(model, find_device(model), seed):
+            prepared = prepare(model, tokenizer, texts, question, groups, embedding, pad=not depends_on_size(chosen))
         if chosen is None:
-            chosen = DEFAULT_OF_TOKENS if prepared.net.reader is read_position else DEFAULT
+            chosen = DEFAULT_OF_TOKENS if isinstance(prepared.net.reader, ReadPosition) else DEFAULT
         results: dict[int, TextAttribution] = {}
         for numbers in prepared.together:
             run = _Batch(prepared, numbers, baseline, seed)
@@ -138,6 +138,11 @@ class _Batch:
             self.scores = self._score(self.output)
             self.floor = torch.stack([self._score_at(one) for one in ends]).mean(0)
         self.baseline = (ends[0], ends[1]) if len(ends) > 1 else ends[0]
+
+    @property
+    def answers_by_token(self) -> bool:
+        """Whether the model answers for each token."""
+        return isinstance(self.prepared.net.reader, ReadPosition)
 
     def _score(self, output: Any) -> Tensor:
         objective = resolve_target(self.target.target, len(self.features), self.features.device)
@@ -181,6 +186,7 @@ class _Batch:
             details=found.details,
             attribution=found,
             sample=sample,
+            position=int(self.batch.position[sample]) if self.answers_by_token else None,
         )
 
 

@@ -9,6 +9,9 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from samp.model_output import NAMES, extract_scores
+
+HIDDEN = ("last_hidden_state", "pooler_output")  # transformers' names
 Pooling = Literal["mean", "first"]
 
 
@@ -23,20 +26,30 @@ def read_whole(output: Any, inputs: Mapping[str, Tensor], position: Tensor) -> A
 
 def read_classes(output: Any, inputs: Mapping[str, Tensor], position: Tensor) -> Tensor:
     """Return the scores of the classes (r k)."""
-    scores = find_scores(output)
-    if scores is None:
-        raise _no_scores(output)
-    return scores
+    return find_scores(output)
 
 
-def read_position(output: Any, inputs: Mapping[str, Tensor], position: Tensor) -> Tensor:
-    """Return the scores at each text's position (r k), out of those of all tokens or of the needed ones (r l k)."""
-    scores = find_scores(output)
-    if scores is None:
-        raise _no_scores(output)
-    length = next(iter(inputs.values())).shape[1]
-    where = position if scores.shape[1] == length else torch.unique(position, return_inverse=True)[1]
-    return scores[torch.arange(len(scores), device=scores.device), where]
+@dataclass(frozen=True)
+class ReadPosition:
+    """Reads the scores at each text's position (r k), out of those of all tokens (r l k).
+
+    A model that `keeps_logits` was asked for the needed positions alone, and may have given those, in rising order.
+    """
+
+    keeps_logits: bool
+
+    def __call__(self, output: Any, inputs: Mapping[str, Tensor], position: Tensor) -> Tensor:
+        scores = find_scores(output)
+        given, length = scores.shape[1], next(iter(inputs.values())).shape[1]
+        kept, place = torch.unique(position, return_inverse=True)
+        if given == length:
+            place = position
+        elif not (self.keeps_logits and given == len(kept)):
+            raise ValueError(
+                f"the model gives scores for {given} tokens of a text of {length}, so it is not known which belong to "
+                "the explained token: pass a target function output -> b."
+            )
+        return scores[torch.arange(len(scores), device=scores.device), place]
 
 
 @dataclass(frozen=True)
@@ -61,22 +74,49 @@ class ReadPooled:
         return (hidden * weights[..., None]).sum(1) / weights.sum(1, keepdim=True).clamp(min=1)
 
 
-def find_scores(output: Any) -> Tensor | None:
-    """Return the scores in an output: itself, its `logits`, or the first of a tuple; None if there are none.
+def find_scores(output: Any) -> Tensor:
+    """Return the scores in an output, as `extract_scores` finds them.
 
-    >>> find_scores({"logits": torch.zeros(1, 2)}).shape, find_scores("text")
-    (torch.Size([1, 2]), None)
+    Raises NoScoresError for hidden states (by name, or the first of several tensors, b l e), and TypeError where there
+    is no tensor or nothing tells which of several it is.
+
+    >>> find_scores({"logits": torch.zeros(1, 2)}).shape
+    torch.Size([1, 2])
     """
-    if isinstance(output, Mapping):
-        output = output.get("logits")
-    elif hasattr(output, "logits"):
-        output = output.logits
-    elif isinstance(output, tuple | list) and output:
-        output = output[0]
-    return output if isinstance(output, Tensor) else None
+    if has_hidden_states(output):
+        raise no_scores(output)
+    try:
+        return extract_scores(output)
+    except TypeError:
+        if isinstance(output, tuple | list) and isinstance(output[0], Tensor) and output[0].ndim == 3:
+            raise no_scores(output) from None
+        raise
 
 
-def _no_scores(output: Any) -> NoScoresError:
+def has_scores(output: Any) -> bool:
+    """Return whether an output has scores by their name.
+
+    >>> has_scores({"logits": torch.zeros(1, 2)}), has_scores(torch.zeros(1, 2))
+    (True, False)
+    """
+    return any(_entry(output, name) is not None for name in NAMES)
+
+
+def has_hidden_states(output: Any) -> bool:
+    """Return whether an output has hidden states by their name, and no scores.
+
+    >>> has_hidden_states({"last_hidden_state": torch.zeros(1, 5, 2)})
+    True
+    """
+    return not has_scores(output) and any(_entry(output, name) is not None for name in HIDDEN)
+
+
+def _entry(output: Any, name: str) -> Any:
+    return output.get(name) if isinstance(output, Mapping) else getattr(output, name, None)
+
+
+def no_scores(output: Any) -> NoScoresError:
+    """Return the error for an output without scores."""
     return NoScoresError(
         f"the model returns {type(output).__name__} without scores (logits): pass target=samp.text.Similarity('another "
         "text'), a target function output -> b, or a model with a head."

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from samp.text.attribution import TextAttribution
 
 BAR = 20  # characters of the longest bar
+SHOWN, ROUNDING = 0.01, 5e-4  # the share of the change, and the least that three digits show, of a residual to show
 JOINERS = "\u200c\u200d"
 NOTHING = "\u2423"  # an open box, for a token that stands for no character of the text
 
@@ -62,6 +63,11 @@ def format_bars(result: TextAttribution) -> str:
         if piece.credit is not None:
             bar = ("+" if piece.credit > 0 else "-") * round(BAR * abs(piece.credit) / largest)
             lines.append(f"{piece.credit:>+9.3f}  {bar:<{BAR}}  {escape_unprintable(piece.text)}")
+    change = abs(result.score - result.baseline_score)
+    if abs(result.residual) > SHOWN * change and abs(result.residual) > ROUNDING:  # NaN is neither
+        lines.append(
+            f"the credit misses {result.residual:+.3f} of the change {result.score - result.baseline_score:+.3f}"
+        )
     if result.fixed:
         lines.append(f"kept fixed: {escape_unprintable(' '.join(result.fixed))}")
     return "\n".join(lines)

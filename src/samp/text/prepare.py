@@ -10,12 +10,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from samp.checks import is_whole
 from samp.isolation import observe
 from samp.lookup import look_up
+from samp.targets import Margin
 from samp.text.batches import GroupName, TextBatch, group_numbers, make_batch, split_by_length
 from samp.text.embedded_model import EmbeddedModel, find_embedding
 from samp.text.encoding import Encoded, encode_text
-from samp.text.outputs import ReadPooled, read_classes, read_position, read_whole
+from samp.text.outputs import ReadPooled, ReadPosition, has_scores, no_scores, read_classes, read_whole
 from samp.text.text_targets import Answers, Similarity, TextTarget, choose_target
 
 
@@ -44,7 +46,7 @@ class PreparedTexts:
     def batch(self, numbers: Sequence[int]) -> TextBatch:
         """Return the batch of the texts of these numbers."""
         chosen = [self.texts[number] for number in numbers]
-        return make_batch(chosen, self.groups, [self.positions[number] for number in numbers], _device(self.net))
+        return make_batch(chosen, self.groups, [self.positions[number] for number in numbers], find_device(self.net))
 
     def output(self, batch: TextBatch) -> Any:
         """Return what the target is computed from, for the texts as they are."""
@@ -91,6 +93,9 @@ def prepare(
         raise ValueError(
             "some texts have an answer to tell the target from and some have none: give `against` for all."
         )
+    _check_against(wanted, against)
+    for one in encoded:
+        _check_length(model, tokenizer, one)
     name, layer = find_embedding(model, embedding)
     names = list(make_batch(encoded[:1], groups, [0], torch.device("cpu")).inputs)
     net = EmbeddedModel(model, name, layer, names, read_whole)
@@ -104,6 +109,23 @@ def prepare(
         return prepared
     alike = split_by_length(encoded, groups)
     return PreparedTexts(encoded, net, answers, positions, wanted, against, groups, alike)
+
+
+def _check_against(wanted: Sequence[Any], against: Sequence[Any]) -> None:
+    """Raise ValueError for an answer to tell from a target that takes none."""
+    for one, other in zip(wanted, against, strict=True):
+        if other is not None and (callable(one) or isinstance(one, Similarity | Margin)):
+            kind = "a function" if callable(one) else type(one).__name__
+            raise ValueError(f"`against` belongs to a class or a token, and the target is {kind}: leave it out.")
+
+
+def _check_length(model: Any, tokenizer: Any, text: Encoded) -> None:
+    """Raise ValueError for a text that is longer than the model's config or the tokenizer says that it may be."""
+    config = getattr(model, "config", None)
+    limits = [getattr(config, "max_position_embeddings", None), getattr(tokenizer, "model_max_length", None)]
+    limit = min((one for one in limits if is_whole(one) and one > 0), default=None)
+    if limit is not None and len(text.ids) > limit:
+        raise ValueError(f"the text has {len(text.ids):,} tokens, but the model takes {limit:,}: cut the text.")
 
 
 def _choose_reader(net: EmbeddedModel, tokenizer: Any, first: Encoded, wanted: list[Any]) -> tuple[list[Any], bool]:
@@ -120,7 +142,9 @@ def _choose_reader(net: EmbeddedModel, tokenizer: Any, first: Encoded, wanted: l
 
 
 def _cosine_to(net: EmbeddedModel, tokenizer: Any, similarity: Similarity) -> Callable[[Tensor], Tensor]:
-    batch = make_batch([encode_text(tokenizer, similarity.text)], "tokens", [0], _device(net))
+    other = encode_text(tokenizer, similarity.text)
+    _check_length(net.model, tokenizer, other)
+    batch = make_batch([other], "tokens", [0], find_device(net))
     reference = _read_output(net, batch)
 
     def cosine(output: Tensor) -> Tensor:
@@ -132,16 +156,24 @@ def _cosine_to(net: EmbeddedModel, tokenizer: Any, similarity: Similarity) -> Ca
 
 def _find_answers(net: EmbeddedModel, tokenizer: Any, first: Encoded) -> Answers:
     """Set the reader by the shape of the model's scores, and return their names; raises TypeError or ValueError."""
-    batch = make_batch([first], "tokens", [0], _device(net))
+    batch = make_batch([first], "tokens", [0], find_device(net))
     net.reader = read_classes
     with torch.no_grad():
-        scores = read_classes(observe(net.model, lambda: net.call(batch.inputs, None)), batch.inputs, batch.position)
+        output = observe(net.model, lambda: net.call(batch.inputs, None))
+    if _has_no_head(net.model) and not has_scores(output):
+        raise no_scores(output)
+    scores = read_classes(output, batch.inputs, batch.position)
     if scores.ndim > 3 or len(scores) != 1:
         raise ValueError(f"the model gives scores of shape {tuple(scores.shape)} for one text: pass a target function.")
     if scores.ndim == 3:
-        net.reader = read_position
+        net.reader = ReadPosition(net.call.keeps_logits)
         scores = scores[:, 0]
-    return Answers.of(net.model, tokenizer, scores, by_token=net.reader is read_position)
+    return Answers.of(net.model, tokenizer, scores, by_token=isinstance(net.reader, ReadPosition))
+
+
+def _has_no_head(model: Any) -> bool:
+    """Return whether this is a model of transformers without a head, whose tuples hold hidden states."""
+    return bool(getattr(model, "base_model_prefix", "")) and getattr(model, "base_model", None) is model
 
 
 def _find_position(net: EmbeddedModel, text: Encoded, position: int | None) -> int:
@@ -151,7 +183,7 @@ def _find_position(net: EmbeddedModel, text: Encoded, position: int | None) -> i
     """
     visible = text.columns.get("attention_mask", [1] * len(text.ids))
     last = max(place for place, seen in enumerate(visible) if seen)
-    if net.reader is not read_position:
+    if not isinstance(net.reader, ReadPosition):
         if position is not None:
             raise ValueError("the model gives one answer for the whole text: leave out `position`.")
         return last
@@ -172,16 +204,34 @@ def _find_position(net: EmbeddedModel, text: Encoded, position: int | None) -> i
 
 
 def _padding_is_neutral(prepared: PreparedTexts) -> bool:
-    """Return whether the model says the same of the shortest text, alone and padded beside the others."""
+    """Return whether the model takes a mask, and says the same of the shortest text alone and padded beside the others.
+
+    Walks leave the text, so that it is also compared with its features at 0 and turned to their negatives: the maximum
+    over all tokens, say, does not see padding of zeros before that.
+    """
+    if "attention_mask" not in prepared.net.call.named:
+        return False
     lengths = [len(one.ids) for one in prepared.texts]
     shortest, longest = lengths.index(min(lengths)), lengths.index(max(lengths))
     try:
-        beside = prepared.output(prepared.batch([shortest, longest]))[0]
+        beside = _outputs_off_the_text(prepared, [shortest, longest])
     except (RuntimeError, ValueError, IndexError):  # some models take no padding at all
         return False
-    alone = prepared.output(prepared.batch([shortest]))[0]
+    alone = _outputs_off_the_text(prepared, [shortest])
     tolerance = max(1e-4, 16 * torch.finfo(alone.dtype).eps)  # other kernels round otherwise
-    return bool((alone - beside).abs().max() <= tolerance * alone.abs().max().clamp(min=1))
+    gap, size = ((one.flatten(1).abs().amax(1)) for one in (alone - beside, alone))
+    return bool((gap <= tolerance * size.clamp(min=1)).all())
+
+
+@torch.no_grad()
+def _outputs_off_the_text(prepared: PreparedTexts, numbers: Sequence[int]) -> Tensor:
+    """Return the output of the first of these texts as it is, and with its features times 0 and −1 (3 …)."""
+    batch = prepared.batch(numbers)
+    outputs = [prepared.output(batch)[0]]
+    features = batch.gather(prepared.net.embed(batch.inputs))
+    arguments = [argument.values for argument in batch.arguments]
+    outputs += [prepared.net(factor * features, *arguments)[0] for factor in (0, -1)]
+    return torch.stack(outputs)
 
 
 def _read_output(net: EmbeddedModel, batch: TextBatch) -> Any:
@@ -198,5 +248,11 @@ def _one_per_text(given: Any, count: int) -> list[Any]:
     return list(given)
 
 
-def _device(net: nn.Module) -> torch.device:
-    return next((parameter.device for parameter in net.parameters()), torch.device("cpu"))
+def find_device(model: object) -> torch.device:
+    """Return the device of a model's parameters; the processor for one without any.
+
+    >>> find_device(nn.Linear(2, 2, device="meta"))
+    device(type='meta')
+    """
+    parameters = model.parameters() if isinstance(model, nn.Module) else iter(())
+    return next((parameter.device for parameter in parameters), torch.device("cpu"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import MISSING, fields, replace
 from typing import Any
 
 from samp.methods import IG, SAMP, Method, resolve_method
@@ -10,11 +10,17 @@ from samp.methods.registry import method_name
 
 WALKS = ("samp", "samp++", "coupled", "consensus", "ig", "ig-both", "idgi", "guidedig")
 LAYERS = ("attnlrp", "libragrad", "deeplift")
-OTHERS = ("gradient", "saliency", "gradientxinput", "smoothgrad", *LAYERS, "shapley", "lime", "ablation", "random")
-DRAW = ("consensus", "smoothgrad", "shapley", "lime", "random")
-"""Methods whose draws depend on the size of the input, so that padding would change their results."""
+OTHERS = ("saliency", "gradientxinput", *LAYERS, "shapley", "lime", "ablation", "random")
+SIGNED = ("gradient", "smoothgrad")
+"""A token's credit is a sum over its embedding. That of the gradient is 0 wherever a LayerNorm follows the embedding,
+which takes the mean away, so that only rounding errors would be shown. Sizes (`magnitude`) do not cancel."""
+DEPENDS_ON_SIZE = ("consensus", "smoothgrad", "shapley", "lime", "random", "guidedig")
+"""Methods whose results padding would change: their draws depend on the size of the input, and each step of Guided IG
+moves a share of its elements."""
 INSTEAD = "use 'ig', 'samp' or another path method, or 'shapley', which needs no gradients"
+CANCELS = "sums the gradient over the embedding, which a LayerNorm behind it makes 0,"
 REASONS = {
+    **dict.fromkeys(SIGNED, CANCELS),
     "cam": "maps feature channels of images",
     "gradcam": "maps feature channels of images",
     "gradcam++": "maps feature channels of images",
@@ -56,22 +62,26 @@ def resolve_text_method(method: str | Method) -> Method:
     method, or 'shapley', which needs no gradients.
     """
     resolved = resolve_method(method)
+    if not isinstance(method, str):
+        _check_baseline(resolved)
     name = method_name(method) if isinstance(method, str) else _name_of(resolved)
+    if name in SIGNED and getattr(resolved, "magnitude", False):
+        return resolved
     if name is None or name in (*WALKS, *OTHERS):
         return resolved
-    reason = REASONS.get(name, FOR_IMAGES)
-    raise ValueError(f"{name} {reason} and cannot explain a text: {INSTEAD}.")
+    instead = "use 'saliency' or 'gradientxinput'" if name in SIGNED else INSTEAD
+    raise ValueError(f"{name} {REASONS.get(name, FOR_IMAGES)} and cannot explain a text: {instead}.")
 
 
-def draws_by_size(method: Method | None) -> bool:
+def depends_on_size(method: Method | None) -> bool:
     """Return whether the method's result depends on how its texts are padded; of an unknown method, it may."""
-    return method is not None and _name_of(method) in (*DRAW, None)
+    return method is not None and _name_of(method) in (*DEPENDS_ON_SIZE, None)
 
 
 def has_baseline(method: Method) -> bool:
     """Return whether the method starts from a baseline.
 
-    >>> has_baseline(resolve_text_method("ig")), has_baseline(resolve_text_method("gradient"))
+    >>> has_baseline(resolve_text_method("ig")), has_baseline(resolve_text_method("saliency"))
     (True, False)
     """
     return any(field.name == "baseline" for field in fields(method))  # type: ignore[arg-type]  # methods are dataclasses
@@ -80,6 +90,29 @@ def has_baseline(method: Method) -> bool:
 def with_baseline(method: Method, baseline: Any) -> Method:
     """Return the method with this baseline, if it has any."""
     return replace(method, baseline=baseline) if has_baseline(method) else method  # type: ignore[type-var]  # a dataclass
+
+
+def _check_baseline(method: Method) -> None:
+    """Raise ValueError for a method with a baseline that is neither its default nor that of a built-in one."""
+    from samp.methods import names
+
+    if not has_baseline(method):
+        return
+    alike = [one for one in map(resolve_method, names()) if type(one) is type(method)]
+    usual = [getattr(one, "baseline", None) for one in alike]
+    usual += [field.default for field in fields(method) if field.name == "baseline"]  # type: ignore[arg-type]  # a dataclass
+    if MISSING not in usual and not any(_is_same(getattr(method, "baseline", None), one) for one in usual):
+        raise ValueError(
+            f"{type(method).__name__} has a baseline of its own, but that of a text is made of embeddings: pass "
+            "baseline=… to samp.text.explain."
+        )
+
+
+def _is_same(one: object, other: object) -> bool:
+    try:
+        return bool(one == other)
+    except (RuntimeError, TypeError, ValueError):  # tensors compare by element
+        return False
 
 
 def _name_of(method: Method) -> str | None:

@@ -53,7 +53,8 @@ class Answers:
         labels = getattr(getattr(model, "config", None), "id2label", None) or {}
         are_labels = len(labels) == count
         are_tokens = by_token and not are_labels
-        return cls(count, tuple(str(labels[i]) for i in sorted(labels)) if are_labels else (), tokenizer, are_tokens)
+        names = tuple(str(labels[i]) for i in sorted(labels, key=int)) if are_labels else ()  # keys of JSON are words
+        return cls(count, names, tokenizer, are_tokens)
 
     def name(self, number: int) -> str:
         """Return the name of a score."""
