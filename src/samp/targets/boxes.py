@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from samp.targets._outputs import describe_output, read_entry
+from samp.model_output import describe_output, read_entry
 from samp.targets.per_sample import check_choice
 
 Activation = Literal["softmax", "sigmoid", "none"]
