@@ -26,7 +26,11 @@ The examples assume `import torch, samp` and `from torch import nn`; in a sectio
 # Title, the module whose docstring opens the section ("" for none), and its names.
 SECTIONS: tuple[tuple[str, str, str], ...] = (
     ("Explain", "", "samp.explain samp.explain_gradually samp.Attribution samp.compare samp.Compared samp.run"),
-    ("Methods", "samp.methods", "samp.Consensus samp.Coupled samp.SAMP samp.SAMPPlusPlus samp.IG samp.methods.names"),
+    (
+        "Methods",
+        "samp.methods",
+        "samp.Consensus samp.Coupled samp.SAMP samp.SAMPPlusPlus samp.IG samp.CAM samp.GradCAM samp.methods.names",
+    ),
     (
         "Targets",
         "samp.targets",

@@ -42,3 +42,9 @@ def test_what_the_package_does_not_have_is_an_attribute_error() -> None:
     assert not hasattr(samp, "explian")
     assert "explain" in dir(samp)
     assert samp.baselines.black(images(0, 1, 2)).tolist() == [[0, 0]]
+
+
+def test_class_activation_maps_are_reached_like_other_methods() -> None:
+    from samp.methods import cam
+
+    assert (samp.CAM, samp.GradCAM) == (cam.CAM, cam.GradCAM)

@@ -60,6 +60,8 @@ def test_metrics_take_the_same_outputs(score: str) -> None:
     [
         ((torch.zeros(1, 512), torch.zeros(1, 3)), r"tuple with tensors 0 \(1 × 512\) and 1 \(1 × 3\)"),
         ((torch.zeros(1, 5, 7), torch.zeros(1, 3)), r"tuple with tensors 0 \(1 × 5 × 7\) and 1 \(1 × 3\)"),
+        ((torch.zeros(1, 4, 6), torch.zeros(1, 4, 9)), r"tuple with tensors 0 \(1 × 4 × 6\) and 1 \(1 × 4 × 9\)"),
+        ({"logits": torch.zeros(1, 3), "out": torch.zeros(1, 3)}, r"dict with tensors logits \(1 × 3\) and out"),
         ((None, torch.zeros(1, 3), torch.zeros(1, 3)), r"tuple with tensors 1 \(1 × 3\) and 2 \(1 × 3\)"),
         ({"a": torch.zeros(1, 3), "b": torch.zeros(1, 3)}, r"dict with tensors a \(1 × 3\) and b \(1 × 3\)"),
         ([{"boxes": torch.zeros(1, 4)}], "returns list, not a tensor"),
@@ -74,3 +76,30 @@ def test_what_does_not_tell_its_scores_is_refused(output: Any, sentence: str) ->
 def test_a_target_function_gets_the_whole_output() -> None:
     found = samp.explain(lambda x: (NET(x), NET(x)), X, target=lambda output: output[1][:, 0], method="ig")
     assert torch.equal(found.values, samp.explain(NET, X, target=0, method="ig").values)
+
+
+BY_NAME = [
+    samp.targets.Class(1),
+    samp.targets.Class(1, score="probability"),
+    samp.targets.Class(1, score="log_probability"),
+    samp.targets.Regression(1),
+]
+
+
+@pytest.mark.parametrize("target", BY_NAME, ids=repr)
+@pytest.mark.parametrize("kind", OUTPUTS)
+def test_targets_by_name_find_the_same_tensor(kind: str, target: Any) -> None:
+    found, want = (samp.explain(net, X, target=target, method="gradient").values for net in (Wrapped(kind), NET))
+    assert torch.equal(found, want)
+
+
+@pytest.mark.parametrize("target", BY_NAME, ids=repr)
+def test_targets_by_name_do_not_take_features_for_scores(target: Any) -> None:
+    with pytest.raises(TypeError, match=r"0 \(\d × 6\) and 1 \(\d × 3\).*: pass a target function output -> b"):
+        samp.explain(lambda x: (x.flatten(1)[:, :6], NET(x)), X, target=target, method="gradient")
+
+
+def test_a_token_is_not_looked_up_in_hidden_states() -> None:
+    head = torch.nn.Linear(2, 9).eval()
+    with pytest.raises(TypeError, match=r"Token explains .* b positions vocabulary, .* target function"):
+        samp.explain(lambda x: (x, head(x)), X[0], target=samp.targets.Token(1, 1), method="gradient")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from samp.gradual import explain_gradually
     from samp.groups import Elements, Patches, Pixels, Superpixels
     from samp.methods import IG, SAMP, Consensus, Coupled, SAMPPlusPlus
+    from samp.methods.cam import CAM, GradCAM
     from samp.targets import Margin
 
 # Public names are imported when first used, so that `samp --help` need not wait for torch.
@@ -44,8 +45,10 @@ _HOME = {
     "ForAll": "samp.engine.forward_args",
     "Pixels": "samp.groups",
     "run": "samp.batch.run",
+    "CAM": "samp.methods.cam",
     "Consensus": "samp.methods",
     "Coupled": "samp.methods",
+    "GradCAM": "samp.methods.cam",
     "IG": "samp.methods",
     "SAMP": "samp.methods",
     "SAMPPlusPlus": "samp.methods",
@@ -72,6 +75,7 @@ _MODULES = {
 }
 
 __all__ = [
+    "CAM",
     "IG",
     "SAMP",
     "Attribution",
@@ -80,6 +84,7 @@ __all__ = [
     "Coupled",
     "Elements",
     "ForAll",
+    "GradCAM",
     "Margin",
     "NonFiniteError",
     "Patches",

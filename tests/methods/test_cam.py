@@ -246,3 +246,35 @@ def test_cam_behind_a_max_pool_weighs_channels_by_the_linear_layer() -> None:
     torch.testing.assert_close(
         samp.explain(net, x, target=3, method="cam").map, expected.detach(), rtol=1e-4, atol=1e-5
     )
+
+
+class WithAuxiliaryHead(nn.Module):
+    """A net of two heads, as torchvision's segmentation nets have; the auxiliary one is called last."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body, self.head, self.aux = pooled()[:3], pooled()[3:], nn.Conv2d(5, 4, 1).double()
+        self.training = False
+
+    def forward(self, x: Tensor) -> dict[str, Tensor]:
+        features = self.body(x)
+        return {"out": self.head(features), "aux": self.aux(features)}
+
+
+def test_the_layer_is_the_last_on_which_the_score_depends() -> None:
+    x = images(1, 2, 3, 9, 10)
+    found, want = (samp.explain(net, x, target=2, method=GradCAM()) for net in (WithAuxiliaryHead(), pooled()))
+    torch.testing.assert_close(found.map, want.map, **CLOSE)
+    assert found.method.startswith("GradCAM(layer='body")
+
+
+def test_a_layer_may_be_the_module_itself_but_no_number() -> None:
+    net, x = pooled(), images(1, 2, 3, 9, 10)
+    found, want = (samp.explain(net, x, target=2, method=GradCAM(layer)).map for layer in (net[0], "0"))
+    assert torch.equal(found, want)
+    with pytest.raises(ValueError, match="layer is a ReLU that is no part of the model"):
+        samp.explain(net, x, target=2, method=GradCAM(nn.ReLU()))
+    with pytest.raises(TypeError, match=r"not 4: the names are 0, 1, 2"):
+        samp.explain(net, x, target=2, method=GradCAM(4))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"known ones are 0, 1"):
+        samp.explain(net, x, target=2, method=GradCAM("layer4"))

@@ -191,3 +191,10 @@ def test_class_names_come_from_a_file(tmp_path: Path) -> None:
     assert models.load("tiny_nets:any_size", classes=tmp_path / "names.txt").label(1) == "káva"
     with pytest.raises(ValueError, match="one name a line"):
         models.load("tiny_nets:any_size", classes=tmp_path / "nowhere.txt")
+
+
+@pytest.mark.parametrize(("name", "advised"), [("resnet50", True), ("dinov2_vits14", False), ("resnet50_v1", False)])
+def test_torchvision_is_advised_only_for_nets_that_it_has(name: str, advised: bool) -> None:
+    with pytest.raises(ValueError, match="comes without weights: give a checkpoint as `weights`") as caught:
+        models.load(name)
+    assert ("torchvision" in str(caught.value)) == advised

@@ -80,7 +80,8 @@ def test_without_a_candidate_the_score_is_zero_and_so_is_the_credit(combine: Any
         return outputs
 
     x = torch.tensor([[0.25, 0.0], [0.75, 0.0]])
-    result = samp.explain(detect, x, target=Detection((0, 0, 2, 2), 1, combine=combine), method=samp.IG(steps=400))
+    with pytest.warns(UserWarning, match=r"in sample 0 .* the detector gives no candidate: .*box_score_thresh=0"):
+        result = samp.explain(detect, x, target=Detection((0, 0, 2, 2), 1, combine=combine), method=samp.IG(steps=400))
     assert result.score_change["to_image"].tolist() == [0, 0.75]
     assert result.values[0].tolist() == [0, 0]
     assert result.values[1, 0].item() == pytest.approx(0.25, abs=0.01)  # the jump at a half has no gradient
@@ -90,10 +91,54 @@ def test_without_a_candidate_the_score_is_zero_and_so_is_the_credit(combine: Any
 def test_formats_that_say_so_themselves_are_read() -> None:
     one = {"boxes": CORNERS[0], "scores": SCORES[0, :, 0], "labels": LABEL.expand(2)}
     assert guess_format([one]) == TorchvisionBoxes()
-    assert guess_format({"pred_logits": SCORES, "pred_boxes": CENTRED}) == DETRBoxes()
     for unclear in (SCORES, (SCORES, CENTRED), {"logits": SCORES}, None):
         with pytest.raises(TypeError, match="does not say where its boxes and scores are: pass output= as"):
             guess_format(unclear)
+
+
+def test_logits_and_boxes_alone_do_not_say_how_scores_follow() -> None:
+    transformers = pytest.importorskip("transformers")
+    entries = {"logits": SCORES, "pred_boxes": CENTRED}
+    detr = transformers.models.detr.modeling_detr.DetrObjectDetectionOutput(**entries)
+    assert guess_format(detr) == DETRBoxes("softmax")
+    rt_detr = transformers.models.rt_detr.modeling_rt_detr.RTDetrObjectDetectionOutput(**entries)
+    for other in (rt_detr, entries, {"pred_logits": SCORES, "pred_boxes": CENTRED}):
+        with pytest.raises(TypeError, match=r'DETRBoxes\("softmax"\) if .* or DETRBoxes\("sigmoid"\)'):
+            guess_format(other)
+
+
+def detect_one(x: Tensor) -> list[dict[str, Tensor]]:
+    """One candidate of label 1 in every sample."""
+    box, label = torch.tensor([[10.0, 20.0, 30.0, 40.0]]), torch.ones(1, dtype=torch.long)
+    return [{"boxes": box, "scores": one[:1], "labels": label} for one in x]
+
+
+@pytest.mark.parametrize(
+    ("target", "sentence"),
+    [
+        (
+            Detection((0.1, 0.2, 0.3, 0.4), 1),
+            r"overlaps the box \(0.1, .* from 10 to 40: the units may be wrong",
+        ),
+        (Detection((10, 20, 30, 40), 2), "no candidate has label 2: look at the labels"),
+    ],
+    ids=["units", "label"],
+)
+def test_a_box_that_no_candidate_answers_is_warned_of_once(target: Detection, sentence: str) -> None:
+    with pytest.warns(UserWarning, match=f"in sample 0 .*{sentence}.* The same holds for 1 more") as caught:
+        samp.explain(detect_one, torch.rand(2, 3), target=target, method="ig")
+    assert len(caught) == 1
+
+
+def test_a_box_with_a_candidate_is_not_warned_of(recwarn: pytest.WarningsRecorder) -> None:
+    samp.explain(detect_one, torch.rand(2, 3), target=Detection((10, 20, 30, 40), 1), method="ig")
+    assert not len(recwarn)
+
+
+def test_a_detector_that_drops_all_candidates_is_told_how_to_keep_them() -> None:
+    none = {"boxes": torch.zeros(0, 4), "scores": torch.zeros(0), "labels": torch.zeros(0, dtype=torch.long)}
+    with pytest.raises(ValueError, match=r"no candidate at all.*box_score_thresh=0"):
+        samp.explain(lambda x: [none] * len(x), torch.rand(2, 3), target=Detection((0, 0, 2, 2), 1), method="ig")
 
 
 @pytest.mark.parametrize(
@@ -125,7 +170,7 @@ def test_pixels_are_no_boxes_of_detr() -> None:
     with pytest.raises(
         ValueError, match="go from 0 to 1, but the box of this detection reaches 30: divide its corners"
     ):
-        samp.explain(detect, torch.rand(1, 4), target=Detection((0, 0, 20, 30), 0), method="ig")
+        samp.explain(detect, torch.rand(1, 4), target=Detection((0, 0, 20, 30), 0, DETRBoxes()), method="ig")
 
 
 def test_a_detr_of_hugging_face_is_explained_by_score_times_overlap() -> None:

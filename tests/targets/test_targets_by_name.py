@@ -147,7 +147,8 @@ def test_metrics_take_targets_by_name() -> None:
     [
         (lambda y: {"out": y.view(-1, 2, 4, 3), "aux": y}, Segmentation(1, MASKS)),
         (lambda y: SimpleNamespace(logits=y.view(-1, 2, 4, 3), loss=None), Segmentation(1, MASKS)),
-        (lambda y: (y.view(-1, 2, 4, 3), y), Segmentation(1, MASKS)),
+        (lambda y: (y.view(-1, 2, 4, 3), [y]), Segmentation(1, MASKS)),
+        (lambda y: {"maps": y.view(-1, 2, 4, 3)}, Segmentation(1, MASKS)),
         (lambda y: SimpleNamespace(logits=y.view(-1, 6, 4)), Token(2, 3)),
         (lambda y: SimpleNamespace(pooler_output=y, last_hidden_state=y[:, None]), Similarity(EMBEDDINGS)),
         (lambda y: y[:, :, None, None], Similarity(EMBEDDINGS)),
@@ -181,7 +182,7 @@ def test_reprs_say_which_data_they_hold() -> None:
         (segment, Segmentation(1, MASKS[:, :2]), "the mask has 2×3 pixels but the model's output 4×3: resize the mask"),
         (segment, Segmentation(1, ~MASKS & MASKS), "the mask has no pixel for class 1 in sample 0"),
         (lambda x: segment(x) + torch.tensor([0.0, -99]).view(2, 1, 1), Segmentation(1), "no pixel is given class 1"),
-        (lambda x: {"a": segment(x)}, Segmentation(1), r"entry named 'out' or 'logits', but .* gave dict\(a: shape"),
+        (lambda x: {"a": segment(x), "b": x}, Segmentation(1), r"'logits' or 'out', but .* dict with tensors a \("),
         (MAPS, Similarity(EMBEDDINGS[:, :9]), r"gave shape \(\d, 24\) for .* the embedding .* has 9 numbers"),
         (MAPS, Similarity(EMBEDDINGS[:2]), "the embedding has 2 entries for 3 samples"),
         (speak, Similarity(EMBEDDINGS), r"the model gave shape \(\d, 6, 4\)"),

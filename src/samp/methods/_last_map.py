@@ -7,6 +7,7 @@ alone ignores all others.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import torch
@@ -23,6 +24,7 @@ from samp.methods._feature_maps import (
     hooks_of_this_thread,
     list_outputs,
     main_tensor,
+    replace_output,
 )
 from samp.methods._token_maps import ASPECT_TOLERANCE, FeatureMaps, Layout, Size, TokenProbe
 from samp.methods.propagation.hidden_operations import is_script
@@ -32,18 +34,21 @@ INSTEAD = "a method that needs no feature map, such as 'consensus', 'samp++' or 
 QUERY_NORMS = ("q_norm", "k_norm", "query_norm", "key_norm", "q_layernorm", "k_layernorm")
 
 
-def find_layer_call(problem: Problem, layer: str | None, method: str, grid: Size | None = None) -> LayerCall:
+def find_layer_call(
+    problem: Problem, layer: str | nn.Module | None, method: str, grid: Size | None = None
+) -> LayerCall:
     """Return the call of the named layer, else of the last module that gives a feature map, of patches if need be.
 
     `grid` is rows and columns of a transformer's patches where they cannot be found. Runs some passes of one sample.
-    Raises ValueError if there is no such map, and for a grid without tokens.
+    Raises ValueError if there is no such map or layer, and for a grid without tokens, and TypeError for a layer that is
+    neither a name nor a module.
     """
     model = problem.model
     if not isinstance(model, nn.Module):
         raise ValueError(f"{method} looks inside the model, which must be an nn.Module, not {type(model).__name__}.")
     named = dict(model.named_modules())
-    layer = None if layer is None else layer.removeprefix("_orig_mod.")  # how a compiled net names its modules
-    chosen = named if layer is None else {layer: look_up(layer, named, "layer")}
+    layer = None if layer is None else _read_name(layer, named)
+    chosen = named if layer is None else {layer: named[layer]}
     if any(map(is_script, chosen.values())):
         raise ValueError(
             f"{method} looks inside the model, but {type(model).__name__} is TorchScript, or holds some, which hides "
@@ -108,6 +113,9 @@ class Search:
     def find_last(self) -> LayerCall:
         """Return the last b c h w map of a convolutional net, else the last one of a transformer's patches."""
         maps = [one for one in self.outputs if one.convolved and one.place.name and self._is_map(one)]
+        # auxiliary heads may be called after the layers that the score comes from
+        last = next((one for one in reversed(maps) if self._counts(one)), maps[-1]) if len(maps) > 1 else None
+        maps = maps if last is None else maps[: maps.index(last) + 1]
         if maps and not self._tokens_follow(maps[-1]):
             return maps[-1].place
         reasons: list[str] = []
@@ -130,6 +138,21 @@ class Search:
             f"{self.method} found no convolution layer with a b k h w feature map and no tokens in {self.net}: "
             f"name one by layer=..., or use {INSTEAD}."
         )
+
+    def _counts(self, one: ModuleOutput) -> bool:
+        """Return whether the score of the first sample depends on this output."""
+        kept: list[Tensor] = []
+
+        def keep(output: Tensor) -> Tensor:
+            kept.append(output.detach().requires_grad_())
+            return kept[-1].clone()
+
+        first = torch.zeros(1, dtype=torch.long, device=self.problem.x.device)
+        with torch.inference_mode(False), torch.enable_grad(), replace_output(one.place, keep):
+            score = self.problem.score(self.problem.output(self.problem.x[:1], first), first)
+            if not score.requires_grad:
+                return False
+            return torch.autograd.grad(score.sum(), kept, allow_unused=True)[0] is not None
 
     def _is_map(self, one: ModuleOutput) -> bool:
         if len(one.shape) == 3:
@@ -190,6 +213,21 @@ class Search:
             gradients = torch.autograd.grad(score.sum(), list(kept.values()), allow_unused=True)
         found = zip(kept, gradients, strict=True)
         return [(candidates[key], gradient) for key, gradient in found if gradient is not None]
+
+
+def _read_name(layer: str | nn.Module, named: Mapping[str, nn.Module]) -> str:
+    """Return the name of a layer that is given by it or as the module itself; raise ValueError or TypeError."""
+    known = {name: module for name, module in named.items() if name}  # the net itself has an empty name
+    if isinstance(layer, str):
+        layer = layer.removeprefix("_orig_mod.")  # how a compiled net names its modules
+        look_up(layer, known, "layer")
+        return layer
+    if isinstance(layer, nn.Module):
+        for name, module in known.items():
+            if module is layer:
+                return name
+        raise ValueError(f"layer is a {type(layer).__name__} that is no part of the model: pass one of its modules.")
+    raise TypeError(f"layer is the name of a module or the module, not {layer!r}: the names are {', '.join(known)}.")
 
 
 def _with_layout(one: ModuleOutput, layout: Layout) -> LayerCall:

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from samp.attribution import Attribution
 from samp.engine.driver import Batches, RunOptions
@@ -33,7 +33,7 @@ class CAM:
     Only for nets of the form convolutions → global average pool → one linear layer, or with a max pool, as in the CNNs
     of the SAMP paper. There w_k is the score's gradient by the mean (or maximum) of A_k, so the weights need not be
     looked up in the model. The map is signed, as published; behind an average pool, its mean over the *layer's*
-    positions is the score without its bias. `layer` is a module's name; `None` takes the last with a feature map.
+    positions is the score without its bias. `layer` is a module or its name; `None` takes the last with a feature map.
     A transformer has this form if its head is linear in the mean of the patch tokens, as Swin's is. `grid` is rows and
     columns of the patches where they cannot be found.
 
@@ -46,7 +46,7 @@ class CAM:
     """
 
     about: ClassVar[MethodInfo] = MethodInfo("Zhou et al., CVPR 2016", "1 gradient", "no")
-    layer: str | None = None
+    layer: str | nn.Module | None = None
     grid: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
@@ -67,8 +67,8 @@ class CAM:
 class GradCAM:
     """Grad-CAM (Selvaraju et al., ICCV 2017): w_k is the gradient by A_k, averaged over positions (Eq. 1).
 
-    With `relu`, as published, only evidence for the class stays (Eq. 2). `layer` is a module's name; `None` takes the
-    last one with a feature map, as the paper does; of a transformer, the last block or normalisation on whose patch
+    With `relu`, as published, only evidence for the class stays (Eq. 2). `layer` is a module or its name; `None` takes
+    the last one with a feature map, as the paper does; of a transformer, the last block or normalisation on whose patch
     tokens the score depends. `grid` is rows and columns of the patches where they cannot be found.
 
     >>> import samp
@@ -80,7 +80,7 @@ class GradCAM:
     """
 
     about: ClassVar[MethodInfo] = MethodInfo("Selvaraju et al., ICCV 2017", "1 gradient", "no")
-    layer: str | None = None
+    layer: str | nn.Module | None = None
     relu: bool = True
     grid: tuple[int, int] | None = None
 

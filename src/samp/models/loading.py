@@ -31,6 +31,7 @@ HUBS: dict[str, Callable[[str, bool], LoadedNet]] = {
 }
 WITH_WEIGHTS = ("efficientnet_lite0", "efficientnet_lite1", "efficientnet_lite2", "mnist_slim")
 OWN_NETS = (*WITH_WEIGHTS, "mobilenet_v2", "squeezenet1_1", "resnet50", "resnet50_v1", "dinov2_vits14")
+IN_TORCHVISION = ("mobilenet_v2", "squeezenet1_1", "resnet50")
 FILES = (".pt", ".pth", ".pt2", ".ts", ".jit", ".safetensors")
 
 
@@ -130,7 +131,8 @@ def _load_own(name: str, weights: str | os.PathLike[str] | None, trust: bool) ->
         _apply_weights(classifier, weights, trust)
         return classifier
     if weights is None:
-        raise ValueError(f"{name} comes without weights: give a checkpoint as `weights`, or use torchvision:{name}.")
+        other = f", or use torchvision:{name}" if name in IN_TORCHVISION else ""
+        raise ValueError(f"{name} comes without weights: give a checkpoint as `weights`{other}.")
     classifier = make(weights, trust=trust)
     if getattr(classifier.net, "head", classifier.net) is None:
         raise ValueError(

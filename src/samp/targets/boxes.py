@@ -10,11 +10,12 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from samp.targets._outputs import describe_output, read_entry
+from samp.model_output import describe_output, read_entry
 from samp.targets.per_sample import check_choice
 
 Activation = Literal["softmax", "sigmoid", "none"]
 LOGITS = ("logits", "pred_logits")
+DETR_OUTPUT = "DetrObjectDetectionOutput"  # of transformers, which is not imported for a name
 
 
 @dataclass(frozen=True)
@@ -110,17 +111,25 @@ BoxFormat = TorchvisionBoxes | DETRBoxes | YOLOBoxes
 def guess_format(output: Any) -> BoxFormat:
     """Return the format that an output is in, if it says so itself; raise TypeError otherwise.
 
-    >>> guess_format({"logits": torch.zeros(1, 5, 3), "pred_boxes": torch.zeros(1, 5, 4)})
-    DETRBoxes(activation='softmax')
+    Logits and boxes alone do not: only DETR's own class tells a soft-max with "no object" from sigmoid scores.
+
+    >>> guess_format([{"boxes": torch.rand(2, 4), "scores": torch.rand(2), "labels": torch.tensor([1, 2])}])
+    TorchvisionBoxes()
     """
     if is_torchvision(output):
         return TorchvisionBoxes()
     if detr_pair(output) is not None and not isinstance(output, tuple | list):
-        return DETRBoxes()
+        if type(output).__name__ == DETR_OUTPUT:
+            return DETRBoxes("softmax")
+        raise TypeError(
+            f"the model gave {type(output).__name__} with logits and boxes, which does not say how scores follow from "
+            'logits: pass output=samp.targets.DETRBoxes("softmax") if the last class is "no object", as in DETR and '
+            'YOLOS, or DETRBoxes("sigmoid") if each class has its own score, as in Deformable DETR and RT-DETR.'
+        )
     raise TypeError(
         f"the model gave {describe_output(output)}, which does not say where its boxes and scores are: pass output= as "
-        "samp.targets.YOLOBoxes(objectness=…) for b n values, DETRBoxes() for logits and boxes, or TorchvisionBoxes() "
-        "for a list of dicts."
+        "samp.targets.YOLOBoxes(objectness=…) for b n values, DETRBoxes(...) for logits and boxes, or "
+        "TorchvisionBoxes() for a list of dicts."
     )
 
 

@@ -44,7 +44,7 @@ class Class:
         return index if self.score == "logit" else TargetByName(self, partial(self._score, index))
 
     def _score(self, index: TargetIndex, output: Any, samples: Tensor) -> Tensor:
-        logits = check_batched(find_tensor(output, ("logits",), "Class", "b × classes"), len(samples))
+        logits = check_batched(find_tensor(output, "Class", "b × classes"), len(samples))
         if logits.ndim < 2 or logits.shape[1] < 2:
             raise ValueError(
                 f"the model's output has shape {tuple(logits.shape)}, which has no soft-max over classes: "

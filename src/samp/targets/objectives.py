@@ -188,7 +188,8 @@ def predict_classes(output: Any, samples: int) -> Tensor:
     if scores.ndim > 2:
         raise ValueError(
             f"the model's output has shape {tuple(scores.shape)}, which has no single predicted class: "
-            "pass target=(class, row, column) or a callable output -> b."
+            "pass target=(class, row, column), a target by name such as samp.targets.Segmentation or "
+            "samp.targets.Detection, or a callable output -> b."
         )
     if not scores.numel():
         raise ValueError(f"the model's output has shape {tuple(scores.shape)}: there is no class to predict.")

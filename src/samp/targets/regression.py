@@ -49,7 +49,7 @@ class Regression:
         return TargetByName(self, partial(self._score, index, to))
 
     def _score(self, index: TargetIndex, to: Tensor | None, output: Any, samples: Tensor) -> Tensor:
-        number = index(find_tensor(output, ("logits",), "Regression", "b, b 1 or b k"), samples)  # r
+        number = index(find_tensor(output, "Regression", "b, b 1 or b k"), samples)  # r
         if to is None:
             return number
         difference = number - to[samples].to(number.dtype)

@@ -81,12 +81,12 @@ class Segmentation:
     def _predict(self, classes: Tensor, output: Any, samples: Tensor) -> Tensor:
         """Return the pixels of each sample that are given its class (r h w)."""
         own = self._class_maps(classes, output, samples)
-        maps = find_tensor(output, ("out", "logits"), "Segmentation", "b classes h w")
+        maps = find_tensor(output, "Segmentation", "b classes h w")
         return own > 0 if maps.shape[1] == 1 else maps.argmax(1) == classes[samples, None, None]
 
     def _class_maps(self, classes: Tensor, output: Any, samples: Tensor) -> Tensor:
         """Return each sample's map of its class (r h w); raise TypeError or ValueError for any other output."""
-        maps = find_tensor(output, ("out", "logits"), "Segmentation", "b classes h w")
+        maps = find_tensor(output, "Segmentation", "b classes h w")
         if maps.ndim != 4:
             raise ValueError(
                 f"Segmentation explains an output of shape b classes h w, but the model gave {tuple(maps.shape)}: pass "

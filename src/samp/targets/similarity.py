@@ -51,7 +51,7 @@ class Similarity:
         return TargetByName(self, partial(self._score, embedding.to(device).expand(batch, -1)))
 
     def _score(self, to: Tensor, output: Any, samples: Tensor) -> Tensor:
-        found = check_batched(find_tensor(output, NAMES, "Similarity", "b d"), len(samples))
+        found = check_batched(find_tensor(output, "Similarity", "b d", NAMES), len(samples))
         embedding = found.flatten(1) if found[0].numel() == found.shape[1] else found
         if embedding.shape != (len(samples), to.shape[1]):
             raise ValueError(

@@ -47,7 +47,7 @@ class Token:
         return TargetByName(self, partial(self._score, position, token))
 
     def _score(self, position: Tensor, token: Tensor, output: Any, samples: Tensor) -> Tensor:
-        logits = find_tensor(output, ("logits",), "Token", "b positions vocabulary")
+        logits = find_tensor(output, "Token", "b positions vocabulary")
         if logits.ndim != 3:
             raise ValueError(
                 f"Token explains an output of shape b positions vocabulary, but the model gave {tuple(logits.shape)}: "
