@@ -188,14 +188,34 @@ class Unfolded(nn.Module):
         return out
 
 
-def test_patches_without_a_convolution_are_guessed_or_asked_for() -> None:
+def test_patches_without_a_convolution_are_measured_or_asked_for() -> None:
     model, x = Unfolded().double().eval(), torch.randn(1, 3, 32, 32, dtype=torch.float64)
     assert samp.explain(model, x, target=0, method="attentionrollout").map.shape == (1, 32, 32)
     overlapping = Unfolded(7).double().eval()  # 6 × 6 patches
-    with pytest.raises(ValueError, match=r"36 tokens, which are no grid of patches.*grid=\(16, 16\)"):
-        samp.explain(overlapping, x, target=0, method="attentionrollout")
-    given = samp.explain(overlapping, x, target=0, method=AttentionRollout(grid=(6, 6)))
-    assert given.map.shape == (1, 32, 32)
+    found, given = (
+        samp.explain(overlapping, x, target=0, method=AttentionRollout(grid=grid)) for grid in (None, (6, 6))
+    )
+    assert torch.equal(found.map, given.map)
+    wide = x.repeat(1, 1, 1, 3)[..., :64]
+    with pytest.raises(ValueError, match=r"unknown grid \(.*rows of .*patches\): pass .*grid=\(16, 16\)"):
+        samp.explain(lambda x: model(x.mT), wide, target=0, method="attentionrollout")  # column by column
+
+
+@pytest.mark.parametrize("method", BOTH, ids=repr)
+def test_a_class_token_at_the_end_shifts_nothing(method: Any) -> None:
+    first, last = Written(), Written(class_token="last")
+    torch.testing.assert_close(first(photos()), last(photos()), **CLOSE)
+    maps = [samp.explain(net, photos(), target=1, method=method).map for net in (first, last)]
+    torch.testing.assert_close(maps[0], maps[1], **CLOSE)
+    assert not torch.equal(maps[0], torch.zeros_like(maps[0]))
+
+
+@pytest.mark.parametrize("method", BOTH, ids=repr)
+def test_a_grid_of_other_patches_is_refused(method: Any) -> None:
+    with pytest.raises(ValueError, match="grid is 3 × 5, but 16 of the 17 tokens"):
+        samp.explain(Written(), photos(), target=1, method=replace(method, grid=(3, 5)))
+    with pytest.raises(ValueError, match=r"grid is rows and columns of patches.*not \(4,\)"):
+        replace(method, grid=(4,))
 
 
 class Written(nn.Module):

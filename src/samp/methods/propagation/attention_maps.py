@@ -57,6 +57,19 @@ def attention_maps(problem: Problem, samples: Tensor, method: str) -> tuple[Atte
     return maps, recorder
 
 
+def first_values(problem: Problem, image: Tensor, method: str) -> Tensor:
+    """Return what the first attention mixes, n c: its tokens for another image (1 c h w) in place of the first sample's.
+
+    They have not been mixed by attention before.
+    """
+    recorder = AttentionRecorder(method)
+    first = torch.zeros(1, dtype=torch.long, device=problem.x.device)
+    forward(recorder, problem, problem.flatten([image]), first)
+    count = recorder.split_heads(1)[0].shape[-1]
+    values = recorder.mixes[0].order_values().detach()
+    return values.reshape(-1, count, values.shape[-1]).transpose(0, 1).flatten(1).to(image)
+
+
 class AttentionRecorder(Propagation):
     """Keeps torch's gradient everywhere, and records attention weights and what they mix."""
 
