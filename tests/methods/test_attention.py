@@ -188,14 +188,100 @@ class Unfolded(nn.Module):
         return out
 
 
-def test_patches_without_a_convolution_are_guessed_or_asked_for() -> None:
+def test_patches_without_a_convolution_are_measured_or_asked_for() -> None:
     model, x = Unfolded().double().eval(), torch.randn(1, 3, 32, 32, dtype=torch.float64)
     assert samp.explain(model, x, target=0, method="attentionrollout").map.shape == (1, 32, 32)
     overlapping = Unfolded(7).double().eval()  # 6 × 6 patches
-    with pytest.raises(ValueError, match=r"36 tokens, which are no grid of patches.*grid=\(16, 16\)"):
-        samp.explain(overlapping, x, target=0, method="attentionrollout")
-    given = samp.explain(overlapping, x, target=0, method=AttentionRollout(grid=(6, 6)))
-    assert given.map.shape == (1, 32, 32)
+    found, given = (
+        samp.explain(overlapping, x, target=0, method=AttentionRollout(grid=grid)) for grid in (None, (6, 6))
+    )
+    assert torch.equal(found.map, given.map)
+    wide = x.repeat(1, 1, 1, 3)[..., :64]
+    with pytest.raises(ValueError, match=r"unknown grid \(.*rows of .*patches\): pass .*grid=\(16, 16\)"):
+        samp.explain(lambda x: model(x.mT), wide, target=0, method="attentionrollout")  # column by column
+
+
+@pytest.mark.parametrize("method", BOTH, ids=repr)
+def test_a_class_token_at_the_end_shifts_nothing(method: Any) -> None:
+    first, last = Written(), Written(class_token="last")
+    torch.testing.assert_close(first(photos()), last(photos()), **CLOSE)
+    maps = [samp.explain(net, photos(), target=1, method=method).map for net in (first, last)]
+    torch.testing.assert_close(maps[0], maps[1], **CLOSE)
+    assert not torch.equal(maps[0], torch.zeros_like(maps[0]))
+
+
+@pytest.mark.parametrize("method", BOTH, ids=repr)
+def test_a_grid_of_other_patches_is_refused(method: Any) -> None:
+    with pytest.raises(ValueError, match="grid is 3 × 5, but 16 of the 17 tokens"):
+        samp.explain(Written(), photos(), target=1, method=replace(method, grid=(3, 5)))
+    with pytest.raises(ValueError, match=r"grid is rows and columns of patches.*not \(4,\)"):
+        replace(method, grid=(4,))
+
+
+class Written(nn.Module):
+    """A vision transformer with attention written in one of several ways, of the same outputs."""
+
+    def __init__(self, product: str = "bhqd", side: int = 32, heads: int = 4, class_token: str = "first") -> None:
+        super().__init__()
+        self.product, self.heads, self.class_token = product, heads, class_token
+        self.patches, self.norm = nn.Conv2d(3, 16, side // 4, side // 4), nn.LayerNorm(16)
+        self.token = nn.Parameter(torch.zeros(1, 1, 16))
+        self.qkv = nn.ModuleList(nn.Linear(16, 48) for _ in range(2))
+        self.head = nn.Linear(16, 5)
+        generator = torch.Generator().manual_seed(0)
+        for parameter in self.parameters():
+            parameter.data = 0.5 * torch.randn(parameter.shape, generator=generator)
+        self.double().eval()
+
+    def mix(self, weights: Tensor, v: Tensor) -> Tensor:
+        """Weights b h q k times v b n h d, as b n h·d."""
+        match self.product:
+            case "bhqd":
+                mixed = (weights @ v.transpose(1, 2)).transpose(1, 2)
+            case "bqhd":
+                mixed = torch.einsum("bhqk,bkhd->bqhd", weights, v)
+            case "values first":
+                mixed = torch.einsum("b k h d, b h q k -> b q h d", [v, weights])
+            case "queries first":
+                mixed = torch.einsum("bqhk,bkhd->bqhd", weights.transpose(1, 2), v)
+            case "dots":
+                mixed = torch.einsum("...qk,...kd->...qd", weights, v.transpose(1, 2)).transpose(1, 2)
+            case "heads first":
+                mixed = (weights.transpose(0, 1) @ v.permute(2, 0, 1, 3)).permute(1, 2, 0, 3)
+            case "heads first, flat":
+                flat = weights.transpose(0, 1).flatten(0, 1) @ v.permute(2, 0, 1, 3).flatten(0, 1)
+                mixed = flat.unflatten(0, (self.heads, -1)).permute(1, 2, 0, 3)
+            case _:
+                mixed = torch.einsum("bhqk,bkhd->bqh", weights, v)[..., None].expand_as(v)
+        return mixed.flatten(2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x, token = self.patches(x).flatten(2).transpose(1, 2), self.token.expand(len(x), -1, -1)
+        x = torch.cat({"first": [token, x], "last": [x, token], "none": [x]}[self.class_token], 1)
+        for layer in self.qkv:
+            q, k, v = layer(self.norm(x)).unflatten(2, (3, self.heads, -1)).unbind(2)
+            x = x + self.mix(torch.einsum("bqhd,bkhd->bhqk", q, k).softmax(-1), v)
+        out: Tensor = self.head(x[:, -1 if self.class_token == "last" else 0])
+        return out
+
+
+def photos(count: int = 3, side: int = 32) -> Tensor:
+    return torch.rand(count, 3, side, side, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize("method", BOTH, ids=repr)
+@pytest.mark.parametrize("product", ["bqhd", "values first", "queries first", "dots"])
+def test_the_axes_of_a_product_are_read_from_its_letters(method: Any, product: str) -> None:
+    for heads, token in ((4, "first"), (16, "none")):  # 16 heads and 16 tokens: shapes alone would not tell
+        plain, other = (Written(kind, heads=heads, class_token=token) for kind in ("bhqd", product))
+        torch.testing.assert_close(plain(photos()), other(photos()), **CLOSE)
+        maps = [samp.explain(net, photos(), target=1, method=method).map for net in (plain, other)]
+        torch.testing.assert_close(maps[0], maps[1], **CLOSE)
+
+
+def test_a_product_of_unclear_axes_is_refused() -> None:
+    with pytest.raises(NotImplementedError, match=r"tokens from heads in einsum 'bhqk,bkhd->bqh'.*use 'attnlrp'"):
+        samp.explain(Written("summed"), photos(), target=1, method="attentionrollout")
 
 
 @pytest.mark.parametrize("method", BOTH, ids=repr)

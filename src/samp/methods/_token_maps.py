@@ -99,7 +99,7 @@ class TokenProbe:
 
         Raises ValueError if no grid fits, or if the tokens do not lie in it row by row.
         """
-        kept = self._moved_tokens(self._disturb(*self.image.shape[2:])).nonzero().flatten().tolist()
+        kept = self.find_image_tokens()
         if given is not None:
             return _fit_given(given, count, kept)
         grid = _best_grid(len(kept), self._image_size)
@@ -109,6 +109,10 @@ class TokenProbe:
         if min(grid) > 1:
             self._check_places(grid, kept)
         return layout
+
+    def find_image_tokens(self) -> list[int]:
+        """Return the places of the tokens that depend on the image."""
+        return (self._change(self._disturb(*self.image.shape[2:])) > 0).nonzero().flatten().tolist()
 
     @property
     def _image_size(self) -> Size:
@@ -141,9 +145,6 @@ class TokenProbe:
         here, there = self.first_tokens(self.image), self.first_tokens(image)
         change = (here - there).abs().amax(1)
         return torch.where(change <= 1e-6 * here.abs().max(), 0, change)
-
-    def _moved_tokens(self, image: Tensor) -> Tensor:
-        return self._change(image) > 0
 
 
 def _fit_given(given: Size, count: int, kept: list[int]) -> TokenGrid:

@@ -2,51 +2,66 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch.nn.functional as F
 from torch import Tensor
 
 from samp.engine.problem import Problem
+from samp.methods._token_maps import Size, TokenGrid, TokenProbe
 
-EXTRA_TOKENS = 16  # class, distillation and register tokens before the patches, at most
+
+def find_token_layout(
+    problem: Problem,
+    count: int,
+    first_tokens: Callable[[Tensor], Tensor],
+    given: Size | None,
+    made: Size | None,
+    method: str,
+) -> TokenGrid | None:
+    """Return which of so many tokens are patches of the image, and their grid; None if each is a row of an input b n d.
+
+    It is measured: `first_tokens` returns the tokens (n c) of an image (1 c h w) before attention mixes them. `given`
+    is the grid that the caller asks for, `made` the size of the last map before the tokens. Raises ValueError if the
+    tokens fit neither, or if it cannot be told which of them are patches.
+    """
+    if len(problem.inputs) == 1 and problem.inputs[0].ndim == 3 and problem.inputs[0].shape[1] == count:
+        return None
+    if len(problem.inputs) != 1 or problem.inputs[0].ndim != 4:
+        shapes = ", ".join(str(tuple(x.shape)) for x in problem.inputs)
+        raise ValueError(
+            f"{method} gives relevance to {count} tokens, and the input {shapes} is neither one b c h w image nor "
+            "b n d with a row per token: pass embeddings, or use a path method."
+        )
+    image = problem.inputs[0][:1].detach().to(problem.x.dtype)
+    probe = TokenProbe(image, first_tokens, frozenset() if made is None else frozenset([made]))
+    if given is not None:
+        # more of them would have to be guessed to lie at the start or the end
+        patches = len(probe.find_image_tokens())
+        if given[0] * given[1] != patches:
+            raise ValueError(
+                f"grid is {given[0]} × {given[1]}, but {patches} of the {count} tokens that {method} found depend on "
+                "the image: pass rows and columns of all of these."
+            )
+    try:
+        return probe.find_grid(count, given)
+    except ValueError as error:
+        raise ValueError(
+            f"{method} found tokens of an unknown grid ({error}): "
+            f"pass the rows and columns of patches, as in {method}(grid=(16, 16)), or use a path method."
+        ) from error
 
 
-def spread_tokens(problem: Problem, tokens: Tensor, grid: tuple[int, int] | None, method: str) -> Tensor:
+def spread_tokens(problem: Problem, tokens: Tensor, layout: TokenGrid | None) -> Tensor:
     """Return the relevance of tokens (b n) as values of the input, b c h w or b n d.
 
-    Patches are the last tokens, row by row, and their map is enlarged bilinearly to the image; its sum over channels is
-    the relevance. Tokens before them (class, distillation, registers) are left out. An input b n d has one row per
-    token, over which its relevance is divided evenly. Raises ValueError if the tokens fit neither.
+    The map of the patches is enlarged bilinearly to the image; its sum over channels is the relevance. Other tokens
+    (class, distillation, registers) are left out. Without a layout, the input b n d has one row per token, over which
+    its relevance is divided evenly.
     """
-    shapes = ", ".join(str(tuple(x.shape)) for x in problem.inputs)
-    if len(problem.inputs) == 1 and problem.inputs[0].ndim == 3 and problem.inputs[0].shape[1] == tokens.shape[1]:
-        return (tokens / problem.inputs[0].shape[2])[:, :, None].expand_as(problem.inputs[0][: len(tokens)])
-    if len(problem.inputs) != 1 or problem.inputs[0].ndim != 4:
-        raise ValueError(
-            f"{method} gives relevance to {tokens.shape[1]} tokens, and the input {shapes} is neither one b c h w "
-            "image nor b n d with a row per token: pass embeddings, or use a path method."
-        )
-    _, channels, height, width = problem.inputs[0].shape
-    rows, columns = grid or guess_grid(tokens.shape[1], height, width)
-    extra = tokens.shape[1] - rows * columns
-    if rows * columns == 0 or not 0 <= extra <= EXTRA_TOKENS:
-        raise ValueError(
-            f"{method} found {tokens.shape[1]} tokens, which are no grid of patches of the {height} × {width} image"
-            f"{f' ({rows} × {columns} and {extra} more)' if rows * columns else ''}: "
-            f"pass the rows and columns of patches, as in {method}(grid=(16, 16))."
-        )
-    maps = tokens[:, extra:].reshape(-1, 1, rows, columns)
-    return (F.interpolate(maps, (height, width), mode="bilinear", align_corners=False) / channels).expand(
-        -1, channels, -1, -1
-    )
-
-
-def guess_grid(tokens: int, height: int, width: int) -> tuple[int, int]:
-    """Return the rows and columns of square patches that leave the fewest tokens over; (0, 0) if none fit.
-
-    >>> guess_grid(17, 32, 32), guess_grid(257, 224, 224), guess_grid(50, 30, 31)
-    ((4, 4), (16, 16), (0, 0))
-    """
-    sides = [side for side in range(2, min(height, width) + 1) if height % side == width % side == 0]
-    fitting = [(height // side, width // side) for side in sides]
-    fitting = [(rows, columns) for rows, columns in fitting if 0 <= tokens - rows * columns <= EXTRA_TOKENS]
-    return max(fitting, key=lambda grid: grid[0] * grid[1], default=(0, 0))
+    shape = problem.inputs[0].shape
+    if layout is None:
+        return (tokens / shape[2])[:, :, None].expand(-1, -1, shape[2])
+    maps = layout.to_maps(tokens[:, :, None])  # b 1 h w
+    enlarged = F.interpolate(maps, tuple(shape[2:]), mode="bilinear", align_corners=False)
+    return (enlarged / shape[1]).expand(-1, shape[1], -1, -1)

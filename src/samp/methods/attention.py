@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal
 
 import torch
@@ -17,8 +18,9 @@ from samp.checks import check_numbers
 from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.methods._common import Method, MethodInfo
-from samp.methods._token_relevance import spread_tokens
-from samp.methods.propagation.attention_maps import AttentionMaps, attention_maps
+from samp.methods._token_maps import TokenGrid, check_grid
+from samp.methods._token_relevance import find_token_layout, spread_tokens
+from samp.methods.propagation.attention_maps import AttentionMaps, attention_maps, first_values
 from samp.methods.propagation.forward_backward import Rows, attribute_in_batches
 from samp.methods.propagation.mode import Propagation
 
@@ -38,7 +40,7 @@ class AttentionRollout:
     arXiv:2005.00928 has residual 0.5 and the mean over heads. `heads` may also be "max" or "min", and `discard` sets
     that share of each layer's smallest weights to 0, as users of vision transformers do; the paper has neither. The map
     does not know the class: the score only tells which tokens it reads, usually the class token, else their mean.
-    `token` names one; `grid` is the rows and columns of patches where no convolution makes them.
+    `token` names one; `grid` is the rows and columns of patches where they cannot be measured.
 
     >>> import samp
     >>> from torch import nn
@@ -63,6 +65,7 @@ class AttentionRollout:
             )
         if self.heads not in FUSE:
             raise ValueError(f"heads is 'mean', 'max' or 'min', not {self.heads!r}.")
+        check_grid(self.grid)
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """Return every sample's rollout from the token that the score reads."""
@@ -87,7 +90,7 @@ class AttentionRelevance:
     and 6); relevance is the row of R − I of the token that the score reads, as the paper reads that of the class token;
     of several, their mean. That the 1 which each token starts with is taken off is our reading: it changes nothing for
     patches where a class token is read, and would drown the rest where their mean is. `token` names one; `grid` is the
-    rows and columns of patches where no convolution makes them.
+    rows and columns of patches where they cannot be measured.
 
     >>> import samp
     >>> from torch import nn
@@ -100,6 +103,9 @@ class AttentionRelevance:
     about: ClassVar[MethodInfo] = MethodInfo("Chefer et al. 2021, arXiv:2103.15679", "1 gradient", "no")
     token: int | None = None
     grid: Grid | None = None
+
+    def __post_init__(self) -> None:
+        check_grid(self.grid)
 
     def attribute(self, problem: Problem, run: RunOptions) -> Attribution:
         """Return every sample's relevance of the tokens for the token that the score reads."""
@@ -121,11 +127,16 @@ METHODS: dict[str, Method] = {
 
 def _attribute(method: AttentionRollout | AttentionRelevance, problem: Problem, run: RunOptions) -> Attribution:
     name = type(method).__name__
+    layouts: list[TokenGrid | None] = []  # one for all batches
 
     def work(resolved: Problem, samples: Tensor) -> tuple[Rows, Propagation]:
         maps, recorder = attention_maps(resolved, samples, name)
+        if not layouts:
+            count = maps.weights[0].shape[-1]
+            probe = partial(first_values, resolved, method=name)
+            layouts.append(find_token_layout(resolved, count, probe, method.grid, maps.grid, name))
         tokens = (method.token_matrix(maps) * _rows_read(maps, method.token)[:, :, None]).sum(1)  # b n
-        values = spread_tokens(resolved, tokens, method.grid or maps.grid, name)
+        values = spread_tokens(resolved, tokens, layouts[0])
         return {"values": values.reshape(len(samples), -1).to(resolved.x)}, recorder
 
     return attribute_in_batches(problem, run, method, work)

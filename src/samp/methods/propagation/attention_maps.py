@@ -15,6 +15,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 from samp.engine.problem import Problem
 from samp.methods.propagation import composites
 from samp.methods.propagation.forward_backward import forward
+from samp.methods.propagation.mixing import INSTEAD, Mix, read_mix
 from samp.methods.propagation.mode import Propagation
 from samp.methods.propagation.operation_call import Call
 
@@ -42,14 +43,31 @@ def attention_maps(problem: Problem, samples: Tensor, method: str) -> tuple[Atte
     recorder = AttentionRecorder(method)
     score, _ = forward(recorder, problem, problem.x[samples], samples)
     weights = recorder.split_heads(len(samples))
-    wanted = [*recorder.weights, recorder.mixed[-1]]
+    wanted = [*(mix.weights for mix in recorder.mixes), recorder.mixes[-1].mixed]
     if not score.requires_grad:
         raise ValueError("the score does not depend on the input: no gradient reaches its attention.")
     *found, last = torch.autograd.grad(score.sum(), wanted, materialize_grads=True)
-    gradients = [gradient.reshape(w.shape) for gradient, w in zip(found, weights, strict=True)]
-    reads = (last.reshape(*weights[-1].shape[:-1], -1) != 0).any(-1).any(1)  # b n
+    gradients = [
+        mix.order_weights(gradient).reshape(w.shape)
+        for mix, gradient, w in zip(recorder.mixes, found, weights, strict=True)
+    ]
+    mixed = recorder.mixes[-1].order_mixed(last)
+    reads = (mixed.reshape(*weights[-1].shape[:-1], -1) != 0).any(-1).any(1)  # b n
     maps = AttentionMaps([w.detach() for w in weights], gradients, reads, recorder.grid)
     return maps, recorder
+
+
+def first_values(problem: Problem, image: Tensor, method: str) -> Tensor:
+    """Return what the first attention mixes, n c: its tokens for another image (1 c h w) in place of the first sample's.
+
+    They have not been mixed by attention before.
+    """
+    recorder = AttentionRecorder(method)
+    first = torch.zeros(1, dtype=torch.long, device=problem.x.device)
+    forward(recorder, problem, problem.flatten([image]), first)
+    count = recorder.split_heads(1)[0].shape[-1]
+    values = recorder.mixes[0].order_values().detach()
+    return values.reshape(-1, count, values.shape[-1]).transpose(0, 1).flatten(1).to(image)
 
 
 class AttentionRecorder(Propagation):
@@ -57,34 +75,30 @@ class AttentionRecorder(Propagation):
 
     def __init__(self, method: str) -> None:
         super().__init__(method)
-        self.weights: list[Tensor] = []
-        """As the products take them: b h n n, or b·h n n."""
-        self.mixed: list[Tensor] = []
-        """What the products return."""
+        self.mixes: list[Mix] = []
+        """The products with attention weights, first layer first."""
         self.grid: tuple[int, int] | None = None
         self._softmaxes = WeakIdKeyDictionary()
 
     def split_heads(self, samples: int) -> list[Tensor]:
         """Return the weights of all layers as b h n n; raise NotImplementedError if they are no self-attention."""
-        if not self.weights:
+        if not self.mixes:
             raise NotImplementedError(
                 f"{self.method} reads attention weights, and this model has none (no soft-max that multiplies other "
                 "activations): use 'gradcam' for a convolutional net, or 'consensus', 'ig' or 'lrp' for any."
             )
-        shapes = {tuple(w.shape[-2:]) for w in self.weights}
-        whole = all(
-            (w.ndim == 4 and len(w) == samples) or (w.ndim == 3 and len(w) % samples == 0) for w in self.weights
-        )
+        weights = [mix.order_weights(mix.weights) for mix in self.mixes]  # b h n n, or b·h n n
+        shapes = {tuple(w.shape[-2:]) for w in weights}
+        whole = all((w.ndim == 4 and len(w) == samples) or (w.ndim == 3 and len(w) % samples == 0) for w in weights)
         ((queries, keys), *others) = shapes
         if others or queries != keys or not whole:
-            sizes = ", ".join(sorted({" × ".join(map(str, w.shape)) for w in self.weights}))
+            sizes = ", ".join(sorted({" × ".join(map(str, w.shape)) for w in weights}))
             raise NotImplementedError(
                 f"{self.method} follows tokens from layer to layer, which needs self-attention of the same tokens in "
                 f"every layer, but for {samples} samples this model's weights are {sizes}, as with windows, pooling or "
-                "cross-attention: use 'attnlrp', 'libragrad', or a method that needs only gradients, such as "
-                "'consensus' or 'ig'."
+                f"cross-attention: {INSTEAD}."
             )
-        return [w.reshape(samples, -1, queries, keys) for w in self.weights]
+        return [w.reshape(samples, -1, queries, keys) for w in weights]
 
     def on_unknown(self, call: Call) -> object:
         """Keep torch's gradient, which any operation has."""
@@ -105,14 +119,15 @@ class AttentionRecorder(Propagation):
             return composites.attend(call)
 
     def on_linear(self, call: Call) -> object:
-        """Record a product whose first factor comes from a soft-max, and the shape of a convolution's output."""
+        """Record a product of what comes from a soft-max, and the shape of a convolution's output."""
         result: Tensor = call.run()
-        left = call.inputs[0]
-        if len(call.inputs) == 2 and left in self._softmaxes:
+        # the second factor of a matmul has its keys first, but einsum takes its factors in any order
+        factors = call.inputs if call.name == "einsum" else call.inputs[:1]
+        weights = [tensor for tensor in factors if tensor in self._softmaxes]
+        if len(call.inputs) == 2 and len(weights) == 1:
             self.rule_counts["attention"] += 1
-            self.weights.append(left)
-            self.mixed.append(result)
-        elif call.name == "conv2d" and not self.weights:
+            self.mixes.append(read_mix(call, weights[0], result, self.method))
+        elif call.name == "conv2d" and not self.mixes:
             self.grid = (result.shape[-2], result.shape[-1])
         return result
 
