@@ -48,7 +48,7 @@ def test_every_refusal_says_what_to_do_instead() -> None:
     notes = re.findall(r"^\d+\. (.*)$", PAGE.read_text(encoding="utf-8"), flags=re.M)
     assert len(notes) > 10
     for note in notes:
-        assert re.search(r"\b(use|pass|name|give|set|write|take|only|explain)\b", note), note
+        assert re.search(r"\b(use|pass|name|give|write)\b", note, re.IGNORECASE), note
 
 
 def test_a_credit_that_does_not_sum_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,7 +58,7 @@ def attention_maps(problem: Problem, samples: Tensor, method: str) -> tuple[Atte
 
 
 def first_values(problem: Problem, image: Tensor, method: str) -> Tensor:
-    """Return what the first attention mixes, n c: its tokens for another image (1 c h w) in place of the first sample's.
+    """Return what the first attention mixes, n c: its tokens for another image (1 c h w) instead of the first sample's.
 
     They have not been mixed by attention before.
     """
