@@ -31,7 +31,7 @@ def write_page(matrix: Matrix) -> str:
     lines = [
         "# Which method explains which model",
         "",
-        "Made by `samp bench matrix --out docs/matrix.md` "
+        "Made by `samp bench matrix` "
         f"(samp {samp.__version__}, torch {torch.__version__}, Python {platform.python_version()}); "
         "every cell is one or more calls of `samp.explain` or `samp.text.explain` on a small seeded net of that "
         "family, in float64. It says that a method works, not how good its maps are, nor that a sum of many steps is "
