@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,20 +16,27 @@ from samp.methods import names
 from samp.methods.captum_adapters import LIME, Shapley
 from samp.methods.rise import RISE
 from samp.metrics import Protocol, deletion_insertion, mu_fidelity, sensitivity_n
+from transformer_nets import SIDE, ViT
 
 NEEDS = {"lime": "captum", "shapley": "captum", "occlusion": "captum", "ablation": "captum", "xrai": "skimage"}
 QUICK: dict[str, Any] = {"rise": RISE(masks=8), "lime": LIME(samples=20), "shapley": Shapley(samples=2)}
 
 
+FOR_TRANSFORMERS = ("attnlrp", "libragrad", "attentionrollout", "attentionrelevance")
+
+
+def small_cnn() -> nn.Module:
+    return nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 3))
+
+
 class Spoilt(nn.Module):
     """A small net whose scores are spoilt for samples with a value that no baseline has."""
 
-    def __init__(self, by: float) -> None:
+    def __init__(self, by: float, make_net: Callable[[], nn.Module] = small_cnn) -> None:
         super().__init__()
         with torch.random.fork_rng([]):
             torch.manual_seed(0)
-            layers = [nn.Conv2d(1, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 3)]
-        self.net = nn.Sequential(*layers)
+            self.net = make_net()
         self.factor = 0.0 if by != by else 1.0 if by > 0 else -1.0  # 0 · Inf is NaN
 
     def forward(self, x: Tensor) -> Tensor:
@@ -37,9 +45,9 @@ class Spoilt(nn.Module):
         return out
 
 
-def photos() -> Tensor:
-    x = torch.rand(3, 1, 12, 12, generator=torch.Generator().manual_seed(0))
-    x[1, 0, :6] = -100.0
+def photos(channels: int = 1, side: int = 12) -> Tensor:
+    x = torch.rand(3, channels, side, side, generator=torch.Generator().manual_seed(0))
+    x[1, :, :6] = -100.0
     return x
 
 
@@ -49,9 +57,10 @@ def photos() -> Tensor:
 def test_every_method_raises_where_the_model_s_score_is_not_finite(name: str, target: int | None, by: float) -> None:
     if name in NEEDS:
         pytest.importorskip(NEEDS[name])
-    model, method = Spoilt(by).eval(), QUICK.get(name, name)
+    method = QUICK.get(name, name)
+    model, x = (Spoilt(by, ViT), photos(3, SIDE)) if name in FOR_TRANSFORMERS else (Spoilt(by), photos())
     with pytest.raises(samp.NonFiniteError, match="NaN or Inf in sample") as caught:
-        samp.explain(model, photos(), target=target, method=method)
+        samp.explain(model.eval(), x, target=target, method=method)
     assert "1" in str(caught.value)
     assert caught.value.result.group_values.isfinite().all(1).tolist() == [True, False, True]
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
