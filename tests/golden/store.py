@@ -6,7 +6,8 @@ import json
 import math
 import platform
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ FILE = Path(__file__).with_name("golden.json")
 TOLERANCE = 1e-3
 HALF_TOLERANCE = 5e-2
 ROUNDING = 1e-6  # a number below it, such as what an exact credit misses, is rounding error alone
+BLAS = "blas"
+FITTED = ("lime",)  # cases with a word of these fit by scikit-learn; BLAS decides the bits of no others
 PEERS = ("captum", "scikit-image", "scikit-learn", "scipy", "pillow")  # some cases compute with these
 # A path that turned elsewhere at a rounding error takes these with it; the credit of the whole walk is far less moved.
 CHAOTIC = ("order/", "scores/", "steps/", "tapes/", "blind/", "gradients", "residual")
@@ -46,6 +49,7 @@ def fingerprint() -> dict[str, str]:
         "machine": platform.machine(),
         "cpu": torch.backends.cpu.get_cpu_capability(),
         "canary": _canary(),
+        BLAS: _blas_canary(),
     }
     return known | {name: _version(name) for name in PEERS}
 
@@ -59,6 +63,18 @@ def _canary() -> str:
         score.backward()
         assert x.grad is not None
         return str(tensor_fact(torch.cat([x.grad.flatten(), score.detach()[None]]))[0])
+
+
+def _blas_canary() -> str:
+    """Return the digest of sums by the BLAS of NumPy and SciPy, which choose their kernels by the kind of CPU."""
+    matrix = (scatter(37, 29, salt=903) - 0.5).double().numpy()
+    gram = matrix.T @ matrix
+    sums = [gram, gram @ gram[:, 0], np.linalg.solve(gram + np.eye(29), gram[0])]
+    with suppress(ImportError):
+        blas = import_module("scipy.linalg.blas")
+        sums += [np.array([blas.ddot(row, column) for row, column in zip(gram, gram[::-1], strict=True)])]
+        sums += [blas.daxpy(gram[0], gram[1].copy(), a=0.3)]
+    return str(tensor_fact(torch.from_numpy(np.concatenate([one.ravel() for one in sums])))[0])
 
 
 def _version(name: str) -> str:

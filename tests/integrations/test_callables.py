@@ -29,7 +29,12 @@ INSIDE = (
     "cam",
     "gradcam",
     "gradcam++",
+    "attnlrp",
+    "libragrad",
+    "attentionrollout",
+    "attentionrelevance",
 )
+AGAIN = ("fringe",)  # differentiates gradients
 
 
 def hidden(x: np.ndarray) -> np.ndarray:
@@ -60,7 +65,7 @@ def twin() -> nn.Module:
     return net.double().eval()
 
 
-@pytest.mark.parametrize("method", [name for name in samp.methods.names() if name not in (*INSIDE, "ig2")])
+@pytest.mark.parametrize("method", [name for name in samp.methods.names() if name not in (*INSIDE, *AGAIN, "ig2")])
 def test_a_net_in_numpy_is_explained_like_its_twin_in_torch(method: str) -> None:
     packages = {"xrai": "skimage", "lime": "sklearn", "shapley": "captum", "occlusion": "captum", "ablation": "captum"}
     if method in packages:
@@ -85,6 +90,12 @@ def test_methods_that_look_inside_refuse(method: str) -> None:
         "looks inside the model, which must be an nn.Module|has no rule for the operation ForeignModel.*'consensus'"
     )
     with pytest.raises((ValueError, NotImplementedError), match=sentence):
+        samp.explain(OutputAndVJP(output_and_vjp), X, method=method)
+
+
+@pytest.mark.parametrize("method", AGAIN)
+def test_methods_that_differentiate_gradients_refuse(method: str) -> None:
+    with pytest.raises(NotImplementedError, match=r"derivatives of the model's gradient.*'consensus'"):
         samp.explain(OutputAndVJP(output_and_vjp), X, method=method)
 
 

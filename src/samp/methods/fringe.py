@@ -179,12 +179,20 @@ def even_waypoints(output: Tensor, kl: float) -> tuple[Callable[[Tensor, Tensor]
 
 
 def pulled_back_metric(x: Tensor, output: Tensor, p: Tensor) -> Callable[[Tensor], Tensor]:
-    """Return v ↦ JᵀSJv (r n), with J = ∂output/∂x and S = diag(p) − ppᵀ; x has the graph of the output."""
+    """Return v ↦ JᵀSJv (r n), with J = ∂output/∂x and S = diag(p) − ppᵀ; x has the graph of the output.
+
+    The function raises NotImplementedError where the gradient cannot be differentiated again.
+    """
     seed = torch.zeros_like(output, requires_grad=True)
     (back,) = torch.autograd.grad(output, x, seed, create_graph=True)  # Jᵀ seed, whose derivative by seed is J
 
     def metric(v: Tensor) -> Tensor:
-        (forward,) = torch.autograd.grad(back, seed, v, retain_graph=True)
+        (forward,) = torch.autograd.grad(back, seed, v, retain_graph=True, allow_unused=True)
+        if forward is None:  # the gradient of foreign code, say, which autograd does not see
+            raise NotImplementedError(
+                "FRInGe takes derivatives of the model's gradient, and this model's gradient has none: use a method "
+                "that needs only gradients, such as 'consensus' or 'ig'."
+            )
         weighted = p * forward
         (result,) = torch.autograd.grad(output, x, weighted - p * weighted.sum(1, keepdim=True), retain_graph=True)
         return result
