@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.compare_columns import COLUMNS, Column, Measurement
 from samp.compare_panel import Judges, check_judges, judge_rows
+from samp.data_frames import make_frame
 from samp.devices import synchronize
 from samp.engine.driver import BatchSize
 from samp.engine.inputs import Inputs, as_tensors
@@ -27,6 +29,9 @@ from samp.metrics.panel_result import Panel
 from samp.metrics.protocols import Protocol
 from samp.progress import JointBar
 from samp.targets import Model, Target
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 EXPLAINING = 0.5  # share of a method's part of the bar; the rest is for its curves
 Methods = Sequence[str | Method] | Mapping[str, str | Method]
@@ -151,6 +156,15 @@ class Compared:
 
     def __repr__(self) -> str:
         return f"Compared({', '.join(self.names)} on {len(self.rows[0].gradients)} samples; {self.protocol})"
+
+    def _repr_html_(self) -> str:
+        from samp.display import compared_html
+
+        return compared_html(self)
+
+    def to_pandas(self, sample: int | None = None) -> DataFrame:
+        """Return `table` as a table of pandas, a line for each method; NaN where a method has no number."""
+        return make_frame([{"method": row.name, **row.numbers(sample)} for row in self.rows], index="method")
 
     def best(self, column: Column, sample: int | None = None) -> set[str]:
         """Return the names of the methods with the best value of a column; empty if all are equal.

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from PIL import Image
 
     from samp.attribution import Attribution
+    from samp.batch.results import RunResults
+    from samp.batch.summary import Summary
+    from samp.compare import Compared
+    from samp.metrics.deletion_insertion import Curves
+    from samp.metrics.panel_result import Panel
 
 
 def result_html(result: Attribution) -> str:
@@ -33,6 +38,41 @@ def result_png(result: Attribution) -> bytes | None:
         return _encode(result_sheet(result))
     except Exception:  # the text of the result is shown instead
         return None
+
+
+def compared_html(compared: Compared) -> str:
+    """Return what a notebook shows of a comparison."""
+    from samp.html.notebook_tables import compared_html as draw
+
+    return _or_text(draw, compared)
+
+
+def curves_html(curves: Curves) -> str:
+    """Return what a notebook shows of Deletion and Insertion."""
+    from samp.html.notebook_tables import curves_html as draw
+
+    return _or_text(draw, curves)
+
+
+def panel_html(panel: Panel) -> str:
+    """Return what a notebook shows of a panel."""
+    from samp.html.notebook_tables import panel_html as draw
+
+    return _or_text(draw, panel)
+
+
+def run_html(run: RunResults) -> str:
+    """Return what a notebook shows of a run that is read back."""
+    from samp.html.notebook_tables import run_html as draw
+
+    return _or_text(draw, run)
+
+
+def summary_html(summary: Summary) -> str:
+    """Return what a notebook shows of a run that has ended."""
+    from samp.html.notebook_tables import summary_html as draw
+
+    return _or_text(draw, summary)
 
 
 def map_picture(result: Attribution, sample: int) -> Image.Image:
