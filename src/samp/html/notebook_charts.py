@@ -11,7 +11,7 @@ from samp.html.svg import element
 from samp.plots.axes import pad_limits, round_ticks
 from samp.plots.palette import NOTEBOOK_SERIES
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 360, 220, 44, 12, 22, 34
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 360, 220, 44, 20, 22, 34
 DASHES = ("none", "6 3", "2 2", "8 3 2 3")
 
 

@@ -104,7 +104,7 @@ def widget(
     >>> tiny = Classifier(net, "tiny", size=4, mean=0.5, std=0.5, classes=("cup", "cat"))
     >>> result = samp.explain(net, torch.rand(1, 3, 4, 4), target=1, keep_points=True)
     >>> widget(result, tiny)
-    PlayerFrame(title='Path player', height=760)
+    PlayerFrame(title='Path player', height=900)
     """
     return PlayerFrame(page(result, classifier, name=name, frames=frames, sample=sample), height=height)
 

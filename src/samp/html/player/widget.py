@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from samp.atomic import atomic_write
 
-HEIGHT = 760  # pixels of the frame
+HEIGHT = 900  # pixels of the frame
 
 
 @dataclass(frozen=True)
