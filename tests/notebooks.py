@@ -1,8 +1,9 @@
-"""Notebooks for tests: run in a kernel of this Python, and converted to the page that JupyterLab's look makes of them."""
+"""Notebooks for tests: run in a kernel of this Python, and converted to a page that looks as in JupyterLab."""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +12,6 @@ from typing import Any
 import pytest
 
 PATIENCE = 1800  # seconds for a cell: a machine may be busy with other things
-FROM_ELSEWHERE = ("require_js_url", "mathjax_url", "jquery_url", "mermaid_js_url", "widget_renderer_url")
 
 
 def run_notebook(sources: Sequence[str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
@@ -41,10 +41,11 @@ def outputs(notebook: Any, cell: int) -> list[dict[str, str]]:
 def convert(notebook: Any, path: Path, theme: str) -> Path:
     """Write the notebook as a page that loads nothing, in JupyterLab's light or dark look, and return its path."""
     nbconvert = pytest.importorskip("nbconvert")
-    exporter = nbconvert.HTMLExporter(theme=theme)
-    for name in FROM_ELSEWHERE:
-        if exporter.has_trait(name):
-            setattr(exporter, name, "")
-    page, _ = exporter.from_notebook_node(notebook)
-    path.write_text(page, encoding="utf-8")
+    # where pip puts its templates, which it does not look for if this environment uses another one's packages
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setenv("JUPYTER_PATH", str(Path(nbconvert.__file__).parents[4] / "share" / "jupyter"))
+        exporter = nbconvert.HTMLExporter(theme=theme)
+        page, _ = exporter.from_notebook_node(notebook)
+    # nbconvert's own scripts load mathematics and diagrams from the network; results have none
+    path.write_text(re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL), encoding="utf-8")
     return path

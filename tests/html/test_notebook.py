@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from browser import contrast, launch_browser, visit, wait_until
 from notebooks import convert, outputs, run_notebook
 
@@ -109,7 +110,9 @@ def test_the_page_is_whole_in_both_looks(notebook: Any, chromium: Any, tmp_path:
     with visit(chromium, path, color_scheme=theme) as seen:
         pictures = seen.page.locator("img")
         assert pictures.count() > 20
-        broken = "all => all.filter(one => !one.complete || !one.naturalWidth || !one.getBoundingClientRect().width).length"
+        broken = (
+            "all => all.filter(one => !one.complete || !one.naturalWidth || !one.getBoundingClientRect().width).length"
+        )
         assert pictures.evaluate_all(broken) == 0
         assert contrast(seen.page, "text=Why dog") > 4.5 or contrast(seen.page, "text=Why cup") > 4.5
         frame = seen.page.frames[-1]
