@@ -91,8 +91,8 @@ SECTIONS: tuple[tuple[str, str, str], ...] = (
     (
         "Figures",
         "samp.plots",
-        "draw_result outline grey_map signed_map overlay score_curves film_strip method_grid measured_curves metric_curves "
-        "Outline Grey Signed Glow",
+        "draw_result outline grey_map signed_map overlay score_curves film_strip method_grid measured_curves "
+        "metric_curves Outline Grey Signed Glow",
     ),
     ("Regions", "samp.region", "region_of find_region region_mask Region smooth_credit"),
     ("Path player", "samp.player", "page save widget PlayerFrame"),
