@@ -91,11 +91,11 @@ SECTIONS: tuple[tuple[str, str, str], ...] = (
     (
         "Figures",
         "samp.plots",
-        "outline grey_map signed_map overlay score_curves film_strip method_grid measured_curves metric_curves "
-        "Outline Grey Signed Glow",
+        "draw_result outline grey_map signed_map overlay score_curves film_strip method_grid measured_curves "
+        "metric_curves Outline Grey Signed Glow",
     ),
     ("Regions", "samp.region", "region_of find_region region_mask Region smooth_credit"),
-    ("Path player", "samp.player", "page save"),
+    ("Path player", "samp.player", "page save widget PlayerFrame"),
     ("For Captum's users", "samp.captum", "Consensus Coupled SAMP SAMPPlusPlus"),
     ("For Quantus' users", "samp.quantus", "explain"),
     ("Models of other frameworks", "samp.callables", "ValueAndGradient OutputAndVJP CallModelFunction"),

@@ -5,15 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.compare_columns import COLUMNS, Column, Measurement
 from samp.compare_panel import Judges, check_judges, judge_rows
+from samp.data_frames import make_frame
 from samp.devices import synchronize
 from samp.engine.driver import BatchSize
-from samp.engine.inputs import Inputs, as_tensors
+from samp.engine.inputs import Inputs, as_tensors, preview_inputs
 from samp.explain import explain
 from samp.groups import Groups, Pixels, looks_channels_last
 from samp.lookup import look_up
@@ -25,8 +27,12 @@ from samp.metrics.deletion_insertion import Curves, GivenProtocol, deletion_inse
 from samp.metrics.masked_forward import ScoringOptions, open_scorer
 from samp.metrics.panel_result import Panel
 from samp.metrics.protocols import Protocol
+from samp.preview import Preview
 from samp.progress import JointBar
 from samp.targets import Model, Target
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 EXPLAINING = 0.5  # share of a method's part of the bar; the rest is for its curves
 Methods = Sequence[str | Method] | Mapping[str, str | Method]
@@ -152,6 +158,15 @@ class Compared:
     def __repr__(self) -> str:
         return f"Compared({', '.join(self.names)} on {len(self.rows[0].gradients)} samples; {self.protocol})"
 
+    def _repr_html_(self) -> str:
+        from samp.display import compared_html
+
+        return compared_html(self)
+
+    def to_pandas(self, sample: int | None = None) -> DataFrame:
+        """Return `table` as a table of pandas, a line for each method; NaN where a method has no number."""
+        return make_frame([{"method": row.name, **row.numbers(sample)} for row in self.rows], index="method")
+
     def best(self, column: Column, sample: int | None = None) -> set[str]:
         """Return the names of the methods with the best value of a column; empty if all are equal.
 
@@ -184,6 +199,8 @@ class Task:
     protocol: Protocol
     groups: Groups | None
     settings: ScoringOptions
+    preview: Preview | None = None
+    """What all results keep of the inputs, and names of classes, for pictures."""
 
     def measure(self, name: str, method: Method, bar: JointBar | None = None) -> Row:
         """Return the method's row, under this name; an error gets a note that names the method."""
@@ -198,6 +215,7 @@ class Task:
         started = self._now()
         with bar.piece(name, size=EXPLAINING):
             result = explain(self.model, self.inputs, target=self.target, method=method, groups=self.groups, **options)
+        result = replace(result, preview=self.preview or result.preview)
         seconds = self._now() - started
         with bar.piece(f"{name}, its curves", size=1 - EXPLAINING):
             curves = deletion_insertion(self.model, self.inputs, result, self.target, self.protocol, **options)
@@ -222,6 +240,7 @@ def make_task(
     settings: ScoringOptions,
 ) -> Task:
     """Return the task, with the protocol and the target class resolved."""
+    given = model, inputs
     model, inputs = as_tensors(model, inputs)
     tensors = inputs if isinstance(inputs, tuple | list) else [inputs]
     shapes = [getattr(tensor, "shape", ()) for tensor in tensors]
@@ -231,7 +250,8 @@ def make_task(
     if target is None:
         with open_scorer(model, inputs, None, groups, "logit", settings) as scorer:
             target = scorer.problem.objective.index.squeeze(1)  # type: ignore[union-attr]  # predicted, so an index
-    return Task(model, inputs, target, chosen, groups, settings)
+    preview = preview_inputs(*given, [one for one in tensors if isinstance(one, Tensor)])
+    return Task(model, inputs, target, chosen, groups, settings, preview)
 
 
 def label_methods(methods: Methods) -> dict[str, Method]:

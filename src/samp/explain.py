@@ -13,7 +13,7 @@ from torch import Tensor
 from samp.attribution import Attribution
 from samp.checks import check_flag
 from samp.engine.driver import BatchSize, RunOptions
-from samp.engine.inputs import Inputs
+from samp.engine.inputs import Inputs, preview_inputs
 from samp.engine.problem import Accelerator, Problem, make_problem
 from samp.errors import non_finite_error
 from samp.fast import SPEEDS, Speed
@@ -98,6 +98,7 @@ def explain(
             result = isolation.run(lambda: chosen.attribute(problem.forget_failures(), run))  # may run again
         if not isinstance(result, Attribution):
             raise TypeError(f"the method {chosen!r} returned {type(result).__name__}, not an Attribution.")
+        result = replace(result, preview=preview_inputs(model, inputs, problem.inputs))
         return _check_finite(result, problem.failures)
 
 

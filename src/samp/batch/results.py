@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
@@ -15,6 +15,10 @@ from samp.batch import manifest
 from samp.batch.columns import READ_COLUMNS, Columns
 from samp.batch.shards import Shards
 from samp.batch.tables import Row
+from samp.data_frames import make_frame
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +44,15 @@ class RunResults:
     """The numbers of the valid shards."""
     damaged: tuple[int, ...] = ()
     """The numbers of shards whose files do not match their receipts."""
+
+    def _repr_html_(self) -> str:
+        from samp.display import run_html
+
+        return run_html(self)
+
+    def to_pandas(self) -> DataFrame:
+        """Return `rows` as a table of pandas, with the ids as the index; of a very large run see `columns`."""
+        return make_frame(self.rows(), index="id")
 
     @property
     def shards(self) -> Shards:

@@ -36,6 +36,11 @@ class Summary:
             return DONE
         return SOME_FAILED if self.explained + len(self.failures) == self.inputs else BROKE
 
+    def _repr_html_(self) -> str:
+        from samp.display import summary_html
+
+        return summary_html(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as values that JSON can hold."""
         counts = {"out": str(self.folder), "inputs": self.inputs, "explained": self.explained, "found": self.found}

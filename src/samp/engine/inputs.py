@@ -17,6 +17,7 @@ from PIL import Image
 from torch import Tensor, nn
 
 from samp.checks import check_dense
+from samp.preview import MOST_SAMPLES, Preview, configured_names, make_preview
 from samp.targets import Model
 
 Inputs = Tensor | tuple[Tensor, ...] | NDArray[Any]
@@ -81,6 +82,19 @@ def as_tensors(model: Any, inputs: Any) -> tuple[Any, Any]:
     return read.model, read.tensors[0] if read.one_input else read.tensors
 
 
+def preview_inputs(model: Any, inputs: Any, tensors: Sequence[Tensor]) -> Preview:
+    """Return what a result keeps of these inputs to show itself: of a classifier, photos in their colours, and names.
+
+    `inputs` are as the caller gave them, `tensors` as they were read.
+    """
+    columns = [str(column) for column in getattr(inputs, "columns", ())]  # of pandas' tables
+    first = tuple(x[:MOST_SAMPLES] for x in tensors)
+    if not _is_classifier(model):
+        return make_preview(first, configured_names(model), columns)
+    shown = tuple(model.to_pixels(x) if x.ndim == 4 and x.shape[1] == model.depth else x for x in first)
+    return make_preview(shown, dict(enumerate(model.classes)), columns)
+
+
 def check_device(model: Any, tensors: Sequence[Tensor]) -> None:
     """Raise ValueError unless all inputs are on one device, and the model is on it too."""
     if {tensor.device for tensor in tensors} != {tensors[0].device}:
@@ -105,6 +119,7 @@ def _check_model(model: Any) -> Model:
 
 
 def _is_classifier(model: Any) -> bool:
+    """Return whether this is a `Classifier`, a net with its preprocessing, rather than a net or a function."""
     if callable(model):
         return False
     from samp.models.classifier import Classifier  # needed only for what is not callable

@@ -40,10 +40,13 @@ def text_page(shown: Sequence[Shown]) -> str:
 
 
 def notebook_html(shown: Sequence[Shown]) -> str:
-    """Return a part of a page that shows explained texts, with its style, which touches nothing else."""
+    """Return a part of a page that shows explained texts, with its style, which touches nothing else.
+
+    Colours stand in the words themselves, too: some notebooks remove style sheets.
+    """
     template = make_environment().get_template("text_parts.html")
-    parts = template.module.explained_texts(_sections(shown))  # type: ignore[attr-defined]  # a macro
-    return f"<style>{read_source('text.css')}{tints()}</style>{parts}"
+    parts = template.module.explained_texts(_sections(shown), shade_styles())  # type: ignore[attr-defined]  # a macro
+    return f"<style>{read_source('text.css')}</style>{parts}"
 
 
 def tints() -> str:
@@ -52,13 +55,20 @@ def tints() -> str:
     >>> tints().count("for")
     9
     """
-    lines = []
-    for name, colour in TEXT_TINTS.items():
-        red, green, blue = rgb(colour)
-        for level in range(1, LEVELS + 1):
-            shade = f"rgb({red} {green} {blue} / {STRONGEST * level / LEVELS:.2f})"
-            lines.append(f".samp-text .{name}{level} {{ background: {shade}; }}")
-    return "\n".join(lines) + "\n"
+    return "".join(f".samp-text .{name} {{ background: {shade}; }}\n" for name, shade in shade_styles().items())
+
+
+def shade_styles() -> dict[str, str]:
+    """Return the colour of each shade, by its class.
+
+    >>> shade_styles()["for9"]
+    'rgb(224 106 0 / 0.62)'
+    """
+    return {
+        f"{name}{level}": "rgb({} {} {} / {:.2f})".format(*rgb(colour), STRONGEST * level / LEVELS)
+        for name, colour in TEXT_TINTS.items()
+        for level in range(1, LEVELS + 1)
+    }
 
 
 def shade_class(credit: float | None, largest: float) -> str:

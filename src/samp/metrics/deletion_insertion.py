@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor
 
+from samp.data_frames import make_frame
 from samp.engine.driver import BatchSize
 from samp.engine.inputs import Inputs, as_tensors
 from samp.metrics import protocols
@@ -17,6 +18,9 @@ from samp.metrics.masked_forward import MaskedScorer, ScoringOptions, open_score
 from samp.metrics.protocols import Protocol
 from samp.metrics.subsets import own_counts
 from samp.targets import Model, Target
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 GivenProtocol = str | Protocol | None
 
@@ -58,6 +62,17 @@ class Curves:
     def __repr__(self) -> str:
         means = f"deletion {float(self.deletion.nanmean()):.4f}, insertion {float(self.insertion.nanmean()):.4f}"
         return f"Curves({means} over {len(self.deletion)} samples, {self.unnormalised} left out; {self.protocol.label})"
+
+    def _repr_html_(self) -> str:
+        from samp.display import curves_html
+
+        return curves_html(self)
+
+    def to_pandas(self) -> DataFrame:
+        """Return the areas under the curves as a table of pandas, a line for each sample."""
+        names = ("deletion", "insertion", "difference")
+        columns = [getattr(self, name).double().cpu().tolist() for name in names]
+        return make_frame([dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)])
 
 
 def deletion_insertion(

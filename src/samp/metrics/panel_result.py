@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
+from samp.data_frames import make_frame
 from samp.lookup import look_up
 from samp.metrics.correlations import mean_ranks
 from samp.metrics.intervals import Bootstrap
 from samp.metrics.judge import Criterion
 from samp.metrics.statistics import Comparison, compare_pairs, holm, summarise
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 ONE_PHOTO = "one photo: no intervals, no tests"
 EQUAL = 1e-10  # of a judge's largest mean: means that differ by less rank equal, so that rounding decides nothing
@@ -78,6 +82,20 @@ class Panel:
 
     def __repr__(self) -> str:
         return f"Panel({', '.join(self.methods)} before {', '.join(one.key for one in self.criteria)})"
+
+    def _repr_html_(self) -> str:
+        from samp.display import panel_html
+
+        return panel_html(self)
+
+    def to_pandas(self) -> DataFrame:
+        """Return the means as a table of pandas, methods × judges, with the mean rank as the last column."""
+        means, ranks = self.means(), self.mean_rank()
+        rows = [{key: row[name] for key, row in means.items()} for name in self.methods]
+        named = zip(self.methods, rows, strict=True)
+        return make_frame(
+            [{"method": name, **row, "mean rank": ranks[name].mean} for name, row in named], index="method"
+        )
 
     def means(self) -> dict[str, dict[str, float]]:
         """{judge: {method: mean over the images that have a number}}; NaN without any."""

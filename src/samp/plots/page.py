@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -46,6 +47,15 @@ LOOK: Any = {
 }
 
 
+class PageFigure(Figure):
+    """A figure that notebooks show also where pyplot was never imported, which is what teaches them to."""
+
+    def _repr_png_(self) -> bytes:
+        file = io.BytesIO()
+        self.savefig(file, format="png")
+        return file.getvalue()
+
+
 @dataclass(frozen=True)
 class Panel:
     """Axes at a place in inches from the upper left corner of the figure's body, and a function that draws in them."""
@@ -72,7 +82,7 @@ def make_figure(
         head = MARGIN + (0.28 if title else 0.0)
         foot = below + bool(lines) * GAP + LINE * len(lines) + MARGIN
         height = head + max(p.top + p.height for p in panels) + foot
-        figure = Figure(figsize=(width, height), dpi=DPI)
+        figure = PageFigure(figsize=(width, height), dpi=DPI)
         if title:
             figure.text(MARGIN / width, 1 - MARGIN / height, title, size=LARGE, va="top", color=INK)
         for panel in panels:

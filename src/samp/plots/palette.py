@@ -14,6 +14,8 @@ BEST = "#00694d"
 # other dashes. The dark page has lighter shades of the same hues.
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", INK)
 SERIES_ON_DARK = ("#3d9ae0", "#f0763a", "#1fbf8f", "#d991b8", "#8fd0f5", "#f0b429", "#eeeef0")
+# In a notebook, whose page may be light or dark: in between.
+NOTEBOOK_SERIES = ("#1f86d0", "#e06a00", "#0a9c74", "#c9669c", "#8a6fd1", "#a58b00", "#808080")
 WALKS = {"to_baseline": SERIES[0], "to_image": SERIES[1]}
 POSITIVE, NEGATIVE = "#008c3c", "#cd2828"  # frames: maps of the photo's own class, and of others
 # Dark to bright, even in lightness: black, purple, orange, pale yellow.

@@ -37,7 +37,8 @@ def make_pieces(
     [('to', 1.0), (' ', None), ('be', -2.0), ('!', None)]
     """
     if spans is None:
-        parts = [part for pair in zip(features, credit, strict=True) for part in (Piece(" ", None), Piece(*pair))]
+        named = [Piece(name, value, f"{value:+.4g}") for name, value in zip(features, credit, strict=True)]
+        parts = [part for piece in named for part in (Piece(" ", None), piece)]
         return parts[1:]
     pieces: list[Piece] = []
     place = 0

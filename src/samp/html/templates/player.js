@@ -145,7 +145,7 @@ const chart = {
     const { walk, step } = frames[position];
     const score = data.walks[walk].curve[step];
     const [x, y] = [this.x(position), this.y(score)];
-    this.passed.setAttribute("width", x);
+    this.passed.setAttribute("width", Math.max(x, 0)); // a frame that is not laid out yet has no width
     for (const [name, value] of Object.entries({ x1: x, x2: x })) this.rule.setAttribute(name, value);
     this.dot.setAttribute("cx", x);
     this.dot.setAttribute("cy", y);
