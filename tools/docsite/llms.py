@@ -66,5 +66,5 @@ def summary_of(text: str) -> str:
     prose = re.sub(r"^(```.*?^```|<!--.*?-->|#.*?|!\[.*?|\|.*?)$", "", text, flags=re.DOTALL | re.MULTILINE)
     first = next((part for part in prose.split("\n\n") if part.strip()), "")
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(first.split()))
-    sentence = re.match(r"(.*?[.:?!])(?= [A-Z`]|$)", plain)
-    return (sentence[1] if sentence else plain).rstrip(":")
+    sentence = re.match(r".*?[.?!](?= |$)", plain)
+    return sentence[0] if sentence else plain

@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from docsite.llms import full_text
+from docsite.nav import nav_of
 from docsite.places import PAGES, place_of
 from docsite.rewriting import rewrite
 
 COPIED = (".png", ".svg", ".css", ".js", ".txt", ".html", ".gif", ".webp", ".jpg")
+NO_SIDEBAR = "---\nhide:\n  - navigation\n---\n\n"
+"""Before a page that is a part of the site by itself, whose sidebar would list that page alone."""
 LANGUAGES = {".py": "python", ".toml": "toml", ".json": "json", ".md": "markdown"}
 
 
@@ -39,8 +42,10 @@ def make_pages(root: Path) -> Iterator[tuple[str, str]]:
     api = load_api(root)
     anchors = {anchor: f"api/{name}.md" for anchor, name in api.anchors().items()}
     linked: set[str] = set()
+    alone = {entries for _, entries in nav_of(root) if isinstance(entries, str)}
     for path in source_pages(root):
-        yield place_of(path), rewrite((root / path).read_text(encoding="utf-8"), path, anchors, linked.add)
+        text = rewrite((root / path).read_text(encoding="utf-8"), path, anchors, linked.add)
+        yield place_of(path), NO_SIDEBAR + text if place_of(path) in alone else text
     for name, text in api.pages().items():
         place = f"api/{name}.md"
         yield place, rewrite(text, "docs/api.md", anchors, linked.add, place)
