@@ -25,15 +25,21 @@ if (location.protocol === "file:") {
       inside.document.body.append(script);
     }
 
+    // Both ways data is copied and arrives later, as with a worker: who sends must not be called back while sending.
     #emit(data) {
-      const event = new MessageEvent("message", { data });
-      this.dispatchEvent(event);
-      this.onmessage?.(event);
+      const event = new MessageEvent("message", { data: structuredClone(data) });
+      setTimeout(() => {
+        this.dispatchEvent(event);
+        this.onmessage?.(event);
+      });
     }
 
     postMessage(data) {
       if (this.#inside === null) this.#waiting.push(data);
-      else this.#inside.dispatchEvent(new this.#inside.MessageEvent("message", { data }));
+      else {
+        const event = new this.#inside.MessageEvent("message", { data: structuredClone(data) });
+        setTimeout(() => this.#inside.dispatchEvent(event));
+      }
     }
 
     terminate() {}

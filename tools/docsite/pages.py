@@ -9,14 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from docsite.llms import full_text
-from docsite.nav import nav_of
+from docsite.llms import full_text, heading_of, summary_of
+from docsite.nav import nav_of, walk_nav
 from docsite.places import PAGES, place_of
 from docsite.rewriting import rewrite
 
-COPIED = (".png", ".svg", ".css", ".js", ".txt", ".html", ".gif", ".webp", ".jpg")
+COPIED = (".png", ".svg", ".css", ".js", ".txt", ".html", ".gif", ".webp", ".jpg", ".ipynb")
 NO_SIDEBAR = "---\nhide:\n  - navigation\n---\n\n"
 """Before a page that is a part of the site by itself, whose sidebar would list that page alone."""
+TUTORIALS = "<!-- site: tutorials -->"
 LANGUAGES = {".py": "python", ".toml": "toml", ".json": "json", ".md": "markdown"}
 
 
@@ -42,9 +43,11 @@ def make_pages(root: Path) -> Iterator[tuple[str, str]]:
     api = load_api(root)
     anchors = {anchor: f"api/{name}.md" for anchor, name in api.anchors().items()}
     linked: set[str] = set()
+    yield from reserved_pages(root)
     alone = {entries for _, entries in nav_of(root) if isinstance(entries, str)}
     for path in source_pages(root):
-        text = rewrite((root / path).read_text(encoding="utf-8"), path, anchors, linked.add)
+        text = (root / path).read_text(encoding="utf-8").replace(TUTORIALS, list_tutorials(root))
+        text = rewrite(text, path, anchors, linked.add)
         yield place_of(path), NO_SIDEBAR + text if place_of(path) in alone else text
     for name, text in api.pages().items():
         place = f"api/{name}.md"
@@ -61,6 +64,20 @@ def source_pages(root: Path) -> list[str]:
     """Return the pages of docs/ and those that come along from other folders, as paths in the repository."""
     own = [path.relative_to(root).as_posix() for path in sorted((root / "docs").rglob("*.md"))]
     return [*(path for path in own if path != "docs/api.md"), "CONTRIBUTING.md", "CHANGELOG.md", "lab/README.md"]
+
+
+def list_tutorials(root: Path) -> str:
+    """Return a list of the tutorials that are there, each with its first sentence."""
+    texts = {path.name: path.read_text(encoding="utf-8") for path in sorted((root / "docs/tutorials").glob("0*.md"))}
+    return "\n".join(f"- [{heading_of(text)}]({name}): {summary_of(text)}" for name, text in texts.items())
+
+
+def reserved_pages(root: Path) -> Iterator[tuple[str, str]]:
+    """Yield a note in place of each tutorial that the navigation has and this checkout has not."""
+    for place in (place for _, entries in nav_of(root) for _, place in walk_nav(entries)):
+        if place.startswith("tutorials/") and not (root / "docs" / place).is_file():
+            title = Path(place).stem[3:].replace("_", " ").capitalize()
+            yield place, f"# {title}\n\nThis checkout does not have this tutorial yet.\n"
 
 
 def load_api(root: Path) -> Any:
