@@ -6,8 +6,9 @@ python examples/space/app.py
 
 from __future__ import annotations
 
+import io
+
 import gradio as gr
-import numpy as np
 import torch
 from PIL import Image
 
@@ -32,14 +33,15 @@ def explain(photo: Image.Image | None, words: str, quality: str) -> tuple[Image.
         raise gr.Error(str(unknown)) from None
     result = samp.explain(CLASSIFIER.net, image, target=target, method=samp.Consensus(quality))
     figure = samp.plots.outline(result, CLASSIFIER.crop(photo), title=f"Why {CLASSIFIER.label(target)}?")
-    figure.set_dpi(150)
-    figure.canvas.draw()
+    figure.savefig(drawn := io.BytesIO(), dpi=150)
     best = {CLASSIFIER.label(index): float(sure[index]) for index in sure.topk(5).indices.tolist()}
     share = samp.region.region_of(result, sample=0).share_of_picture
     said = f"Half of the credit lies on {share:.0%} of the picture. "
-    said += f"Credit sums to {float(result.values.sum()):.2f}, the change of the score, with {int(result.gradients[0])} "
-    said += f"gradients; averages over squares of {int(result.resolution[0])} pixels would come out the same twice."
-    return Image.fromarray(np.asarray(figure.canvas.buffer_rgba())).convert("RGB"), best, said
+    said += f"Credit sums to {float(result.values.sum()):.2f}, the change of the score "
+    said += f"({int(result.gradients[0])} gradients)."
+    if side := int(result.resolution[0]):  # 0: no resolution is coarse enough
+        said += f" Averages over squares of {side} pixels would come out the same twice."
+    return Image.open(drawn).convert("RGB"), best, said
 
 
 app = gr.Interface(
@@ -49,7 +51,7 @@ app = gr.Interface(
         gr.Textbox(label="Class (by name; the predicted one if empty)", placeholder="espresso"),
         gr.Radio(["draft", "standard"], value="draft", label="Quality"),
     ],
-    outputs=[gr.Image(label="Region"), gr.Label(label="What the model says"), gr.Textbox(label="In words")],
+    outputs=[gr.Image(show_label=False), gr.Label(label="What the model says"), gr.Textbox(label="In words")],
     title="Why did the model say that?",
     description="samp outlines the smallest area that holds half of the credit for the model's answer.",
     flagging_mode="never",

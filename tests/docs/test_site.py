@@ -58,7 +58,9 @@ def test_nothing_is_asked_of_the_network_by_the_settings() -> None:
     config = read_config(ROOT)
     assert config["theme"]["font"] is False
     assert [
-        address for address in re.findall(r"https?://\S+", (ROOT / "mkdocs.yml").read_text()) if "localhost" not in address
+        address
+        for address in re.findall(r"https?://\S+", (ROOT / "mkdocs.yml").read_text())
+        if "localhost" not in address
     ] == []
     assert "iframe-worker" in config["extra"]["polyfills"][0]  # else the offline plugin names one on a server
 
@@ -95,7 +97,9 @@ def test_every_link_between_pages_leads_to_one(pages: dict[str, str]) -> None:
         prose = re.sub(r"^(`{3,}).*?^\1$|`[^`\n]*`", "", text, flags=re.DOTALL | re.MULTILINE)
         for link in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", prose):
             there = os.path.normpath(os.path.join(os.path.dirname(place), link))
-            assert there in pages or (ROOT / "docs" / there).is_file() or there in made or there.startswith("results/"), (
+            assert (
+                there in pages or (ROOT / "docs" / there).is_file() or there in made or there.startswith("results/")
+            ), (
                 place,
                 link,
             )
@@ -139,7 +143,9 @@ def test_a_page_that_links_to_a_file_that_is_not_there_is_refused(tmp_path: Path
 
 
 def test_the_check_finds_dead_links_and_files_of_others(tmp_path: Path) -> None:
-    head = '<link rel="stylesheet" href="https://fonts.example.org/a.css"><script src="//cdn.example.org/a.js"></script>'
+    head = (
+        '<link rel="stylesheet" href="https://fonts.example.org/a.css"><script src="//cdn.example.org/a.js"></script>'
+    )
     links = '<a href="b.html">1</a><a href="c.html">2</a><a href="b.html#no">3</a><a href="b.html#yes">4</a>'
     (tmp_path / "a.html").write_text(f'{head}{links}<img src="d.png"><a href="https://nowhere">5</a>')
     (tmp_path / "b.html").write_text('<h1 id="yes">b</h1><a href="a.html">back</a><a href="#yes">up</a>')
@@ -186,7 +192,9 @@ def test_pages_are_read_as_a_repository_browser_reads_them(site: Path) -> None:
         built = (site / place).with_suffix(".html").read_text(encoding="utf-8")
         article = re.search(r"<article.*?>(.*?)</article>", built, re.DOTALL)
         assert article, place
-        assert _counts(article[1]) == _counts(reader.render(re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL))), place
+        assert _counts(article[1]) == _counts(reader.render(re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL))), (
+            place
+        )
 
 
 def _counts(html: str) -> dict[str, int]:
@@ -229,5 +237,3 @@ def test_search_finds_a_function_by_its_words_from_disk(site: Path, chromium: An
         page.keyboard.press("/")
         page.keyboard.type("pointing game")
         wait_until(page, lambda: page.locator("a", has_text="samp.metrics.pointing_game").count())  # in a shadow, too
-
-

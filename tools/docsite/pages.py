@@ -17,6 +17,7 @@ from docsite.rewriting import rewrite
 COPIED = (".png", ".svg", ".css", ".js", ".txt", ".html", ".gif", ".webp", ".jpg", ".ipynb")
 NO_SIDEBAR = "---\nhide:\n  - navigation\n---\n\n"
 """Before a page that is a part of the site by itself, whose sidebar would list that page alone."""
+NO_SEARCH = "---\nsearch:\n  exclude: true\n---\n\n"
 TUTORIALS = "<!-- site: tutorials -->"
 LANGUAGES = {".py": "python", ".toml": "toml", ".json": "json", ".md": "markdown"}
 
@@ -108,7 +109,8 @@ def examples_page(root: Path) -> str:
 def source_page(root: Path, path: str) -> str:
     """Return the page that shows a file of the repository."""
     text = (root / path).read_text(encoding="utf-8").rstrip()
-    return f"---\nsearch:\n  exclude: true\n---\n\n# `{path}`\n\n````{LANGUAGES.get((root / path).suffix, 'text')}\n{text}\n````\n"
+    language = LANGUAGES.get((root / path).suffix, "text")
+    return f"{NO_SEARCH}# `{path}`\n\n````{language}\n{text}\n````\n"
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,7 +1,7 @@
 """Where a file of the repository stands on the site.
 
 Pages of docs/ keep their paths. What they link to outside of docs/ comes along: reports as they are, some pages under
-names of their own, and any other file as a page that shows its text. So no link depends on where a repository is hosted.
+names of their own, and any other file as a page that shows its text. So no link depends on where the repository is.
 """
 
 from __future__ import annotations

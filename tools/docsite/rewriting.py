@@ -26,8 +26,8 @@ EQUATION = re.compile(r"^\$\$\n(?P<tex>.*?)\n\$\$$", re.DOTALL | re.MULTILINE)
 def rewrite(text: str, path: str, api: Mapping[str, str], used: Callable[[str], None], place: str = "") -> str:
     """Return a page's Markdown for the site.
 
-    `path` is the file in the repository, and `place` where on the site it stands, if that is unusual; `api` has the page
-    of each anchor of docs/api.md; `used` is told of every file that is linked to.
+    `path` is the file in the repository, and `place` where on the site it stands, if that is unusual; `api` has the
+    page of each anchor of docs/api.md; `used` is told of every file that is linked to.
     """
     here = place or place_of(path)
 
