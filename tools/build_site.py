@@ -1,9 +1,9 @@
 """Build the documentation site: `python tools/build_site.py`, then open build/site/index.html.
 
-The pages are made from docs/ into build/pages (links that leave docs/, the API page by page, the path player), MkDocs
-or Zensical builds them with warnings as errors, and what came out is checked: every link and anchor leads somewhere, and
-no page loads anything from the network. `--with zensical` builds with the other one, into the same folder; `--llms` writes
-docs/llms.txt.
+The pages are made from docs/ into build/pages (links that leave docs/, the API page by page, the path player). MkDocs
+or Zensical builds them with warnings as errors. Then the result is checked: every link and anchor leads somewhere, and
+no page loads anything from the network. `--with zensical` builds with the other one, into the same folder; `--llms`
+writes docs/llms.txt.
 
     pip install -e '.[demo,viz,site]'
 """

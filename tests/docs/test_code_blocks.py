@@ -1,7 +1,7 @@
 """Every block of Python on the site runs, in order, and every command of a shell block is one of `samp`.
 
-Blocks run in a folder with a photo `cat.jpg` and a folder `photos/`. A block that needs what is not everywhere says so in
-its title, ```` ```python title="Needs a GPU" ````, and runs where that is there.
+Blocks run in a folder with a photo `cat.jpg` and a folder `photos/`. A block that needs what is not everywhere says so
+in its title, ```` ```python title="Needs a GPU" ````, and runs where that is there.
 """
 
 from __future__ import annotations

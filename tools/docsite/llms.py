@@ -12,9 +12,9 @@ from docsite.nav import nav_of, walk_nav
 HEAD = """# samp
 
 > Why did the model say that? `samp` is a PyTorch library of attributions: the credit of every pixel, column or token
-> for a score of a model. `samp.explain(model, inputs)` explains the predicted class with `consensus`, whose credit sums to
-> the change of the score; `method=` chooses another of its methods, `target=` another score, `groups=` other features.
-> `samp.metrics` judges maps from anywhere, and `samp explain PHOTO` does it on the command line.
+> for a score of a model. `samp.explain(model, inputs)` explains the predicted class with `consensus`, whose credit sums
+> to the change of the score; `method=` chooses another of its methods, `target=` another score, `groups=` other
+> features. `samp.metrics` judges maps from anywhere, and `samp explain PHOTO` does it on the command line.
 
 All pages in one file: [llms-full.txt](llms-full.txt)."""
 
