@@ -36,7 +36,7 @@ def explain(photo: Image.Image | None, words: str, quality: str) -> tuple[Image.
     figure.savefig(drawn := io.BytesIO(), dpi=150)
     best = {CLASSIFIER.label(index): float(sure[index]) for index in sure.topk(5).indices.tolist()}
     share = samp.region.region_of(result, sample=0).share_of_picture
-    said = f"Half of the credit lies on {share:.0%} of the picture. All of it sums to {float(result.values.sum()):.2f}, "
+    said = f"Half of the credit lies on {share:.0%} of the picture; all sums to {float(result.values.sum()):.2f}, "
     said += f"the change of the score ({int(result.gradients[0])} gradients)."
     if side := int(result.resolution[0]):  # 0: no resolution is coarse enough
         said += f" Averages over squares of {side} pixels would come out the same twice."
