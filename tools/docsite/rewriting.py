@@ -80,10 +80,10 @@ def space_blocks(text: str) -> str:
     'Either\\n\\n- one, or\\n  both\\n- two'
     """
     lines = text.split("\n")
-    return "\n".join(_spaced(lines))
+    return "\n".join(_insert_spaces(lines))
 
 
-def _spaced(lines: list[str]) -> Iterator[str]:
+def _insert_spaces(lines: list[str]) -> Iterator[str]:
     before, in_block = "", False
     for line in lines:
         starts = re.match(r"(- |\* |\d+\. |\|)", line) is not None
