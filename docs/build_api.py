@@ -106,14 +106,47 @@ ALIASES = "Inputs Target Groups BatchSize Credit Maps Truth Labels CreditMap Pho
 
 def page() -> str:
     """Return the whole page as Markdown."""
-    parts = [HEAD]
+    return "\n\n".join([HEAD, *(section(*one) for one in contents()), types()]) + "\n"
+
+
+def section(title: str, module: str, names: list[str]) -> str:
+    """Return a section: what the module is for, and an entry for each name."""
+    parts = [f"## {title}"]
+    if module:
+        parts.append(f"`{module}`: {prose(resolve_name(module).__doc__)}")
+    return "\n\n".join([*parts, *(part for name in names for part in entry(name, resolve(name)))])
+
+
+def types() -> str:
+    """Return the section on the types that signatures name."""
+    return "## Types in the signatures\n\n```python\n" + "\n".join(map(alias, ALIASES.split())) + "\n```"
+
+
+def pages() -> dict[str, str]:
+    """Return the site's pages by name: one for each section, and `index` with all names."""
+    found, rows = {}, []
     for title, module, names in contents():
-        parts.append(f"## {title}")
-        if module:
-            parts.append(f"`{module}`: {prose(resolve_name(module).__doc__)}")
-        parts += [part for name in names for part in entry(name, resolve(name))]
-    parts.append("## Types in the signatures\n\n```python\n" + "\n".join(map(alias, ALIASES.split())) + "\n```")
-    return "\n\n".join(parts) + "\n"
+        links = ", ".join(f"[`{name}`](api.md#{slug(name)})" for name in names)
+        rows.append(f"| [{title}](api.md#{slug(title)}) | {links} |")
+        found[slug(title)] = promote(section(title, module, names))
+    table = "\n".join(["| | |", "|---|---|", *rows])
+    return {"index": f"{HEAD}\n\n{table}\n\n{types()}\n", **found}
+
+
+def anchors() -> dict[str, str]:
+    """Return the site's page for each anchor of the one page docs/api.md."""
+    return {slug(name): slug(title) for title, _, names in contents() for name in [title, *names]}
+
+
+def promote(text: str) -> str:
+    """Return a section as a page of its own: headings one level up, those in code as they are."""
+    parts = re.split(r"(^```.*?^```$)", text, flags=re.DOTALL | re.MULTILINE)
+    return "".join(re.sub(r"^##", "#", part, flags=re.MULTILINE) for part in parts) + "\n"
+
+
+def slug(heading: str) -> str:
+    """Return the anchor of a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def contents() -> Iterator[tuple[str, str, list[str]]]:
