@@ -39,8 +39,9 @@ class RunSettings:
 
 def make_plan(
     model: Model, method: Method, source: Source, folder: Path, target: str | int | None, settings: RunSettings
-) -> tuple[RunPlan, Classifier]:
-    """Return the plan of a run, and the classifier without its net, by which readers prepare photos.
+) -> tuple[RunPlan, Classifier, int]:
+    """Return the plan of a run, the classifier without its net, by which readers prepare photos, and how many outputs
+    the net has: `sys.maxsize` for a data set of tensors, for which that is not known yet.
 
     Raises ValueError if the model cannot be run on photos, or if it has no such target.
     """
@@ -64,7 +65,7 @@ def make_plan(
         inputs_per_batch=_inputs_per_batch(settings.batch_size, classifier, device),
         **vars(settings),
     )
-    return plan, without_net(classifier)
+    return plan, without_net(classifier), outputs
 
 
 def write_manifest(

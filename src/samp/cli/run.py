@@ -53,6 +53,11 @@ def _whole_or_auto(words: str) -> Any:
     "--target",
     help="Class to explain, by name or number, or predicted.  [default: what the data set says, else predicted]",
 )
+@click.option(
+    "--labels",
+    help="The true classes: a table with the columns file and label, folder-names (each photo in a folder of its "
+    "class), or data-set (its column target, .cls members).  [default: none, or those that the run has]",
+)
 @click.option("--batch-size", default="auto", type=_whole_or_auto, show_default=True, help="Walks per model call.")
 @speed_option
 @click.option("--shard-size", type=click.IntRange(1), default=128, show_default=True, help="Inputs per file.")
@@ -79,6 +84,7 @@ def run(
     data: Path,
     out: Path,
     target: str | None,
+    labels: str | None,
     as_json: bool,
     keep_failed: bool,
     model: ModelOptions,
@@ -95,7 +101,8 @@ def run(
       samp run photos/ --out why
       samp run list.csv --quality draft --out why --workers 2
       samp run 'shards/*.tar' --out why --workers 8 --gpus-per-worker 1 --device cuda --address auto
-      samp report why
+      samp run photos/ --labels labels.csv --out why
+      samp report why --gallery
     """
     how.check()
     model.check()
@@ -118,6 +125,7 @@ def run(
                 method=how.method(described.load("cpu") if how.names_colour else None),
                 seed=how.seed,
                 target=target,
+                labels=labels,
                 batch_size=words["batch_size"],
                 speed=words["speed"],
                 shard_size=words["shard_size"],
