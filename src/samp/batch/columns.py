@@ -84,7 +84,9 @@ class Columns:
         for shard, part in parts:
             shards.append(shard)
             for name in (*NUMBERS, TRUE):
-                numbers[name].append(np.asarray(part[name] if name in part else [None] * len(part["error"]), dtype=float))
+                numbers[name].append(
+                    np.asarray(part[name] if name in part else [None] * len(part["error"]), dtype=float)
+                )
             failed.append(np.array([error is not None for error in part["error"]], dtype=bool))
             classes, firsts = np.unique(numbers["target"][-1], return_index=True)
             labels |= {int(c): part["label"][i] for c, i in zip(classes, firsts, strict=True) if not np.isnan(c)}

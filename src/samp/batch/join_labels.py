@@ -1,9 +1,9 @@
 """Join labels to the inputs of a data set: the true class of each, as a number of the model's outputs.
 
-    a file (.csv, .tsv, .parquet)   a row for each input: `file`, and `label` by name or number
-    "folder-names"                  the folder that a photo lies in, as in torchvision's ImageFolder
-    "data-set"                      the class that the data set itself gives each input
-    in Python                       a mapping from ids, or one label for each input in their order
+a file (.csv, .tsv, .parquet)   a row for each input: `file`, and `label` by name or number
+"folder-names"                  the folder that a photo lies in, as in torchvision's ImageFolder
+"data-set"                      the class that the data set itself gives each input
+in Python                       a mapping from ids, or one label for each input in their order
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def _folder_names(source: Source, entries: Sequence[Entry]) -> dict[str, str]:
         names = {entry.id: Path(entry.place).parent.name for entry in entries}
     else:
         raise ValueError(
-            f"labels={FOLDER_NAMES!r} is for a folder of photos or a list of them, not for {source.describe()['kind']}: "
-            "give a file of labels."
+            f"labels={FOLDER_NAMES!r} is for a folder of photos or a list of them, not for "
+            f"{source.describe()['kind']}: give a file of labels."
         )
     if not names:
         raise ValueError(
@@ -190,4 +190,3 @@ def _class_numbers(
             return {word: number for number, word in enumerate(kinds)}, ", in their order"
         hint = f" Its {len(kinds)} folders are not as many as its {outputs} classes either." if ordered else ""
         raise ValueError(f"a label is no class of the model: {error}{hint}") from error
-

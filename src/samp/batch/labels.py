@@ -1,4 +1,4 @@
-"""The true classes of a run's inputs, in a file of their own: other labels are joined without explaining anything again.
+"""The true classes of a run's inputs, in a file of their own: other labels are joined without any new explanation.
 
     labels.jsonl    a line about the labels, then a line for each shard: the class of each of its inputs by its id
 

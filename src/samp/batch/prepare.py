@@ -16,6 +16,7 @@ from samp.batch import manifest, tables
 from samp.batch.explainer import PREDICTED
 from samp.batch.models import Model, fingerprint
 from samp.batch.preprocess import floating_parameter, without_net
+from samp.batch.recipe import make_recipe
 from samp.batch.shard_plan import RunPlan
 from samp.batch.sources import Entry, Items, Source
 from samp.engine.driver import Batches, BatchSize
@@ -92,7 +93,12 @@ def write_manifest(
         "ids": manifest.digest_entries(entries),
         "versions": {"samp": __version__, "torch": torch.__version__},
     }
-    about = {"source": source.describe(), "threads": torch.get_num_threads(), "classes": list(preprocessor.classes)}
+    about = {
+        "source": source.describe(),
+        "threads": torch.get_num_threads(),
+        "classes": list(preprocessor.classes),
+        "recipe": make_recipe(plan.model, plan.method),
+    }
     manifest.write_or_check(plan.folder, settings, about)
 
 

@@ -86,8 +86,8 @@ class RunResults:
     def mistakes(self) -> list[Row]:
         """Return the rows in which the model's answer is not the label, those it was surest of first.
 
-        Each has three more values: `true`, the label; `true_label` and `predicted_label`, the names of both classes. Its
-        map is that of `target`, which is the predicted class unless the run or the data set gave another. Raises
+        Each has three more values: `true`, the label; `true_label` and `predicted_label`, the names of both classes.
+        Its map is that of `target`, which is the predicted class unless the run or the data set gave another. Raises
         ValueError if the run has no labels.
 
         >>> import tempfile

@@ -45,6 +45,8 @@ score. --quality says of how many: standard, if left out, takes 4 walks and 112 
 QUALITIES = ("draft", "standard", "fine")
 BASELINES = ("zero", "black", "white", "uniform", "gaussian", "blurred")
 COLOURS = ("black", "white")  # which depend on how the model is fed
+# Options that say which model it is and how it is fed.
+MODEL_WORDS = ("model", "weights", "trust", "size", "mean", "std", "channels", "classes")
 # Options that set a field of the method, and the name of that field.
 SETTINGS = {
     "quality": "quality",

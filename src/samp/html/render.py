@@ -48,7 +48,10 @@ def render_page(
     style = "".join([colours, *(read_source(name, package) for name in ("style.css", *styles)), more_style])
     script = "".join(read_source(name, package) for name in scripts)
     return environment.get_template(template).render(
-        values, style=Markup(style), script=Markup(script), policy=Markup(content_security_policy(script, style, images))
+        values,
+        style=Markup(style),
+        script=Markup(script),
+        policy=Markup(content_security_policy(script, style, images)),
     )
 
 

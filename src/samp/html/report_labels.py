@@ -12,6 +12,7 @@ from samp.batch.results import RunResults
 from samp.html.facts import Record
 
 MOST_CONFUSIONS = 12  # shown
+MOST_MISTAKES = 12
 
 
 @dataclass(frozen=True)
@@ -73,3 +74,16 @@ def confusions(columns: Columns, most: int) -> list[tuple[int, int, int]]:
     pairs, counts = np.unique(both, axis=0, return_counts=True)
     order = np.argsort(-counts, kind="stable")[:most]
     return [(int(pairs[i, 0]), int(pairs[i, 1]), int(counts[i])) for i in order]
+
+
+def surest_mistakes(columns: Columns, most: int = MOST_MISTAKES) -> list[int]:
+    """Return positions of mistakes that have a map, those of which the model was surest first; none without labels.
+
+    >>> rows = [{"true": 1, "predicted": 0, "gini": 0.5, "confidence": sure} for sure in (0.2, None, 0.9)]
+    >>> surest_mistakes(Columns.from_rows(rows))
+    [2, 0, 1]
+    """
+    found = np.flatnonzero(columns.wrong & ~columns.failed)
+    sure = np.nan_to_num(columns["confidence"][found], nan=-1.0)
+    positions: list[int] = found[np.argsort(-sure, kind="stable")][:most].tolist()
+    return positions

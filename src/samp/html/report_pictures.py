@@ -22,6 +22,7 @@ from samp.models import Classifier
 
 READERS = 8  # threads at most
 
+
 def read_pictures(run: RunResults, ids: Sequence[str]) -> dict[str, Image.Image]:
     """Return the crops that the model was fed, by id; those that cannot be read again are left out, with a warning."""
     found = _read_available(run, ids)

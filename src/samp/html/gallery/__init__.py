@@ -51,7 +51,7 @@ class Commands:
 
 def write_gallery(
     run: RunResults, folder: Path, *, pictures: bool = True, data: Any = None, commands: Commands | None = None
-) -> str:
+) -> Path:
     """Write the gallery of a run into this folder, replacing a former one, and return the path of its page.
 
     - `pictures`: whether photos are shown beside the maps, read again from the data set.
@@ -71,7 +71,7 @@ def write_gallery(
         unfinished.rename(folder)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
-    return str(folder / PAGE)
+    return folder / PAGE
 
 
 def _check_ours(folder: Path) -> None:

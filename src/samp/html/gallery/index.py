@@ -1,4 +1,4 @@
-"""What the gallery's page knows of every input: its numbers as arrays, and names that are unpacked when they are shown."""
+"""What the gallery's page knows of every input: numbers as arrays, and names that are unpacked when they are shown."""
 
 from __future__ import annotations
 

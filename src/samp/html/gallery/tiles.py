@@ -6,11 +6,9 @@ decoded as a whole for a card that shows one of them. Sixteen tiles make a file 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor
@@ -112,5 +110,3 @@ class TileWriter:
 
     def _blank(self) -> Image.Image:
         return Image.new("RGB" if self.with_photos else "L", (ACROSS * self.width, DOWN * SIDE))
-
-
