@@ -73,12 +73,12 @@ def _shards(folder: Path) -> Iterator[tuple[int, dict[str, int]]]:
     next(lines)
     for line in lines:
         shard, labels = line.get("shard"), line.get("labels")
-        if not isinstance(shard, int) or not last < shard < 2**63 or not isinstance(labels, dict):
+        if shard != last + 1 or not isinstance(labels, dict):
             raise _damage(folder, "a line is not that of the next shard")
         if not all(map(_is_class, labels.values())):
-            raise _damage(folder, f"a label of shard {shard} is no class")
-        last = shard
-        yield shard, labels
+            raise _damage(folder, f"a label of shard {last + 1} is no class")
+        last += 1
+        yield last, labels
 
 
 def _lines(folder: Path) -> Iterator[dict[str, Any]]:
