@@ -327,10 +327,10 @@ def test_the_gallery_says_what_to_type_for_one_input(tmp_path: Path, chromium: A
 
     data = tmp_path / "my data"
     small_runs.photos(data, 3)
-    model = Model("tiny_nets:classifier", given={"size": (12, 12)})
+    model = Model("tiny_nets:classifier", given={"size": (16, 16)})
     run(data, out=tmp_path / "out", model=model, method="coupled", seed=3, labels=[0, 0, 0], target="predicted")
     commands = commands_for(load(tmp_path / "out"))
-    rest = "--model tiny_nets:classifier --size 12,12 --method coupled --seed 3"
+    rest = "--model tiny_nets:classifier --size 16,16 --method coupled --seed 3"
     assert commands.play == f"samp play {{photo}} --target {{target}} {rest} --out path.html"
     page = write_gallery(load(tmp_path / "out"), tmp_path / "gallery", commands=commands)
     with visit(chromium, page) as seen:

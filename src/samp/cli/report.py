@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from samp.cli.opening import open_file, open_option
 from samp.cli.options import PATH
 from samp.cli.terminal import say
 
@@ -26,8 +27,11 @@ if TYPE_CHECKING:
     help="Show the photos too, read again from the data set.  [default: in the gallery alone]",
 )
 @click.option("--check", is_flag=True, help="Read every byte of every file first, and leave out what has rotted.")
+@open_option
 @click.option("--json", "as_json", is_flag=True, help="The numbers as one JSON object on stdout; all else on stderr.")
-def report(folder: Path, out: Path | None, gallery: bool, pictures: bool | None, check: bool, as_json: bool) -> None:
+def report(
+    folder: Path, out: Path | None, gallery: bool, pictures: bool | None, check: bool, show: bool, as_json: bool
+) -> None:
     """Sum up the run in FOLDER (the --out of `samp run`) in a page that opens in any browser.
 
     Distributions of completeness error, concentration and scores; the best and worst maps; every class; what failed;
@@ -59,6 +63,8 @@ def report(folder: Path, out: Path | None, gallery: bool, pictures: bool | None,
         say(f"written: {path}", err=as_json)
     if as_json:
         say(json.dumps({**{name: str(path) for name, path in written.items()}, **_numbers(run)}))
+    if show:
+        open_file(written.get("gallery", place))
     if run.damaged:
         say(f"samp: {damage_note(run.damaged)}", err=True)
         sys.exit(1)

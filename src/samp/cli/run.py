@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 from samp.cli.flags import name_flags
 from samp.cli.options import ABOUT, PATH, MethodOptions, ModelOptions, method_options, model_options, speed_option
@@ -46,6 +47,11 @@ def _whole_or_auto(words: str) -> Any:
     return int(words)
 
 
+def _complete_labels(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    words = [CompletionItem(word) for word in ("folder-names", "data-set") if word.startswith(incomplete)]
+    return words or [CompletionItem(incomplete, type="file")]
+
+
 @click.command(epilog=EPILOG)
 @click.argument("data", type=PATH)
 @click.option("--out", type=PATH, required=True, help="Folder of the run; made if it does not exist.")
@@ -55,6 +61,7 @@ def _whole_or_auto(words: str) -> Any:
 )
 @click.option(
     "--labels",
+    shell_complete=_complete_labels,
     help="The true classes: a table with the columns file and label, folder-names (each photo in a folder of its "
     "class), or data-set (its column target, .cls members).  [default: none, or those that the run has]",
 )

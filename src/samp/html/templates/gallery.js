@@ -254,7 +254,7 @@ async function start() {
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", () => {
     keepPair(null);
-    queueMicrotask(refresh); // the form has its first values then
+    setTimeout(refresh); // the form has its first values after this event
   });
   element("back").addEventListener("click", () => turn(page - 1));
   element("forward").addEventListener("click", () => turn(page + 1));
