@@ -33,9 +33,9 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_the_page_is_opened_if_asked_alone(opened: list[str]) -> None:
     photo = str(a_photo(Path("photo.png")))
-    assert run("explain", photo, "--out", "a b.html", *QUICK, *tiny()).exit_code == 0
+    assert tiny(photo, "--out", "a b.html", *QUICK).exit_code == 0
     assert opened == []
-    result = run("explain", photo, "--out", "a b.html", "--open", *QUICK, *tiny())
+    result = tiny(photo, "--out", "a b.html", "--open", *QUICK)
     assert result.exit_code == 0, result.output
     assert opened == [Path("a b.html").resolve().as_uri()]
 
@@ -46,7 +46,7 @@ def test_without_a_screen_one_sentence_says_so(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(webbrowser, "open", lambda address: pytest.fail("opened"))
     photo = str(a_photo(Path("photo.png")))
-    result = run("explain", photo, "--out", "why.html", "--open", *QUICK, *tiny())
+    result = tiny(photo, "--out", "why.html", "--open", *QUICK)
     assert result.exit_code == 0
     assert "there is no screen here, so nothing was opened: copy why.html" in result.stderr
     monkeypatch.setenv("BROWSER", "w3m")
@@ -56,14 +56,14 @@ def test_without_a_screen_one_sentence_says_so(monkeypatch: pytest.MonkeyPatch) 
 def test_a_browser_that_does_not_start_is_one_sentence(opened: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(webbrowser, "open", lambda address: False)
     photo = str(a_photo(Path("photo.png")))
-    result = run("explain", photo, "--out", "why.html", "--open", *QUICK, *tiny())
+    result = tiny(photo, "--out", "why.html", "--open", *QUICK)
     assert result.exit_code == 0
     assert "no browser was found: open why.html yourself" in result.stderr
 
 
 def test_what_no_browser_shows_is_refused_before_anything_is_done(opened: list[str]) -> None:
     photo = str(a_photo(Path("photo.png")))
-    refused = run("explain", photo, "--out", "why.npz", "--open", *tiny())
+    refused = tiny(photo, "--out", "why.npz", "--open")
     assert_refused(refused, "a browser cannot show .npz files: leave out --open")
     assert not Path("why.npz").exists()
 

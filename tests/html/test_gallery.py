@@ -52,6 +52,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def large_run(folder: Path, count: int) -> Path:
     """A run of so many rows, in the files that a run writes; maps are tiny."""
+    folder.mkdir()
     classes = [f"kind {i}" for i in range(50)]
     entries = [Entry(f"{i:06d}.jpg", i) for i in range(count)]
     fed = {"size": 8, "mean": 0.5, "std": 0.5, "channels": "rgb", "margin": None, "resample": "bicubic"}
@@ -338,4 +339,4 @@ def test_the_gallery_says_what_to_type_for_one_input(tmp_path: Path, chromium: A
         seen.page.locator(".one").first.click()
         wait_until(seen.page, lambda: seen.page.locator("#type code").count())
         words = seen.page.locator("#type code").first.inner_text()
-    assert re.fullmatch(rf"samp play '{data}/00\d.png' --target \d {rest} --out path.html", words)
+    assert re.fullmatch(rf"samp play '{data}/.*png' --target \d {rest} --out path.html", words)

@@ -4,8 +4,8 @@ Pillow's own font has little more than ASCII. Characters that it lacks are looke
 `viz`) and then in the fonts installed on the machine, which are searched only in that case. Characters in no font are
 replaced: letters by the same without accents, emoji by their names, ideographs by their code points.
 
-Lines are ours and run from left to right; names in them may run from right to left. Such a stretch is drawn by itself, so
-that it does not carry the English words around it along. Pillow joins its letters by Raqm and FriBiDi.
+Lines are ours and run from left to right; names in them may run from right to left. Such a stretch is drawn by itself,
+so that it does not carry the English words around it along. Pillow joins its letters by Raqm and FriBiDi.
 """
 
 from __future__ import annotations
