@@ -152,3 +152,25 @@ def test_the_figure_of_a_comparison_has_no_boxes_either(beside_matplotlibs: Path
     assert shown.stderr == ""  # matplotlib warns of each glyph that it does not have
     assert told.stderr.startswith("samp: no font here has 猫: the picture says [U+732B];")
     assert len(told.stderr.splitlines()) == 1
+
+
+def test_a_name_from_right_to_left_stays_where_it_is_in_the_line() -> None:
+    """Its own letters run from right to left; the English words and numbers around it do not move."""
+    pieces = [run for _, run in fonts._runs("Why קטה סיאם (281)?", (BUILT_IN,))]
+    assert pieces == ["Why ", "קטה סיאם", " (281)?"]
+
+
+def test_marks_that_no_font_has_are_replaced_too(alone: Path) -> None:
+    """Shaping would put a circle under a mark, which looks like a glyph."""
+    assert make_legible("\u0e17\u0e33", [BUILT_IN]) == "[U+0E17 U+0E33]"
+    assert make_legible("\u092c\u093f", [BUILT_IN]) == "[U+092C U+093F]"
+
+
+def test_flags_are_their_letters() -> None:
+    assert make_legible("\U0001f1e9\U0001f1ea", [BUILT_IN]) == "DE"
+
+
+def test_letters_that_cannot_be_joined_are_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fonts.features, "check", lambda name: False)
+    with pytest.warns(UserWarning, match="Pillow has no Raqm here"):
+        fonts.warn_of_missing("חתול", fonts_for("חתול"))

@@ -4,7 +4,8 @@ The files in reading order:
 
     run          `samp.run`, which puts the others together
     sources      data sets: inputs with stable ids, read when needed (hugging_face; tars with tar_members)
-    prepare      load and check the model, plan the run, write its manifest (models, manifest, manifest_schema)
+    prepare      load and check the model, plan the run, write its manifest (models, manifest, manifest_schema, recipe)
+    join_labels  the true class of each input; `labels` keeps them beside the shards
     shard_plan   what workers get: the plan, the jobs, and which rows of an earlier run are reused
     workers      who does the work: `local` in this process, `ray` on many workers (ray_session)
     worker       what a worker does with a shard: explain batch by batch, save, report

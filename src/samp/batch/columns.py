@@ -14,6 +14,7 @@ Array = np.ndarray[Any, Any]
 NUMBERS = tuple(name for name, kind in COLUMNS.items() if kind != WORDS)
 READ_COLUMNS = (*NUMBERS, "label", "error")
 """All columns but the ids, which are most of a file and needed for few rows."""
+TRUE = "true"  # the column of the classes that labels say
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,23 @@ class Columns:
         """How many rows did not fail."""
         return len(self) - int(self.failed.sum())
 
+    @property
+    def judged(self) -> Array:
+        """Which rows have both an answer of the model and a label."""
+        both: Array = ~np.isnan(self["predicted"]) & ~np.isnan(self[TRUE])
+        return both
+
+    @property
+    def wrong(self) -> Array:
+        """Which rows have a label, and an answer of the model that is another class.
+
+        >>> rows = [{"predicted": 1, "true": 1}, {"predicted": 1, "true": 0}, {"predicted": 1}, {"true": 0}]
+        >>> Columns.from_rows(rows).wrong
+        array([False,  True, False, False])
+        """
+        found: Array = self.judged & (self["predicted"] != self[TRUE])
+        return found
+
     def locate(self, position: int) -> tuple[int, int]:
         """Return the shard of a row, and its place in the shard.
 
@@ -57,13 +75,18 @@ class Columns:
 
     @classmethod
     def from_shards(cls, parts: Iterable[tuple[int, Mapping[str, Sequence[Any]]]]) -> Columns:
-        """Join the columns `READ_COLUMNS` of shards, each with its number; None and NaN are values that are missing."""
-        numbers: dict[str, list[Array]] = {name: [np.empty(0)] for name in NUMBERS}
+        """Join the columns `READ_COLUMNS` of shards, each with its number; None and NaN are values that are missing.
+
+        A column `true` holds the true classes, where there are labels.
+        """
+        numbers: dict[str, list[Array]] = {name: [np.empty(0)] for name in (*NUMBERS, TRUE)}
         failed, labels, shards = [np.empty(0, bool)], dict[int, str](), []
         for shard, part in parts:
             shards.append(shard)
-            for name in NUMBERS:
-                numbers[name].append(np.asarray(part[name], dtype=float))
+            for name in (*NUMBERS, TRUE):
+                numbers[name].append(
+                    np.asarray(part[name] if name in part else [None] * len(part["error"]), dtype=float)
+                )
             failed.append(np.array([error is not None for error in part["error"]], dtype=bool))
             classes, firsts = np.unique(numbers["target"][-1], return_index=True)
             labels |= {int(c): part["label"][i] for c, i in zip(classes, firsts, strict=True) if not np.isnan(c)}
@@ -74,4 +97,4 @@ class Columns:
     @classmethod
     def from_rows(cls, rows: Sequence[Row]) -> Columns:
         """Return the columns of rows in memory, as one shard."""
-        return cls.from_shards([(0, {name: [row.get(name) for row in rows] for name in READ_COLUMNS})])
+        return cls.from_shards([(0, {name: [row.get(name) for row in rows] for name in (*READ_COLUMNS, TRUE)})])

@@ -90,6 +90,7 @@ class BatchExplainer:
         result, warning = self._result(x, targets)
         finite = result.map.isfinite().flatten(1).all(1).tolist()
         numbers = _column_values(result, outputs[torch.arange(len(chunk)), targets])
+        numbers["confidence"] = [_finite_or_none(value) for value in confidences(outputs).tolist()]
         maps = encode_maps(result.map, self.map_dtype)
         seconds = (time.perf_counter() - started) / len(chunk)
         answers: list[RowAndMap] = []
@@ -132,6 +133,21 @@ class BatchExplainer:
             return samp.explain(self.classifier.net, x, target=targets, **self.options), ""
         except samp.NonFiniteError as error:
             return error.result, "score or gradient turned NaN or Inf: try float32 or float64, or another baseline."
+
+
+def confidences(outputs: Tensor) -> Tensor:
+    """Return the probability of each row's best output (b k), NaN for a net of a single output, which may be anything.
+
+    Outputs that all lie from 0 to 1 are probabilities as they are, others are made some by a softmax: row by row, so
+    that a number does not depend on its batch.
+
+    >>> confidences(torch.tensor([[0.5, 0.5], [0.25, 0.75], [-100.0, 100.0]])).tolist()
+    [0.5, 0.75, 1.0]
+    """
+    if outputs.ndim != 2 or outputs.shape[1] < 2:
+        return torch.full((len(outputs),), math.nan)
+    within = ((outputs >= 0) & (outputs <= 1)).all(1)
+    return torch.where(within, outputs.amax(1), outputs.softmax(1).amax(1))
 
 
 def failure_row(sample: Sample, error: str) -> Row:

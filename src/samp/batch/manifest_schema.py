@@ -72,7 +72,12 @@ def _by_name(is_kind: Check) -> Check:
 
 
 def _is_about(value: Any) -> bool:
-    return _check_parts({"source": _is_source}, value, {"classes": _are_texts}, "about")
+    return _check_parts({"source": _is_source}, value, {"classes": _are_texts, "recipe": _is_recipe}, "about")
+
+
+def _is_recipe(value: Any) -> bool:
+    is_word = _one_or_several(lambda one: _is_text(one) or isinstance(one, bool) or _is_number(one))
+    return _by_name(_by_name(is_word))(value)
 
 
 def _is_source(value: Any) -> bool:

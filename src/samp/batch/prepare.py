@@ -16,6 +16,7 @@ from samp.batch import manifest, tables
 from samp.batch.explainer import PREDICTED
 from samp.batch.models import Model, fingerprint
 from samp.batch.preprocess import floating_parameter, without_net
+from samp.batch.recipe import make_recipe
 from samp.batch.shard_plan import RunPlan
 from samp.batch.sources import Entry, Items, Source
 from samp.engine.driver import Batches, BatchSize
@@ -39,8 +40,9 @@ class RunSettings:
 
 def make_plan(
     model: Model, method: Method, source: Source, folder: Path, target: str | int | None, settings: RunSettings
-) -> tuple[RunPlan, Classifier]:
-    """Return the plan of a run, and the classifier without its net, by which readers prepare photos.
+) -> tuple[RunPlan, Classifier, int]:
+    """Return the plan of a run, the classifier without its net, by which readers prepare photos, and how many outputs
+    the net has: `sys.maxsize` for a data set of tensors, for which that is not known yet.
 
     Raises ValueError if the model cannot be run on photos, or if it has no such target.
     """
@@ -64,7 +66,7 @@ def make_plan(
         inputs_per_batch=_inputs_per_batch(settings.batch_size, classifier, device),
         **vars(settings),
     )
-    return plan, without_net(classifier)
+    return plan, without_net(classifier), outputs
 
 
 def write_manifest(
@@ -91,7 +93,12 @@ def write_manifest(
         "ids": manifest.digest_entries(entries),
         "versions": {"samp": __version__, "torch": torch.__version__},
     }
-    about = {"source": source.describe(), "threads": torch.get_num_threads(), "classes": list(preprocessor.classes)}
+    about = {
+        "source": source.describe(),
+        "threads": torch.get_num_threads(),
+        "classes": list(preprocessor.classes),
+        "recipe": make_recipe(plan.model, plan.method),
+    }
     manifest.write_or_check(plan.folder, settings, about)
 
 

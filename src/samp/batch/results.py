@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from samp.batch import manifest
-from samp.batch.columns import READ_COLUMNS, Columns
+from samp.batch.columns import READ_COLUMNS, TRUE, Columns
+from samp.batch.labels import LabelReader, LabelsHeader, read_header
 from samp.batch.shards import Shards
 from samp.batch.tables import Row
 from samp.data_frames import make_frame
@@ -70,8 +71,65 @@ class RunResults:
                     yield row["id"], map_
 
     def columns(self) -> Columns:
-        """Return the numbers of all rows as arrays: for a million inputs these are small, where rows are not."""
-        return Columns.from_shards((number, self.shards.columns(number, READ_COLUMNS)) for number in self.numbers)
+        """Return the numbers of all rows as arrays: for a million inputs these are small, where rows are not.
+
+        `columns()["true"]` are the classes that the labels of the run say, NaN for inputs without one.
+        """
+        return Columns.from_shards(self._columns_by_shard())
+
+    def _columns_by_shard(self) -> Iterator[tuple[int, dict[str, Sequence[Any]]]]:
+        reader = LabelReader(self.folder)
+        for number in self.numbers:
+            part = self.shards.columns(number, (*READ_COLUMNS, "id") if reader.there else READ_COLUMNS)
+            if reader.there:
+                labels = reader.read(number)
+                part[TRUE] = [labels.get(name) for name in part["id"]]
+            yield number, part
+
+    @property
+    def labels_header(self) -> LabelsHeader | None:
+        """Where the labels of the run come from, and how many there are; None if it has none."""
+        return read_header(self.folder)
+
+    def labels(self) -> dict[str, int]:
+        """Return the true class of each input that has a label, by its id; empty if the run has no labels."""
+        reader = LabelReader(self.folder)
+        return {name: label for number in self.numbers for name, label in reader.read(number).items()}
+
+    def mistakes(self) -> list[Row]:
+        """Return the rows in which the model's answer is not the label, those it was surest of first.
+
+        Each has three more values: `true`, the label; `true_label` and `predicted_label`, the names of both classes.
+        Its map is that of `target`, which is the predicted class unless the run or the data set gave another. Raises
+        ValueError if the run has no labels.
+
+        >>> import tempfile
+        >>> from PIL import Image
+        >>> from samp.models import mnist_slim
+        >>> from samp.batch import run
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     photos = [Image.new("L", (28, 28), 9 * grey) for grey in range(3)]
+        ...     _ = run(photos, out=folder, model=mnist_slim(), method="gradientxinput", labels=[3, 3, 3])
+        ...     wrong = load(folder).mistakes()
+        >>> {row["true_label"] for row in wrong}, 3 in {row["predicted"] for row in wrong}
+        ({'3'}, False)
+        """
+        if self.labels_header is None:
+            raise ValueError("the run has no labels: give it some by `labels`; what is explained is not done again.")
+        reader, found = LabelReader(self.folder), []
+        for number in self.numbers:
+            labels = reader.read(number)
+            for row in self.shards.rows(number):
+                true, predicted = labels.get(row["id"]), row["predicted"]
+                if true is not None and predicted is not None and true != predicted:
+                    names = {"true_label": self.class_name(true), "predicted_label": self.class_name(predicted)}
+                    found.append({**row, "true": true, **names})
+        return sorted(found, key=lambda row: -(row.get("confidence") or 0.0))
+
+    def class_name(self, number: int) -> str:
+        """Return the name of this class of the model, or "class NUMBER" if the run does not know it."""
+        names = self.about.get("classes", ())
+        return names[number] if 0 <= number < len(names) else f"class {number}"
 
     def row(self, shard: int, place: int) -> Row:
         """Return one row, by its shard and its place in it."""

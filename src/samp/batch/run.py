@@ -13,6 +13,8 @@ from typing import Any
 
 import torch
 
+from samp.batch.join_labels import join_labels
+from samp.batch.labels import write_labels
 from samp.batch.local import run_in_process
 from samp.batch.lock import lock_folder
 from samp.batch.messages import error_line
@@ -38,6 +40,7 @@ def run(
     model: str | Classifier | Model = "efficientnet_lite0",
     method: str | Method = "consensus",
     target: str | int | None = None,
+    labels: Any = None,
     batch_size: BatchSize = "auto",
     seed: int = 0,
     speed: str = "exact",
@@ -56,6 +59,9 @@ def run(
     - `model`: a name for `samp.models.load`, a `Classifier`, or a `samp.batch.Model`, which has a device. Nets are
       explained in evaluation mode; of a net in training mode a copy is explained, with a warning.
     - `target`: a class by name or number, or "predicted"; None takes the data set's, else the predicted one.
+    - `labels`: the true classes, of which the report makes accuracy and mistakes: a table with the columns `file` and
+      `label`, "folder-names", "data-set" (the classes that it lists), a mapping from ids, or one label for each input.
+      They decide nothing that is computed, so a run that is done takes others at once; None keeps those it has.
     - `batch_size`, `seed`, `speed`: as in `samp.explain`.
     - `shard_size`: how many inputs share a file. A shard that takes long is also written while it is unfinished, every
       ten seconds and on Ctrl-C.
@@ -91,14 +97,18 @@ def run(
     source = source_of(data)
     entries, folder = list_entries(source), _make_folder(out)
     with lock_folder(folder):
-        plan, preprocessor = make_plan(
+        plan, preprocessor, outputs = make_plan(
             specified.with_absolute_paths(), resolve_method(method), source, folder, target, settings
         )
+        joined = None if labels is None else join_labels(labels, source, entries, preprocessor, outputs)
         write_manifest(plan, preprocessor, source, entries, int(shard_size))
+        whole = make_jobs(entries, int(shard_size))
+        if joined is not None:
+            write_labels(folder, joined.classes, joined.source, whole)
         plan.shards.make_folders()
         _clean(plan)
         progress = RunProgress(len(entries), concurrency=team.concurrency, inputs_per_batch=plan.inputs_per_batch)
-        jobs = find_unfinished(plan, make_jobs(entries, int(shard_size)), progress)
+        jobs = find_unfinished(plan, whole, progress)
         report(progress)
         if jobs:
             # Leaving this block ends its Ray, whatever happens.

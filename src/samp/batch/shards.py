@@ -185,7 +185,7 @@ class Shards:
         """Remove the temporary files and counts of attempts that killed workers left."""
         patterns = [f"{name}/.*.part" for name in FOLDERS]
         # No more than these: the folder may hold files of others.
-        for pattern in (*patterns, "done/.*.attempts", ".manifest.json.*.part"):
+        for pattern in (*patterns, "done/.*.attempts", ".manifest.json.*.part", ".labels.jsonl.*.part"):
             for path in self.folder.glob(pattern):
                 path.unlink(missing_ok=True)
 

@@ -119,7 +119,7 @@ class PathList:
         path = os.fsdecode(cell) if isinstance(cell, bytes) else str(cell)
         if not path:
             raise ValueError(f"row {number} of {self.file} has no path: give it one, or remove the row.")
-        return Entry(_cell_text(row.get("id")) or path, str(self.file.parent / path), _cell_text(row.get("target")))
+        return Entry(cell_text(row.get("id")) or path, str(self.file.parent / path), cell_text(row.get("target")))
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,9 +167,9 @@ def split_item(item: Any) -> tuple[Any, str | None]:
             raise ValueError(
                 f"an item has {', '.join(map(str, item))}: its image is called one of {', '.join(IMAGES)}."
             )
-        return image, _cell_text(next((item[name] for name in CLASSES if name in item), None))
+        return image, cell_text(next((item[name] for name in CLASSES if name in item), None))
     if isinstance(item, tuple | list):
-        return item[0], _cell_text(item[1]) if len(item) > 1 else None
+        return item[0], cell_text(item[1]) if len(item) > 1 else None
     return item, None
 
 
@@ -261,7 +261,7 @@ def _links_back(folder: str, name: str) -> bool:
     return any(os.path.realpath(above) == target for above in (Path(folder), *Path(folder).parents))
 
 
-def _cell_text(value: Any) -> str | None:
+def cell_text(value: Any) -> str | None:
     """Return the text of a cell, or None if it is empty or NaN."""
     words = "" if value is None else str(value.item() if hasattr(value, "item") else value).strip()
     whole = words.removesuffix(".0")

@@ -20,6 +20,7 @@ COLUMNS: Mapping[str, str] = {
     "target": WHOLE,
     "label": WORDS,
     "predicted": WHOLE,
+    "confidence": FRACTIONS,
     "score": FRACTIONS,
     "baseline_score_to_baseline": FRACTIONS,
     "baseline_score_to_image": FRACTIONS,
@@ -37,7 +38,7 @@ COLUMNS: Mapping[str, str] = {
 FORMS = ("parquet", "jsonl")
 TIMING = ("seconds",)
 """Columns that differ between two runs with the same settings."""
-LATER = ("resolution",)
+LATER = ("resolution", "confidence")
 """Columns that runs of older versions do not have."""
 
 

@@ -14,6 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from samp.cli.flags import name_flags
+from samp.cli.opening import open_file, open_option
 from samp.cli.options import PATH, ModelOptions, against_option, model_options, target_option
 from samp.cli.terminal import say, say_block
 from samp.methods.registry import METHODS as METHOD_NAMES
@@ -67,6 +68,7 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 @click.option(
     "--out", type=PATH, default=Path("comparison.html"), show_default=True, help="Page to write; a .png goes beside it."
 )
+@open_option
 @click.option("--json", "as_json", is_flag=True, help="Numbers on stdout as one JSON object; all else on stderr.")
 @click.option(
     "--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Seed of everything random."
@@ -80,6 +82,7 @@ def compare(
     target: str | None,
     against: str | None,
     out: Path,
+    show: bool,
     as_json: bool,
     seed: int,
     model: ModelOptions,
@@ -127,6 +130,8 @@ def compare(
         if compared.panel:
             say_block(f"\n{panel_text_table(compared.panel)}\n")
         say(f"written: {', '.join(map(str, written))}")
+    if show:
+        open_file(page)
     sys.exit(1 if left_out else 0)
 
 

@@ -15,6 +15,7 @@ import click
 from samp.cli.explain_text import TextOptions, explain_texts, text_options
 from samp.cli.flags import name_flags
 from samp.cli.groups import check_groups, groups_option, parse_groups
+from samp.cli.opening import open_file, open_option
 from samp.cli.options import (
     ABOUT,
     PATH,
@@ -56,6 +57,7 @@ interrupted. Whatever was written by then is whole."""
     type=click.Choice(["png", "html", "npz", "samp"]),
     help="What to write: a picture, a page, arrays or the whole result.  [default: as --out ends, else png]",
 )
+@open_option
 @click.option("--signed", is_flag=True, help="Show credit against the class too, in blue, with that for it in orange.")
 @click.option("--json", "as_json", is_flag=True, help="Numbers on stdout, one JSON object a line; all else on stderr.")
 @groups_option
@@ -70,6 +72,7 @@ def explain(
     top: int,
     out: Path | None,
     form: str | None,
+    show: bool,
     signed: bool,
     as_json: bool,
     groups: str | None,
@@ -97,7 +100,11 @@ def explain(
     if texts.text:
         if photo or top > 1 or signed or speed != "exact" or form not in (None, "html"):
             raise ValueError("--text goes without photos, --top, --signed and --speed, and its --format is html.")
+        if show and out is None:
+            raise ValueError("--open shows the page of a text: give it a name by --out why.html.")
         explain_texts(texts, target, against, out, as_json, model, how)
+        if show and out:
+            open_file(out)
         return
     from samp import images
     from samp.cli.output import check_writable, make_folder, output_files
@@ -113,6 +120,8 @@ def explain(
     several = paths != list(photo or paths) or len(paths) > 1
     files, form = output_files(paths, out, form, several)
     check_writable(files)
+    if show and form in ("npz", "samp"):
+        raise ValueError(f"a browser cannot show .{form} files: leave out --open, or take --format html or png.")
     if others := images.describe_skipped(photo):
         say(f"samp: {others}.", err=True)
 
@@ -121,7 +130,15 @@ def explain(
         classifier, how.method(classifier), how.seed, target, top, speed, against, signed, parse_groups(groups)
     )
     make_folder(files)
-    done = explain_all(explainer, list(zip(paths, files, strict=True)), form, _print_json if as_json else _print_words)
+    written: list[Path] = []
+
+    def report(records: list[dict[str, Any]]) -> None:
+        (_print_json if as_json else _print_words)(records)
+        written.extend(file for file in files if records[0].get("out") == click.format_filename(file))
+
+    done = explain_all(explainer, list(zip(paths, files, strict=True)), form, report)
+    if show and written:
+        open_file(written[0])  # of several, one: a window for each would bury the screen
     if done < len(paths):
         if len(paths) > 1:  # for one, the reason has been printed
             say(f"samp: {len(paths) - done} of {len(paths)} photos could not be explained.", err=True)

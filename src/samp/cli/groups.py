@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from samp.cli.options import complete_words
+
 if TYPE_CHECKING:
     from samp.groups import Groups
 
@@ -14,6 +16,7 @@ KINDS = ("patches", "superpixels")
 groups_option = click.option(
     "--groups",
     metavar="KIND:N",
+    shell_complete=complete_words(*(f"{kind}:" for kind in KINDS)),
     help="Explain superpixels:N, about N pieces of the photo that look alike (extra compare), or patches:N of N × N "
     "pixels; single pixels if left out.",
 )

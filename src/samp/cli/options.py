@@ -45,6 +45,11 @@ score. --quality says of how many: standard, if left out, takes 4 walks and 112 
 QUALITIES = ("draft", "standard", "fine")
 BASELINES = ("zero", "black", "white", "uniform", "gaussian", "blurred")
 COLOURS = ("black", "white")  # which depend on how the model is fed
+MODELS = ("efficientnet_lite0", "mobilenet_v2", "squeezenet1_1", "resnet50", "dinov2_vits14")
+HUBS = ("torchvision:", "timm:", "hf:")
+DEVICES = ("cpu", "cuda", "mps")
+# Options that say which model it is and how it is fed.
+MODEL_WORDS = ("model", "weights", "trust", "size", "mean", "std", "channels", "classes")
 # Options that set a field of the method, and the name of that field.
 SETTINGS = {
     "quality": "quality",
@@ -215,6 +220,21 @@ def _method_names(ctx: click.Context, param: click.Parameter, incomplete: str) -
     return [CompletionItem(name) for name in METHODS if name.startswith(incomplete)]
 
 
+def complete_words(*words: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """Return a completion of an option's value by these words."""
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(word) for word in words if word.startswith(incomplete)]
+
+    return complete
+
+
+def _complete_model(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the names of models that come with samp and the beginnings of others; else a file is meant."""
+    found = [CompletionItem(name) for name in (*MODELS, *HUBS) if name.startswith(incomplete)]
+    return found or [CompletionItem(incomplete, type="file")]
+
+
 target_option = click.option("--target", help="Class to explain, by name or number; the predicted one if left out.")
 
 against_option = click.option(
@@ -234,6 +254,7 @@ MODEL_OPTIONS = (
         "--model",
         default="efficientnet_lite0",
         show_default=True,
+        shell_complete=_complete_model,
         help="efficientnet_lite0 (extra demo); mobilenet_v2, squeezenet1_1, resnet50 or dinov2_vits14 with --weights; "
         "torchvision:NAME, timm:NAME or hf:NAME of those packages, which download weights unless --weights gives them; "
         "package.module:factory, your code; or, with --trust, a TorchScript, torch.export (.pt2) or pickled file.",
@@ -258,7 +279,13 @@ MODEL_OPTIONS = (
     ),
     click.option("--channels", type=click.Choice(["rgb", "bgr", "grey"]), help="Order of the input's channels."),
     click.option("--classes", type=PATH, help="File with the names of the classes, one per line."),
-    click.option("--device", default="cpu", show_default=True, help="Where to compute: cpu, cuda, cuda:1, mps."),
+    click.option(
+        "--device",
+        default="cpu",
+        show_default=True,
+        shell_complete=complete_words(*DEVICES),
+        help="Where to compute: cpu, cuda, cuda:1, mps.",
+    ),
     click.option("--dtype", type=click.Choice(DTYPES), default="float32", show_default=True, help="Of net and input."),
 )
 METHOD_OPTIONS = (
@@ -288,6 +315,7 @@ METHOD_OPTIONS = (
     ),
     click.option(
         "--baseline",
+        shell_complete=complete_words(*BASELINES),
         help="black or white as in a photo, blurred, or zero, uniform, gaussian or a number in the space the model is "
         "fed, where zero is often mid-grey; two with a comma between are for deletion and insertion.",
     ),

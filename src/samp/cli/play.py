@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from samp.cli.opening import open_file, open_option
 from samp.cli.options import (
     ABOUT,
     PATH,
@@ -33,6 +34,7 @@ WALKING = 0.75  # of the bar: the page then takes forwards of the frames alone
 @click.command(epilog=ABOUT)
 @click.argument("photo", required=False, type=PATH)
 @click.option("--out", type=PATH, default=Path("path.html"), show_default=True, help="HTML file to write.")
+@open_option
 @click.option(
     "--frames", type=click.IntRange(2), default=60, show_default=True, help="Most points of each walk that are kept."
 )
@@ -43,6 +45,7 @@ WALKING = 0.75  # of the bar: the page then takes forwards of the frames alone
 def play(
     photo: Path | None,
     out: Path,
+    show: bool,
     frames: int,
     target: str | None,
     against: str | None,
@@ -83,6 +86,8 @@ def play(
     page, lines = _make_page(classified, method, how.seed, frames)
     player.save(page, file)
     say_block(format_lines({**lines, "written": f"{file} ({len(page) / 1e6:.1f} MB)"}))
+    if show:
+        open_file(file)
 
 
 def _check_walks(how: MethodOptions) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 from samp.cli.flags import name_flags
 from samp.cli.options import ABOUT, PATH, MethodOptions, ModelOptions, method_options, model_options, speed_option
@@ -46,12 +47,23 @@ def _whole_or_auto(words: str) -> Any:
     return int(words)
 
 
+def _complete_labels(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    words = [CompletionItem(word) for word in ("folder-names", "data-set") if word.startswith(incomplete)]
+    return words or [CompletionItem(incomplete, type="file")]
+
+
 @click.command(epilog=EPILOG)
 @click.argument("data", type=PATH)
 @click.option("--out", type=PATH, required=True, help="Folder of the run; made if it does not exist.")
 @click.option(
     "--target",
     help="Class to explain, by name or number, or predicted.  [default: what the data set says, else predicted]",
+)
+@click.option(
+    "--labels",
+    shell_complete=_complete_labels,
+    help="The true classes: a table with the columns file and label, folder-names (each photo in a folder of its "
+    "class), or data-set (its column target, .cls members).  [default: none, or those that the run has]",
 )
 @click.option("--batch-size", default="auto", type=_whole_or_auto, show_default=True, help="Walks per model call.")
 @speed_option
@@ -79,6 +91,7 @@ def run(
     data: Path,
     out: Path,
     target: str | None,
+    labels: str | None,
     as_json: bool,
     keep_failed: bool,
     model: ModelOptions,
@@ -95,7 +108,8 @@ def run(
       samp run photos/ --out why
       samp run list.csv --quality draft --out why --workers 2
       samp run 'shards/*.tar' --out why --workers 8 --gpus-per-worker 1 --device cuda --address auto
-      samp report why
+      samp run photos/ --labels labels.csv --out why
+      samp report why --gallery
     """
     how.check()
     model.check()
@@ -118,6 +132,7 @@ def run(
                 method=how.method(described.load("cpu") if how.names_colour else None),
                 seed=how.seed,
                 target=target,
+                labels=labels,
                 batch_size=words["batch_size"],
                 speed=words["speed"],
                 shard_size=words["shard_size"],

@@ -55,14 +55,16 @@ def encode_picture(content: bytes, form: str) -> str:
     return f"data:image/{form.lower()};base64,{base64.b64encode(content).decode('ascii')}"
 
 
-def content_security_policy(script: str, style: str) -> str:
+def content_security_policy(script: str, style: str, images: str = "data:") -> str:
     """Return the policy of a page: nothing from anywhere, no style but this one, and no script but this one, if any.
+
+    `images` says where pictures may come from: from within the page, if left out.
 
     >>> content_security_policy("", "").split("; ")
     ["default-src 'none'", 'img-src data:', "style-src 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"]
     """
     scripts = [f"script-src {_hash_source(script)}"] if script else []
-    return "; ".join(["default-src 'none'", "img-src data:", *scripts, f"style-src {_hash_source(style)}"])
+    return "; ".join(["default-src 'none'", f"img-src {images}", *scripts, f"style-src {_hash_source(style)}"])
 
 
 def _hash_source(text: str) -> str:

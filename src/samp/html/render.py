@@ -28,11 +28,13 @@ def render_page(
     scripts: Sequence[str] = (),
     package: str = HOME,
     more_style: str = "",
+    images: str = "data:",
 ) -> str:
     """Return the page that a template in `package`/templates makes of these values.
 
     - `styles`: files that follow the shared style sheet; `scripts`: files that make up the page's one script.
     - `more_style`: style that follows these files.
+    - `images`: where pictures may come from, as the content security policy calls it.
     - `package`: whose templates, styles and scripts are looked up first, before those of `samp.html`.
 
     Raise jinja2.UndefinedError if the template uses a value that is not given.
@@ -46,7 +48,10 @@ def render_page(
     style = "".join([colours, *(read_source(name, package) for name in ("style.css", *styles)), more_style])
     script = "".join(read_source(name, package) for name in scripts)
     return environment.get_template(template).render(
-        values, style=Markup(style), script=Markup(script), policy=Markup(content_security_policy(script, style))
+        values,
+        style=Markup(style),
+        script=Markup(script),
+        policy=Markup(content_security_policy(script, style, images)),
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from samp.batch.columns import Array, Columns
+from samp.batch.results import RunResults
 from samp.html.facts import Record
 from samp.html.svg import Histogram
 
@@ -136,6 +137,13 @@ def is_complete(columns: Columns) -> bool:
     of_scores = ROUNDING_OF_SCORES * np.fmax.reduce([np.abs(columns[name]) for name in SCORES])
     known = ~np.isnan(errors)
     return bool(known.any() and ((errors <= ROUNDING) | (residual <= of_scores))[known].all())
+
+
+def run_numbers(run: RunResults, columns: Columns) -> Record:
+    """Return the numbers of a run's page for machines."""
+    medians = {quantity.key: median_and_deciles(quantity.values(columns)) for quantity in QUANTITIES}
+    counts = {"explained": columns.explained_count, "failed": len(columns) - columns.explained_count}
+    return {"settings": run.settings, **counts, "median_10_90": medians}
 
 
 def class_summaries(columns: Columns) -> list[Record]:

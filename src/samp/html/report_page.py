@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from PIL import Image
 from torch import Tensor
 
-from samp.batch.columns import Columns
+from samp.batch.columns import TRUE, Columns
 from samp.batch.results import RunResults
 from samp.batch.shards import describe_shards
 from samp.html.embed import EmbeddedImage, embed_image
@@ -25,7 +25,9 @@ from samp.html.report_facts import (
     is_complete,
     median_and_deciles,
     ranking_quantity,
+    run_numbers,
 )
+from samp.html.report_labels import label_facts, surest_mistakes
 from samp.html.report_pictures import read_pictures
 from samp.html.svg import histogram_chart
 from samp.plots.shading import brightness
@@ -33,13 +35,19 @@ from samp.plots.shading import brightness
 MOST_FAILURES = 50
 
 
-def run_page(run: RunResults, pictures: bool = False) -> str:
-    """Return the page of a run, with the photos of the examples if asked; it loads nothing from elsewhere."""
+def run_page(run: RunResults, pictures: bool = False, *, gallery: str = "") -> str:
+    """Return the page of a run, with the photos of the examples if asked; it loads nothing from elsewhere.
+
+    `gallery` is the address of the gallery's page, for a link.
+    """
     columns = run.columns()
+    labels = label_facts(run, columns)
     ranking, summaries = ranking_quantity(columns), class_summaries(columns)
     values = {
         "title": f"{columns.explained_count} inputs explained by {_method_label(run)}",
         "lead": _lead(run, columns),
+        "gallery": gallery,
+        "labels": labels,
         "method": _method_label(run),
         "notes": list(_notes(run, columns)),
         "cards": [describe_quantity(quantity, columns) for quantity in QUANTITIES],
@@ -50,7 +58,7 @@ def run_page(run: RunResults, pictures: bool = False) -> str:
         "table_note": _table_note(len(summaries)),
         "failures": _failures(run, columns),
         "facts": list(_facts(run)),
-        "data": _data(run, columns),
+        "data": {**run_numbers(run, columns), **(labels.to_dict() if labels else {})},
         **_examples(run, columns, ranking, pictures),
     }
     return render_page("report.html", values, styles=["report.css"], scripts=["theme.js", "sort.js"])
@@ -122,20 +130,31 @@ def _examples(run: RunResults, columns: Columns, ranking: Quantity, pictures: bo
     """Return both ends of the ranking; only the rows and maps of these examples are read."""
     values = ranking.per_input(columns)
     least, most = extreme_positions(values)
-    rows = {position: run.row(*columns.locate(position)) for position in (*least, *most)}
+    wrong = surest_mistakes(columns)
+    rows = {position: run.row(*columns.locate(position)) for position in dict.fromkeys((*wrong, *least, *most))}
     photos = read_pictures(run, [row["id"] for row in rows.values()]) if pictures and rows else {}
     by_error = {"The best": least, "The worst": most}
     by_concentration = {"The most concentrated": most, "The most even": least}
 
-    def describe_example(position: int) -> Record:
+    def describe_value(position: int) -> str:
+        value = f"{ranking.heading.lower()} {_number(float(values[position]))}"
+        return f"{rows[position]['label']}, score {_number(rows[position]['score'])}, {value}"
+
+    def describe_mistake(position: int) -> str:
+        row, true = rows[position], int(columns[TRUE][position])
+        said = run.class_name(row["predicted"]) if row["predicted"] != row["target"] else row["label"]
+        sure = "" if row.get("confidence") is None else f", {row['confidence']:.0%} sure"
+        other = "" if row["predicted"] == row["target"] else f"; the map is of {row['label']}"
+        return f"says {said}{sure}, is {columns.labels.get(true) or run.class_name(true)}{other}"
+
+    def describe_example(position: int, describe: Callable[[int], str] = describe_value) -> Record:
         row = rows[position]
         photo = photos.get(row["id"])
-        value = f"{ranking.heading.lower()} {_number(float(values[position]))}"
         return {
             "id": row["id"],
             "photo": embed_image(photo.convert("RGB"), "JPEG") if photo else None,
             "map": embed_map(run.map(*columns.locate(position))),
-            "text": f"{row['label']}, score {_number(row['score'])}, {value}",
+            "text": describe(position),
         }
 
     groups = by_error if ranking is QUANTITIES[0] else by_concentration
@@ -145,6 +164,7 @@ def _examples(run: RunResults, columns: Columns, ranking: Quantity, pictures: bo
             for heading, positions in groups.items()
             if positions
         ],
+        "mistakes": [describe_example(position, describe_mistake) for position in wrong],
         "photos_missing": bool(pictures and rows and not photos),
     }
 
@@ -197,13 +217,6 @@ def _facts(run: RunResults) -> Iterable[tuple[str, str]]:
     versions = ", ".join(f"{name} {version}" for name, version in settings["versions"].items())
     yield "Made with", f"{versions}; {settings['device']}, {settings['dtype']}, seed {settings['seed']}"
     yield "Kept as", f"{settings['numbers']} and {settings['map_dtype']} maps, {settings['shard_size']} inputs a shard"
-
-
-def _data(run: RunResults, columns: Columns) -> Record:
-    """Return the numbers of the page for machines."""
-    medians = {quantity.key: median_and_deciles(quantity.values(columns)) for quantity in QUANTITIES}
-    counts = {"explained": columns.explained_count, "failed": len(columns) - columns.explained_count}
-    return {"settings": run.settings, **counts, "median_10_90": medians}
 
 
 def _method_label(run: RunResults) -> str:

@@ -3,6 +3,9 @@
 Pillow's own font has little more than ASCII. Characters that it lacks are looked up in matplotlib's DejaVu Sans (extra
 `viz`) and then in the fonts installed on the machine, which are searched only in that case. Characters in no font are
 replaced: letters by the same without accents, emoji by their names, ideographs by their code points.
+
+Lines are ours and run from left to right; names in them may run from right to left. Such a stretch is drawn by itself,
+so that it does not carry the English words around it along. Pillow joins its letters by Raqm and FriBiDi.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
 
-from PIL import ImageDraw, ImageFont
+from PIL import ImageDraw, ImageFont, features
 
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 BUILT_IN = ""  # stands for Pillow's own font among files
@@ -28,6 +31,9 @@ PREFERRED_FONTS = re.compile(
     "dejavusans|notosans|cjk|sourcehan|wqy|fallback|gothic|nanum|malgun|msyh|simsun|pingfang", re.I
 )
 AVOIDED_STYLES = re.compile("bold|italic|oblique|light|thin|black|mono|condensed|serif", re.I)
+_STRONG = "\u0590-\u07ff\u0860-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001efff"
+# Hebrew, Arabic and their like, from the first such letter to the last, with what stands between.
+RIGHT_TO_LEFT = re.compile(f"([{_STRONG}](?:[^A-Za-z]*[{_STRONG}])?)")
 SELECTORS = re.compile("[\u200b-\u200d\u2060\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]")  # modifiers of other characters
 
 
@@ -81,6 +87,12 @@ def warn_of_missing(text: str, fonts: tuple[str, ...]) -> None:
             "with a font that has these characters (Noto Sans CJK, say) it shows them.",
             stacklevel=2,
         )
+    if RIGHT_TO_LEFT.search(text) and not features.check("raqm"):
+        warnings.warn(
+            "Pillow has no Raqm here, so letters of Hebrew and Arabic stand unjoined and from left to right on the "
+            "picture: install FriBiDi (fribidi, libfribidi0), or take a page, which the browser draws.",
+            stacklevel=2,
+        )
 
 
 def text_width(text: str, fonts: tuple[str, ...], size: int) -> float:
@@ -114,13 +126,16 @@ def open_font(file: str, size: int) -> Font:
 def _runs(text: str, fonts: tuple[str, ...]) -> list[tuple[str, str]]:
     """Return (font file, text) pieces; characters in none of the fonts stay with the first one."""
     runs: list[tuple[str, str]] = []
-    for one in text:
-        file = _font_of(one, fonts)
-        file = fonts[0] if file is None else file
-        if runs and runs[-1][0] == file:
-            runs[-1] = (file, runs[-1][1] + one)
-        else:
-            runs.append((file, one))
+    for stretch in RIGHT_TO_LEFT.split(text):  # odd ones run from right to left
+        own: list[tuple[str, str]] = []
+        for one in stretch:
+            file = _font_of(one, fonts)
+            file = fonts[0] if file is None else file
+            if own and own[-1][0] == file:
+                own[-1] = (file, own[-1][1] + one)
+            else:
+                own.append((file, one))
+        runs += own[::-1] if RIGHT_TO_LEFT.fullmatch(stretch) else own
     return runs
 
 
@@ -137,8 +152,11 @@ def _has_glyph(file: str, character: str) -> bool:
     """Return whether the font draws this character differently from one that no font has."""
     if character == " ":
         return True
+    if not file and unicodedata.category(character).startswith("M"):
+        return False  # shaping puts a dotted circle under a mark, so it would look like one that is there
     try:
-        font = open_font(file, 16)
+        # without shaping, for the same reason
+        font = ImageFont.truetype(file, 16, layout_engine=ImageFont.Layout.BASIC) if file else open_font(file, 16)
     except OSError:  # not a font, or a bitmap font of a single size
         return False
     drawn, unknown = (font.getmask(one) for one in (character, "\U0010ffff"))
@@ -157,6 +175,8 @@ def _normalise_text(text: str) -> str:
 
 def _replacement(character: str, fonts: tuple[str, ...]) -> str:
     """Return what is drawn instead of a character that no font has."""
+    if "\U0001f1e6" <= character <= "\U0001f1ff":  # two of these are a flag
+        return chr(ord(character) - 0x1F1E6 + ord("A"))
     letters = "".join(one for one in unicodedata.normalize("NFKD", character) if not unicodedata.combining(one))
     if letters != character and all(_font_of(one, fonts) is not None for one in letters):
         return letters
