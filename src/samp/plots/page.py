@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -46,6 +47,14 @@ LOOK: Any = {
 }
 
 
+class NotebookFigure(Figure):
+    """A figure that a notebook shows as a picture; matplotlib's own needs pyplot and its inline backend for that."""
+
+    def _repr_png_(self) -> bytes:
+        self.savefig(buffer := io.BytesIO(), format="png")
+        return buffer.getvalue()
+
+
 @dataclass(frozen=True)
 class Panel:
     """Axes at a place in inches from the upper left corner of the figure's body, and a function that draws in them."""
@@ -72,7 +81,7 @@ def make_figure(
         head = MARGIN + (0.28 if title else 0.0)
         foot = below + bool(lines) * GAP + LINE * len(lines) + MARGIN
         height = head + max(p.top + p.height for p in panels) + foot
-        figure = Figure(figsize=(width, height), dpi=DPI)
+        figure = NotebookFigure(figsize=(width, height), dpi=DPI)
         if title:
             figure.text(MARGIN / width, 1 - MARGIN / height, title, size=LARGE, va="top", color=INK)
         for panel in panels:
