@@ -81,7 +81,7 @@ def test_a_write_that_breaks_off_leaves_nothing(tmp_path: Path, monkeypatch: pyt
         Path(path).write_bytes(b"half")
         raise OSError("no space left on device")
 
-    monkeypatch.setattr("samp.attribution.save_file", break_off)
+    monkeypatch.setattr("samp.attribution_file.save_file", break_off)
     with pytest.raises(OSError, match="no space left"):
         samp.explain(net(0), images(0, 1, 12)).save(tmp_path / "r.samp")
     assert os.listdir(tmp_path) == []

@@ -1,31 +1,31 @@
 """The result of an explanation: attributions, with a description of how they were computed.
 
-An `Attribution` is plain data. It is saved as one safetensors file, whose header holds the settings as JSON and a
-checksum over both: reading a file runs no code, and a damaged one is refused.
+An `Attribution` is plain data; `samp.attribution_file` has the file that it is saved in. How it looks is drawn by
+`samp.plots` and `samp.html`, which `samp.display` calls when a result is to be seen.
 """
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
-from samp.atomic import atomic_write
+from samp.attribution_file import not_whole, read_file, write_file
 from samp.groups import check_map_layout
-from samp.hashing import hash_tensors
+from samp.preview import Preview
+
+if TYPE_CHECKING:
+    import numpy as np
+    from matplotlib.figure import Figure
+    from PIL import Image
 
 Direction = Literal["to_baseline", "to_image"]
 DIRECTIONS: tuple[Direction, ...] = ("to_baseline", "to_image")
-FORMAT = "samp attribution 2"
-WITHOUT_CHECKSUM = "samp attribution 1"  # written up to version 0.1, and still read
 PER_DIRECTION = ("scores", "order", "steps", "score_change", "residual_by_direction", "blind")
 
 
@@ -86,6 +86,8 @@ class Attribution:
     """b: the side in pixels of the squares over which the mean of the map is reproducible: that of other walks agrees
     with it by 0.95 or more, as far as the walks taken can tell. 0 where no side up to a quarter of the image's is large
     enough; None where the method does not measure it."""
+    preview: Preview | None = None
+    """Small copies of the first samples' inputs, and names of classes and columns, for pictures; not saved."""
 
     @property
     def map(self) -> Tensor:
@@ -116,18 +118,105 @@ class Attribution:
         known = "" if self.resolution is None else f", {_resolution_words(self.resolution)}"
         return f"Attribution({shape} by {self.method}: residual up to {worst:.3g}, up to {most} gradients{known})"
 
+    def _repr_html_(self) -> str:
+        from samp.display import result_html
+
+        return result_html(self)
+
+    def _repr_png_(self) -> bytes | None:
+        from samp.display import result_png
+
+        return result_png(self)
+
+    def top(self, n: int = 5, sample: int = 0) -> list[dict[str, Any]]:
+        """Return the n features with the largest credit of one sample, for or against the target, as plain records.
+
+        Each has the place of its feature ("row" and "column" of a pixel, or of the upper left pixel of a patch; "index"
+        of an element; "feature", its number, of a superpixel or an entry of a mask), "credit", and "share" of the sum
+        of all features' abs(credit); "name" and "value" where they are known, "input" if there are several.
+
+        >>> import samp
+        >>> net = torch.nn.Linear(3, 1, bias=False).eval()
+        >>> net.weight.data = torch.tensor([[1.0, -2.0, 1.0]])
+        >>> samp.explain(net, torch.ones(1, 3), method="gradientxinput").top(1)
+        [{'index': 1, 'credit': -2.0, 'share': 0.5, 'value': 1.0}]
+        """
+        from samp.display import top_features
+
+        return top_features(self, n, sample)
+
+    def to_numpy(self) -> np.ndarray[Any, Any] | tuple[np.ndarray[Any, Any], ...]:
+        """Return `map` as an array, float32 or float64 on the CPU; `values` as a tuple of arrays for several inputs."""
+        tensors = self.values if isinstance(self.values, tuple) else (self.map,)
+        arrays = tuple(one.detach().cpu().to(torch.promote_types(one.dtype, torch.float32)).numpy() for one in tensors)
+        return arrays if isinstance(self.values, tuple) else arrays[0]
+
+    def to_pil(self, sample: int = 0) -> Image.Image:
+        """Return the map of one sample as a picture of its size: white is 0, orange for, blue against, with the full
+        colour at ± the 99th percentile of abs(credit). Raises ValueError if the result is not of images.
+
+        >>> import samp
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 2)).eval()
+        >>> samp.explain(net, torch.rand(1, 3, 4, 4)).to_pil().size
+        (4, 4)
+        """
+        from samp.display import map_picture
+
+        return map_picture(self, sample)
+
+    def overlay(self, photo: Any = None, sample: int = 0) -> Image.Image:
+        """Return positive credit as a glow over the photo in dim grey, as large as the photo; small ones are enlarged.
+
+        `photo` is what the model was shown, as a PIL image, a `c h w` tensor (or a batch) or an `h w c` array; None
+        takes the small copy that `samp.explain` keeps of the first eight samples. Raises ValueError if there is none,
+        or if the photo has another shape than the map.
+
+        >>> import samp
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 2)).eval()
+        >>> samp.explain(net, torch.rand(1, 3, 4, 4)).overlay().size
+        (336, 336)
+        """
+        from samp.display import overlay_picture
+
+        return overlay_picture(self, photo, sample)
+
+    def plot(self, inputs: Any = None, classes: Sequence[str] | None = None, sample: int | None = None) -> Figure:
+        """Return a figure of matplotlib (extra `viz`): a row for each of the first samples, or for one of them.
+
+        `inputs` are the samples as photos or tensors, `classes` the names of classes by their index, where the result
+        does not know them.
+        """
+        from samp.display import result_figure
+
+        return result_figure(self, inputs, classes, sample)
+
+    def show(self) -> None:
+        """Show the result: in a notebook as a cell does, else as a picture in the viewer of this machine."""
+        from samp.display import show_result
+
+        show_result(self)
+
+    def with_names(
+        self, classes: Sequence[str] | Mapping[int, str] | None = None, columns: Sequence[str] | None = None
+    ) -> Attribution:
+        """Return the same result with the names of classes, by their index, and of the columns of a table.
+
+        >>> import samp
+        >>> result = samp.explain(torch.nn.Linear(2, 1).eval(), torch.ones(1, 2), method="random")
+        >>> sorted(feature["name"] for feature in result.with_names(columns=["age", "height"]).top(2))
+        ['age', 'height']
+        """
+        preview = self.preview or Preview()
+        if classes is not None:
+            preview = replace(preview, classes=dict(classes if isinstance(classes, Mapping) else enumerate(classes)))
+        if columns is not None:
+            preview = replace(preview, columns=tuple(columns))
+        return replace(self, preview=preview)
+
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write one safetensors file atomically, and return its path."""
+        """Write one safetensors file atomically, and return its path. Copies of the inputs are not saved."""
         header = {"method": self.method, "details": self.details, "one_input": isinstance(self.values, Tensor)}
-        header_json = json.dumps(header, default=str)
-        # copies: safetensors refuses tensors that share memory, as values and group_values of elements do
-        tensors = {
-            name: t.detach().cpu().clone(memory_format=torch.contiguous_format) for name, t in self._tensors().items()
-        }
-        metadata = {"format": FORMAT, "samp": header_json, "sha256": _checksum(tensors, header_json)}
-        with atomic_write(Path(path)) as unfinished:
-            save_file(tensors, unfinished, metadata)
-        return Path(path)
+        return write_file(Path(path), self._tensors(), header)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], device: str | torch.device = "cpu") -> Attribution:
@@ -136,25 +225,11 @@ class Attribution:
         Raises FileNotFoundError if there is no file, and ValueError if it is of another format, truncated, or does not
         match its checksum. Files of the first format have no checksum, and are read unchecked.
         """
-        if not Path(path).is_file():
-            raise FileNotFoundError(f"{path} is not a file.")
+        tensors, header = read_file(path)
         try:
-            with safe_open(path, framework="pt") as file:
-                metadata = file.metadata() or {}
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # the file is no dict
-        except SafetensorError as error:
-            raise ValueError(f"{path} is not a whole .samp file ({error}): save it again.") from error
-        file_format = metadata.get("format", "a safetensors file of another program")
-        if file_format not in (FORMAT, WITHOUT_CHECKSUM):
-            raise ValueError(f"{path} holds {file_format!r}, not {FORMAT!r}.")
-        header_json = metadata.get("samp", "")
-        if file_format == FORMAT and metadata.get("sha256") != _checksum(tensors, header_json):
-            raise ValueError(f"{path} is damaged, its content is not what its checksum is of: save it or get it again.")
-        try:
-            return _from_tensors({name: tensor.to(device) for name, tensor in tensors.items()}, json.loads(header_json))
+            return _from_tensors({name: tensor.to(device) for name, tensor in tensors.items()}, header)
         except (LookupError, TypeError, ValueError, RecursionError) as error:
-            reason = f"{type(error).__name__}: {error}"
-            raise ValueError(f"{path} is not a whole .samp file ({reason}): save it again.") from error
+            raise not_whole(path, f"{type(error).__name__}: {error}") from error
 
     def _tensors(self) -> dict[str, Tensor]:
         values = (self.values,) if isinstance(self.values, Tensor) else self.values
@@ -171,17 +246,15 @@ class Attribution:
         return named
 
 
-def _checksum(tensors: Mapping[str, Tensor], header_json: str) -> str:
-    """Return the SHA-256 of the header's JSON and of the tensors on the CPU with their names, dtypes and shapes."""
-    return hash_tensors(tensors, start=f"{FORMAT}\n{header_json}\n")
-
-
 def _from_tensors(tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> Attribution:
     one_input = header["one_input"]
+    by_direction: dict[str, Any] = {
+        name: {d: tensors[f"{name}/{d}"] for d in DIRECTIONS if f"{name}/{d}" in tensors} for name in PER_DIRECTION
+    }
     return Attribution(
         values=_collect_numbered(tensors, "values", one_input),
         group_values=tensors["group_values"],
-        **{name: {d: tensors[f"{name}/{d}"] for d in DIRECTIONS if f"{name}/{d}" in tensors} for name in PER_DIRECTION},
+        **by_direction,
         gradients=tensors["gradients"],
         method=header["method"],
         details=header["details"],

@@ -13,7 +13,7 @@ from torch import Tensor
 from samp.attribution import Attribution
 from samp.checks import check_flag
 from samp.engine.driver import BatchSize, RunOptions
-from samp.engine.inputs import Inputs
+from samp.engine.inputs import Inputs, is_classifier
 from samp.engine.problem import Accelerator, Problem, make_problem
 from samp.errors import non_finite_error
 from samp.fast import SPEEDS, Speed
@@ -21,6 +21,7 @@ from samp.groups import Groups
 from samp.isolation import isolate
 from samp.lookup import look_up
 from samp.methods import Method, resolve_method
+from samp.preview import MOST_SAMPLES, Preview, configured_names, make_preview
 from samp.targets import Model, Target
 
 TAPE_BYTES = 2**28  # what keep_points=True may hold: 256 MiB
@@ -98,6 +99,7 @@ def explain(
             result = isolation.run(lambda: chosen.attribute(problem.forget_failures(), run))  # may run again
         if not isinstance(result, Attribution):
             raise TypeError(f"the method {chosen!r} returned {type(result).__name__}, not an Attribution.")
+        result = replace(result, preview=_preview(model, inputs, problem))
         return _check_finite(result, problem.failures)
 
 
@@ -106,6 +108,16 @@ def _accelerator(speed: Speed, problem: Problem) -> Accelerator:
     from samp.fast.gradients import Fast  # imports torch's compiler, which is slow
 
     return Fast(problem.model, problem.inputs)
+
+
+def _preview(model: Any, inputs: Any, problem: Problem) -> Preview:
+    """Return what the result keeps to show itself: of a classifier, photos in their colours and names of classes."""
+    columns = [str(column) for column in getattr(inputs, "columns", ())]  # of pandas' tables
+    first = tuple(x[:MOST_SAMPLES] for x in problem.inputs)
+    if not is_classifier(model):
+        return make_preview(first, configured_names(model), columns)
+    shown = tuple(model.to_pixels(x) if x.ndim == 4 and x.shape[1] == model.depth else x for x in first)
+    return make_preview(shown, dict(enumerate(model.classes)), columns)
 
 
 def _check_finite(result: Attribution, failures: Tensor) -> Attribution:

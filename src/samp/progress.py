@@ -1,17 +1,20 @@
-"""Progress bars, drawn by tqdm on stderr: of one run, of several runs that share a bar, and of commands."""
+"""Progress bars by tqdm, on stderr or in a notebook: of one run, of several runs that share a bar, and of commands."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from importlib.util import find_spec
 from types import TracebackType
 from typing import Any, Protocol, Self
 from weakref import WeakSet
 
 from tqdm import tqdm
 
+WIDGETS = "ipywidgets"  # with this package, notebooks draw bars; without it, tqdm writes text there too
 QUIET = 2.0  # seconds before the bar of a command appears
 REDRAWN = 0.2  # seconds between two updates of a command's bar on screen
 MOST_LETTERS = 40  # of a piece's name: a method's repr may be longer than a line
@@ -39,8 +42,28 @@ def open_bar(total: float, unit: str, show: bool, **style: Any) -> Bar:
     joint = _JOINT.get()
     if show and joint is not None:
         return BarPart(joint, total)
-    bar: Bar = tqdm(total=total, unit=unit, disable=not show, **style)
+    bar: Bar = _bar_class(show)(total=total, unit=unit, disable=not show, **style)
     return bar
+
+
+def runs_in_notebook() -> bool:
+    """Return whether this runs in the kernel of a notebook: Jupyter, VS Code, Colab. IPython is not imported for it.
+
+    >>> runs_in_notebook()
+    False
+    """
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return "IPKernelApp" in (getattr(shell, "config", None) or {})
+
+
+def _bar_class(show: bool) -> Any:
+    """Return tqdm, or its bar of a notebook where this is one that can draw it."""
+    if show and runs_in_notebook() and find_spec(WIDGETS) is not None:
+        from tqdm.notebook import tqdm as notebook_bar
+
+        return notebook_bar
+    return tqdm
 
 
 def open_command_bar(total: float | None, **style: Any) -> Any:
@@ -87,7 +110,7 @@ class JointBar:
     def _open(self, total: float, unit: str) -> Any:
         counts = f"{{n:.3g}}/{{total}} {unit}s"
         style = f"{{l_bar}}{{bar}}| {counts} [{{elapsed}}<{{remaining}}]"
-        return tqdm(total=total, disable=not self.show, miniters=0, bar_format=style)
+        return _bar_class(self.show)(total=total, disable=not self.show, miniters=0, bar_format=style)
 
     def __enter__(self) -> Self:
         return self

@@ -99,12 +99,13 @@ def _check_model(model: Any) -> Model:
         raise TypeError(f"the model is the class {model.__name__}: pass an object of it, such as {model.__name__}().")
     if callable(model):
         return model  # type: ignore[no-any-return]  # of the caller's
-    if _is_classifier(model):
+    if is_classifier(model):
         return model.net  # type: ignore[no-any-return]  # a module
     raise TypeError(f"a model is a module or a function, not {type(model).__name__}.")
 
 
-def _is_classifier(model: Any) -> bool:
+def is_classifier(model: Any) -> bool:
+    """Return whether this is a `Classifier`, a net with its preprocessing, rather than a net or a function."""
     if callable(model):
         return False
     from samp.models.classifier import Classifier  # needed only for what is not callable
@@ -120,7 +121,7 @@ def _prepare_photos(model: Any, inputs: Any) -> Tensor | None:
     photos = inputs if isinstance(inputs, list | tuple) else [inputs]
     if not photos or not all(isinstance(photo, Image.Image) for photo in photos):
         return None
-    if not _is_classifier(model):
+    if not is_classifier(model):
         raise TypeError(f"the input {PHOTO}")
     prepared = torch.cat([model.prepare(photo) for photo in photos])
     return _move_to_model(prepared, model.net)

@@ -111,6 +111,29 @@ class Classifier:
         mean, std = (torch.tensor(value).to(pixels).view(-1, 1, 1) for value in (self.mean, self.std))
         return ((pixels - mean) / std).contiguous()
 
+    @property
+    def depth(self) -> int:
+        """The channels of the input."""
+        return 1 if self.channels == "grey" else 3
+
+    def to_pixels(self, x: Tensor) -> Tensor:
+        """Return inputs of the net (b c h w) as pixels from 0 to 1, grey or RGB: the inverse of `to_input`.
+
+        What lies outside black and white is clipped. Raises ValueError for another number of channels.
+
+        >>> Classifier(nn.Flatten(), "flat", 1, 0.5, 0.25, ()).to_pixels(torch.tensor([9.0, 1, -9]).view(1, 3, 1, 1))
+        tensor([[[[1.0000]],
+        <BLANKLINE>
+                 [[0.7500]],
+        <BLANKLINE>
+                 [[0.0000]]]])
+        """
+        if x.ndim != 4 or x.shape[1] != self.depth:
+            raise ValueError(f"{self.name} takes b × {self.depth} × h × w, not {tuple(x.shape)}.")
+        mean, std = (torch.tensor(value).to(x).view(-1, 1, 1) for value in (self.mean, self.std))
+        pixels = (x.detach() * std + mean).clamp(0, 1)
+        return pixels.flip(1) if self.channels == "bgr" else pixels
+
     def colour(self, name: str) -> Colour:
         """Return the baseline that is "black" or "white" as a photo has it; raise ValueError for another name.
 
@@ -118,7 +141,7 @@ class Classifier:
         Colour(name='black', values=(-2.0, -2.0, -1.0))
         """
         level = look_up(name, {"black": 0, "white": 255}, "colour")
-        pixel = self.to_input(torch.full((1, 1, 1, 1 if self.channels == "grey" else 3), level)).flatten()
+        pixel = self.to_input(torch.full((1, 1, 1, self.depth), level)).flatten()
         # the fewest digits that give the same float32, as the repr is what results show
         return Colour(name, tuple(float(str(value)) for value in pixel.numpy()))
 

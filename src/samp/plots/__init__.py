@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from samp.plots.maps import grey_map, overlay, signed_map
     from samp.plots.outlines import Outline, outline
     from samp.plots.reading import CreditMap, Photo
+    from samp.plots.result_figure import draw_result
     from samp.plots.shades import Glow, Grey, Shade, Signed
     from samp.plots.walks import score_curves
 
@@ -31,6 +32,7 @@ _HOME = {
     "Photo": "reading",
     "Shade": "shades",
     "Signed": "shades",
+    "draw_result": "result_figure",
     "film_strip": "film",
     "grey_map": "maps",
     "measured_curves": "deletion_insertion",
@@ -50,6 +52,7 @@ __all__ = [
     "Photo",
     "Shade",
     "Signed",
+    "draw_result",
     "film_strip",
     "grey_map",
     "measured_curves",

@@ -68,6 +68,16 @@ def drawable_map(result: Attribution, sample: int = 0) -> tuple[torch.Tensor, st
     return smooth_credit(credit, block_sigma(side)), words
 
 
+def full_amount(credit: torch.Tensor, signed: bool = False) -> float:
+    """Return the credit that `brightness`, or `signed_colours`, draws in full; 0 if there is none to draw.
+
+    >>> full_amount(torch.tensor([[-4.0, 2.0]])), full_amount(torch.tensor([[-4.0, -4.0]]), signed=True)
+    (1.98, 4.0)
+    """
+    values = credit.detach().double().cpu()
+    return _full((values.abs() if signed else values.clamp(min=0)).numpy())
+
+
 def _full(amount: Array) -> float:
     """Return the amount at full brightness: its percentile, or its maximum where that is 0, as of a few pixels."""
     return float(np.quantile(amount, FULL_WHITE_QUANTILE)) or float(amount.max())
