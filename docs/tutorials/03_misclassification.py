@@ -25,7 +25,7 @@ picture, image = classifier.crop(photo), classifier.prepare(photo)
 def answers(x, count=3):
     """Return the best classes with their probabilities."""
     best = classifier.net(x)[0].softmax(0).topk(count)
-    return [(classifier.label(i), p) for i, p in zip(best.indices.tolist(), best.values.tolist())]
+    return [(classifier.label(i), round(p, 3)) for i, p in zip(best.indices.tolist(), best.values.tolist())]
 
 
 before = answers(image, 5)
@@ -42,15 +42,15 @@ result = samp.explain(classifier.net, image)
 samp.plots.outline(result, picture, title=f"Why {before[0][0]}?")
 
 # %% [markdown]
-# Two places stand out: the white helmet under her arm, at the lower right, and the dark neck ring of her suit. The
-# map says that both were credited. It does **not** say which of them the answer needs. That is measured by taking
-# each away.
+# Two places stand out: the helmet under her arm, at the lower right, and the neck ring of her suit. The map says that
+# both were credited. It does **not** say which of them the answer needs. That is measured by taking each away.
 #
 # ## Take one thing away at a time
 #
 # We mark both by hand, and three controls of about the same size: the head, the lower left of the suit, and the
 # shuttle. How a part is taken away matters ([the first tutorial](01_photo.md) has an example), so we do it in four
 # ways.
+
 
 # %%
 def box(top, bottom, left, right):
@@ -90,7 +90,7 @@ for name, mask in parts.items():
     print(f"{name:<18}" + "".join(f"{f'{p:.0%} {best}':>22}" for p, best in after[name]))
 
 # %% [markdown]
-# - **The helmet is the cause.** Without it, "football helmet" is gone, whichever way it is taken away: 3 % or less,
+# - **The helmet is the cause.** Without it, "football helmet" is gone, whichever way it is taken away: about 1 %,
 #   from 16 %.
 # - **The collar is not**, although the map credits it. Without it the class stays about as likely, and by grey it
 #   becomes *more* likely. A credit says what the score did along a walk from an empty picture; it is not a promise
@@ -105,7 +105,8 @@ for name, mask in parts.items():
 # %% alt="The astronaut with the helmet at the lower right blurred away"
 without = torch.where(parts["the helmet"], fills["strong blur"], image)
 pixels = (without[0] * classifier.std + classifier.mean).clamp(0, 1).permute(1, 2, 0)
-Image.fromarray((255 * pixels).round().byte().numpy()).resize((448, 448))
+pasted = Image.fromarray((255 * pixels).round().byte().numpy())
+pasted.resize((448, 448))
 
 # %%
 answers(without, 5)
@@ -114,13 +115,16 @@ answers(without, 5)
 # The helmet is gone from the answer, and **the answer is not right now either**: there is no right class, and nothing
 # above one in ten. Removing the cause of an error is a test of the explanation; it does not repair the net.
 #
-# ## Does another part of the photo take over?
+# ## What takes over?
 #
 # Explain the new answer too.
 
-# %% alt="The region for the new answer, with the helmet gone"
+# %% alt="The region for the new answer: her neck, the neck ring and the front of the suit"
 again = samp.explain(classifier.net, without)
-samp.plots.outline(again, classifier.crop(Image.fromarray((255 * pixels).round().byte().numpy())), title=f"Why {answers(without)[0][0]}, without the helmet?")
+samp.plots.outline(again, pasted, title=f"Why {answers(without)[0][0]}, without the helmet?")
 
 # %% [markdown]
+# Now her neck, the neck ring and the front of the suit. An answer that the net gives 6 % is hardly an answer, and we
+# would not tell a story about it: the caption says that this map is reproducible over larger squares only.
+#
 # **Next:** [compare methods honestly](04_comparing.md): would another method have pointed at the helmet alone?
