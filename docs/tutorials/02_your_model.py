@@ -92,14 +92,15 @@ print(
 # than 8?" for four threes:
 
 # %% alt="Digits with the pixels that made the net tell 3 from 8, orange for 3 and blue for 8"
-threes = images[(digits == 3)][-4:]
+threes = images[(digits == 3)][-2:]
 rather = samp.explain(model, threes, target=samp.Margin(3, against=8))
 samp.plots.method_grid(threes, {"3 rather than 8": rather}, shade=samp.plots.Signed())
 
 # %% [markdown]
-# Orange pixels speak for 3, blue ones for 8. An 8 is a 3 that is closed at the left, so we should expect credit at
-# the left side, **also where there is no ink**: a white gap can be what tells them apart. Whether a map can credit it
-# depends on the baseline, which is the subject of the next cell.
+# Orange pixels speak for 3, blue ones for 8. The strokes at the top and the bottom speak for 3 here; the waist, where
+# the two loops of an 8 would meet, speaks for 8. An 8 is a 3 that is closed at the left, so we had expected strong
+# credit for the **gap** at the left, and there is little. Can a map credit what is not there? That depends on the
+# baseline.
 
 # %%
 sides = {}

@@ -111,6 +111,8 @@ else:
 # numbers.
 
 # %%
+from dataclasses import replace
+
 from sklearn.datasets import load_breast_cancer
 
 data = load_breast_cancer()
@@ -126,7 +128,8 @@ for _ in range(100):
 model.eval()
 
 patient, average = table[:1], torch.zeros(1, 30)
-shapley = samp.explain(model, patient, method="shapley")  # the baseline is 0, the average patient
+method = replace(samp.methods.resolve_method("shapley"), samples=200)  # orders; the baseline is 0, the average patient
+shapley = samp.explain(model, patient, method=method)
 print(
     f"samp: credit sums to {shapley.values.sum():.3f}, the score changed by {(model(patient) - model(average)).item():.3f}"
 )
@@ -136,7 +139,7 @@ except ImportError:
     print("SHAP is not installed here: pip install shap")
 else:
     explainer = shap.KernelExplainer(lambda rows: model(torch.tensor(rows).float()).detach().numpy(), average.numpy())
-    values = torch.tensor(explainer.shap_values(patient.numpy(), nsamples=3000, silent=True)).flatten()
+    values = torch.tensor(explainer.shap_values(patient.numpy(), nsamples=3000, l1_reg=False, silent=True)).flatten()
     agreement = torch.corrcoef(torch.stack([values.float(), shapley.values[0]]))[0, 1].item()
     print(f"correlation with KernelExplainer of SHAP {importlib.metadata.version('shap')}: {agreement:.3f}")
 

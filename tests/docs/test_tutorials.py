@@ -40,6 +40,60 @@ CLAIMS = {
         assert max(flipped) < 0.55 * nothing[0], "upside down costs most of it"
         assert 0.2 < sum(rather.score_change.values()).item() / sum(result.score_change.values()).item() < 0.45
     """,
+    "02_your_model": """
+        assert right > 0.85
+        assert torch.allclose(result.map.sum((1, 2)), change, atol=1e-4)
+        assert (alone.map[0] - result.map[2]).abs().max() < 1e-4
+        assert sides["black"] < 0.15 < 0.3 < sides["blurred"] < sides["white"], "a baseline decides what can be credited"
+    """,
+    "03_misclassification": """
+        assert before[0][0] == "football helmet" and 0.1 < before[0][1] < 0.25, "a wrong answer"
+        assert all(p < 0.03 and best != "football helmet" for p, best in after["the helmet"]), "gone with its cause"
+        assert all(p > 0.1 for p, _ in after["the collar"]), "the collar is credited and not needed"
+        assert after["the collar"][2][0] > 1.5 * before[0][1], "by grey it becomes more likely"
+        assert all(p > 0.09 for name in after if "control" in name for p, _ in after[name])
+        assert all(p < 0.13 and best == "bobsled" for p, best in after["control: shuttle"])
+        assert answers(without)[0][1] < 0.1, "the answer is not right now either"
+        assert 0.1 < parts["the helmet"].float().mean() < 0.2
+    """,
+    "04_comparing": """
+        assert against["SAMP++", "insertion"].low > 0 and against["SAMP++", "deletion"].low > 0, "wins one, loses one"
+        assert against["random", "insertion"].low > 0 > against["random", "deletion"].high
+        assert differences["mnist", "default"] > differences["mnist", "SAMP++"]
+        assert differences["rise", "default"] < differences["rise", "SAMP++"], "the first two change places"
+        means = compared.panel.means()
+        sds = {name: means[name]["sds"] for name in methods} if "default" in means else means["sds"]
+        assert max(sds, key=sds.get) == "Sobel", "a judge that puts an edge detector first"
+        ranks = compared.panel.mean_rank()
+        assert max(ranks, key=lambda name: ranks[name].mean) == "random"
+    """,
+    "05_text": """
+        assert right > 0.8
+        assert result.top(1)[0][0] == "tensor"
+        assert kept > 0.9 and 0.2 < changed < 0.8, "half of them change sides"
+        assert fewer[0] > 0.9 and fewer[1] > 0.9 and fewer[4] < 0.5 < control, "not one word, but four"
+    """,
+    "06_table": """
+        assert len(wrong) / len(new) < 0.06
+        assert agreement.statistic > 0.4 and agreement.pvalue < 0.01, "credit agrees with what matters, on the whole"
+        assert new_y[worst] == 1 and scores[worst] < 0, "a missed tumour"
+        assert scores[worst] < now < 0, "five columns do not change the answer"
+        first = result.top(1, sample=worst)[0]
+        by_class = [seen[seen_y == kind, first["index"]].mean() for kind in (0, 1)]
+        assert first["credit"] > 0 and new[worst, first["index"]] < by_class[0] < by_class[1], "the net is odd"
+    """,
+    "07_data_set": """
+        assert 0 < killed <= summary.found == 200 - (200 - killed) and summary.explained == 200
+        assert list(summary.failures) == ["999-is-0.png"]
+        assert 0 < len(wrong) < 60 and mean("score", right) > mean("score", wrong)
+        assert len(maps) == 200 and Path("run/report.html").is_file()
+    """,
+    "08_coming_from": """
+        assert correlation > 0.9
+        assert delta.abs().max() < 1e-4
+        assert abs(shapley.values.sum() - (model(patient) - model(average))) < 1e-3
+        assert "agreement" not in vars() or agreement > 0.99
+    """,
 }
 
 
