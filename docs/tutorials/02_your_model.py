@@ -99,8 +99,8 @@ samp.plots.method_grid(threes, {"3 rather than 8": rather}, shade=samp.plots.Sig
 # %% [markdown]
 # Orange pixels speak for 3, blue ones for 8. The strokes at the top and the bottom speak for 3 here; the waist, where
 # the two loops of an 8 would meet, speaks for 8. An 8 is a 3 that is closed at the left, so we had expected strong
-# credit for the **gap** at the left, and there is little. Can a map credit what is not there? That depends on the
-# baseline.
+# credit for the **gap** there, and it is weaker than that of the strokes. Can a map credit what is not there? That
+# depends on the baseline.
 
 # %%
 sides = {}

@@ -90,7 +90,7 @@ print(f"score of the answer: {mean('score', right):.1f} where right, {mean('scor
 # largest scores first.
 
 # %% alt="Digits that the net got wrong, with the credit for its wrong answers"
-worst = sorted(wrong, key=lambda row: -row["score"])[:4]
+worst = sorted(wrong, key=lambda row: -row["score"])[:3]
 samp.plots.method_grid(
     [samp.images.read(folder / row["id"]) for row in worst],
     {"credit for the wrong answer": torch.stack([maps[row["id"]] for row in worst])},

@@ -44,7 +44,7 @@ CLAIMS = {
         assert right > 0.85
         assert torch.allclose(result.map.sum((1, 2)), change, atol=1e-4)
         assert (alone.map[0] - result.map[2]).abs().max() < 1e-4
-        assert sides["black"] < 0.15 < 0.3 < sides["blurred"] < sides["white"], "a baseline decides what can be credited"
+        assert sides["black"] < 0.15 < 0.3 < sides["blurred"] < sides["white"], "a baseline decides"
     """,
     "03_misclassification": """
         assert before[0][0] == "football helmet" and 0.1 < before[0][1] < 0.25, "a wrong answer"
