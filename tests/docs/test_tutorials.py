@@ -61,8 +61,7 @@ CLAIMS = {
         assert against["random", "insertion"].low > 0 > against["random", "deletion"].high
         assert differences["mnist", "default"] > differences["mnist", "SAMP++"]
         assert differences["rise", "default"] < differences["rise", "SAMP++"], "the first two change places"
-        means = compared.panel.means()
-        sds = {name: means[name]["sds"] for name in methods} if "default" in means else means["sds"]
+        sds = compared.panel.means()["sds"]
         assert max(sds, key=sds.get) == "Sobel", "a judge that puts an edge detector first"
         ranks = compared.panel.mean_rank()
         assert max(ranks, key=lambda name: ranks[name].mean) == "random"
@@ -83,7 +82,7 @@ CLAIMS = {
         assert first["credit"] > 0 and new[worst, first["index"]] < by_class[0] < by_class[1], "the net is odd"
     """,
     "07_data_set": """
-        assert 0 < killed <= summary.found == 200 - (200 - killed) and summary.explained == 200
+        assert 0 < killed <= summary.found <= summary.explained == 200
         assert list(summary.failures) == ["999-is-0.png"]
         assert 0 < len(wrong) < 60 and mean("score", right) > mean("score", wrong)
         assert len(maps) == 200 and Path("run/report.html").is_file()
