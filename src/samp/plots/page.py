@@ -47,13 +47,12 @@ LOOK: Any = {
 }
 
 
-class PageFigure(Figure):
-    """A figure that notebooks show also where pyplot was never imported, which is what teaches them to."""
+class NotebookFigure(Figure):
+    """A figure that a notebook shows as a picture; matplotlib's own needs pyplot and its inline backend for that."""
 
     def _repr_png_(self) -> bytes:
-        file = io.BytesIO()
-        self.savefig(file, format="png")
-        return file.getvalue()
+        self.savefig(buffer := io.BytesIO(), format="png")
+        return buffer.getvalue()
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ def make_figure(
         head = MARGIN + (0.28 if title else 0.0)
         foot = below + bool(lines) * GAP + LINE * len(lines) + MARGIN
         height = head + max(p.top + p.height for p in panels) + foot
-        figure = PageFigure(figsize=(width, height), dpi=DPI)
+        figure = NotebookFigure(figsize=(width, height), dpi=DPI)
         if title:
             figure.text(MARGIN / width, 1 - MARGIN / height, title, size=LARGE, va="top", color=INK)
         for panel in panels:
