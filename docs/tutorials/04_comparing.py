@@ -4,7 +4,7 @@
 # In ten minutes: several methods on the same images, judged in several ways, with intervals, with controls that must
 # lose, and with the places where our own default loses.
 #
-# ![Two digits with the maps of the default, SAMP++, IG, Grad-CAM, an edge detector and noise](04_comparing-1.png)
+# ![Two digits with the maps of the default, its fine quality, SAMP++, IG, the gradient, Grad-CAM, an edge detector and noise](04_comparing-1.png)
 #
 # You need `pip install 'samp[viz,metrics]'`. The net and twenty digits of MNIST come with samp. Twenty images are
 # few: the intervals say how few.
@@ -30,15 +30,17 @@ with gzip.open(str(resources.files("samp") / "data" / "digits" / "t10k-images-id
 digits = torch.tensor(pixels.copy())[:, None] / 255
 methods = {
     "default": samp.Consensus(),
+    "fine": samp.Consensus("fine"),
     "SAMP++": "samp++",
     "IG": "ig",
+    "gradient": "gradient",
     "Grad-CAM": "gradcam",
     "Sobel": "sobel",
     "random": "random",
 }
 compared = samp.compare(net, digits, methods, judges="panel")
 
-# %% alt="Two digits with the maps of the default, SAMP++, IG, Grad-CAM, an edge detector and noise"
+# %% alt="Two digits with the maps of the default, its fine quality, SAMP++, IG, the gradient, Grad-CAM, an edge detector and noise"
 maps = {row.name: row.attribution.map[:2] for row in compared.rows}
 samp.plots.method_grid(digits[:2], maps, shade=samp.plots.Signed())
 
@@ -84,7 +86,7 @@ for protocol in ("mnist", "rise", "diffid", "road"):
     print(f"{protocol:<22}" + "".join(f"{differences[protocol, name]:>10.3f}" for name in curves))
 
 # %% [markdown]
-# The first column and the second change places from row to row. A paper that shows one protocol shows one of these
+# The order of the columns changes from row to row. A paper that shows one protocol shows one of these
 # rows, so choose it before you look, and show more than one.
 #
 # Noise is last nearly everywhere, as it should be. Where it is not, look at who is below it: on a black digit image,
@@ -108,6 +110,8 @@ Markdown(compared.panel.table())
 #   the class does. **Grad-CAM wins both.**
 # - **"Same twice"**: IG makes the same map each time and has 1. The default is a mean of walks with noise, so it
 #   comes close to 1 and does not reach it.
+# - **Ranks depend on who takes part**: a method that beats only the weak gains by every weak row more. So list all that
+#   you ran, and leave none out for the look of it.
 # - **The mean rank** is a summary of judges that measure different things, and its intervals are for these twenty
 #   digits of this net. It is where to begin and not where to end.
 #

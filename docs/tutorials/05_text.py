@@ -161,8 +161,9 @@ print(f"{len(with_tensor)} new sentences of torch have the word tensor: {kept:.0
 print(f"with array in its place: {changed:.0%}")
 
 # %% [markdown]
-# With one word changed, half of them change sides, though they say the same. So the guess was right: for half of
-# these sentences "tensor" is all that the net has. The other half it knows by other words, such as "device" above.
+# With one word changed, half of them change sides, though they say the same: for half of these sentences "tensor" is
+# all that the net has. The other half it knows by other words, such as "device" above. (Sentences of torch that have
+# *array* by nature would be the better test, but there are too few among the new ones to count.)
 #
 # ## A mistake
 #

@@ -37,7 +37,8 @@ print(classifier.label(target), "| Captum", importlib.metadata.version("captum")
 # | `visualization.visualize_image_attr(...)` | `samp.plots.overlay(result, photo)`, or the result as a cell's last line |
 #
 # The straight path is the same. Captum's default rule is Gauss-Legendre and ours the trapezoid, so the numbers are
-# near each other and not equal; with more steps both go to the same map.
+# near each other and not equal; with more steps both go to the same map. For how much the sum misses, Captum's rule is
+# the better one on this photo.
 
 # %%
 from captum.attr import IntegratedGradients
@@ -108,7 +109,8 @@ else:
 #
 # The large difference is what a missing column means. SHAP averages over many rows of a *background*; samp puts in
 # *one* baseline. With a background of one row both ask the same question, and estimate it with different random
-# numbers.
+# numbers: so SHAP's selection of few columns is switched off here (`l1_reg=False`) and both get many samples. With the
+# defaults of both the correlation is lower.
 
 # %%
 from dataclasses import replace
