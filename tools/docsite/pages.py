@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from docsite.llms import full_text, heading_of, summary_of
-from docsite.nav import nav_of, walk_nav
+from docsite.nav import nav_of
 from docsite.places import PAGES, place_of
 from docsite.rewriting import rewrite
 
@@ -44,7 +44,6 @@ def make_pages(root: Path) -> Iterator[tuple[str, str]]:
     api = load_api(root)
     anchors = {anchor: f"api/{name}.md" for anchor, name in api.anchors().items()}
     linked: set[str] = set()
-    yield from reserved_pages(root)
     alone = {entries for _, entries in nav_of(root) if isinstance(entries, str)}
     for path in source_pages(root):
         text = (root / path).read_text(encoding="utf-8").replace(TUTORIALS, list_tutorials(root))
@@ -71,14 +70,6 @@ def list_tutorials(root: Path) -> str:
     """Return a list of the tutorials that are there, each with its first sentence."""
     texts = {path.name: path.read_text(encoding="utf-8") for path in sorted((root / "docs/tutorials").glob("0*.md"))}
     return "\n".join(f"- [{heading_of(text)}]({name}): {summary_of(text)}" for name, text in texts.items())
-
-
-def reserved_pages(root: Path) -> Iterator[tuple[str, str]]:
-    """Yield a note in place of each tutorial that the navigation has and this checkout has not."""
-    for place in (place for _, entries in nav_of(root) for _, place in walk_nav(entries)):
-        if place.startswith("tutorials/") and not (root / "docs" / place).is_file():
-            title = Path(place).stem[3:].replace("_", " ").capitalize()
-            yield place, f"# {title}\n\nThis checkout does not have this tutorial yet.\n"
 
 
 def load_api(root: Path) -> Any:
