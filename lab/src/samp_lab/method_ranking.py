@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 
@@ -42,10 +42,13 @@ class MethodRanking:
     about: str = ""
     protocol: str | None = None
     """Instead of the setup's protocol."""
+    made_for: Mapping[str, str] = field(default_factory=dict)
+    """By row that is measured on some nets alone, what their names begin with."""
 
     def measurements(self, setups: Sequence[Setup]) -> list[Measurement]:
-        """Return a measurement for every row on every setup."""
-        return [self.measurement(row, setup) for row in self.rows for setup in setups]
+        """Return a measurement for every row on every setup whose net it is made for."""
+        pairs = ((row, setup) for row in self.rows for setup in setups)
+        return [self.measurement(row, one) for row, one in pairs if one.net.startswith(self.made_for.get(row, ""))]
 
     def draw(self, context: FigureContext) -> None:
         """Tables have no figures."""
