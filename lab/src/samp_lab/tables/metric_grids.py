@@ -9,6 +9,7 @@ from statistics import fmean, stdev
 
 from samp.metrics.statistics import Summary
 from samp_lab.effects import ARROWS, BETTER, Column
+from samp_lab.report.provenance import DEVICES
 from samp_lab.sections import Grid
 from samp_lab.setups import SEED, Setup, net_title
 from samp_lab.store import Results
@@ -17,7 +18,6 @@ from samp_lab.tables.metric_cells import MetricCells
 
 CALLS = ("gradients", "forwards")
 NOT_MEASURED = "not measured"
-DEVICES = {"cuda": "GPU", "cpu": "CPU"}
 
 
 def full_grid(cells: MetricCells, results: Results, setups: Sequence[Setup]) -> Grid:
