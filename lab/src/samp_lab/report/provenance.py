@@ -33,7 +33,7 @@ def list_facts(about: Mapping[str, Any], results: Results) -> Iterator[tuple[str
     yield "Seed", ", ".join(seeds)
     yield (
         "Cells measured",
-        f"{len(results.entries)}" + (f"; {len(results.failures)} failed" if results.failures else ""),
+        f"{len(results.entries)}" + (f"; {len(results.failures)} could not be measured" if results.failures else ""),
     )
     if results.entries:
         yield "Commits", _commits(list(results.entries.values()))
