@@ -1,7 +1,7 @@
 """Draw docs/vit.png: `python docs/build_vit.py PHOTOS DATA [FILE]`, with folders of photos and of the lab's data.
 
 Photos that may be published, explained on DINOv2's ViT-S/14 for the class that its head of 1,000 classes predicts
-(docs/experiments.md): two path methods of ours and the paper's beside IG, Grad-CAM and two methods made for
+(docs/experiments.md): the default and SAMP++ beside IG, Grad-CAM and two methods made for
 transformers. It needs `samp-lab` and the extra `viz`, and about a minute a photo on a CPU.
 """
 
