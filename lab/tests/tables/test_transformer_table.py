@@ -34,7 +34,7 @@ def test_its_cells_of_other_methods_are_those_of_table_1() -> None:
     assert len(shared) == len(set(TABLE1.rows) & set(TRANSFORMER_RANKING.rows))
 
 
-def test_samp_plus_plus_is_tested_against_every_method_made_for_transformers() -> None:
+def test_the_default_is_tested_against_every_method_made_for_transformers() -> None:
     cells = {}
     for place, row in enumerate(TRANSFORMER_RANKING.rows):
         values = [0.1 * place + 0.01 * image for image in range(20)]
