@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
@@ -42,13 +42,13 @@ class MethodRanking:
     about: str = ""
     protocol: str | None = None
     """Instead of the setup's protocol."""
-    made_for: Mapping[str, str] = field(default_factory=dict)
-    """By row that is measured on some nets alone, what their names begin with."""
+    nets: str = ""
+    """What the names of the nets begin with that it is measured on and shown for; all nets if empty."""
 
     def measurements(self, setups: Sequence[Setup]) -> list[Measurement]:
-        """Return a measurement for every row on every setup whose net it is made for."""
-        pairs = ((row, setup) for row in self.rows for setup in setups)
-        return [self.measurement(row, one) for row, one in pairs if one.net.startswith(self.made_for.get(row, ""))]
+        """Return a measurement for every row on every setup of its `nets`."""
+        own = [one for one in setups if one.net.startswith(self.nets)]
+        return [self.measurement(row, setup) for row in self.rows for setup in own]
 
     def draw(self, context: FigureContext) -> None:
         """Tables have no figures."""
