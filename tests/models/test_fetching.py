@@ -94,7 +94,8 @@ def test_a_hub_that_cannot_be_reached_is_asked_for_its_cache_alone(
         offline.append(constants.HF_HUB_OFFLINE)
         raise FileNotFoundError("not in the cache")
 
-    stand_in(monkeypatch, "timm", is_model=lambda name: True, create_model=create_model)
+    known = {"is_model": lambda name: True, "get_pretrained_cfg": lambda name: None}
+    stand_in(monkeypatch, "timm", **known, create_model=create_model)
     sentence = r"timm:resnet18 could not be loaded \(127.0.0.1 cannot be reached: .*, and its cache has not got it\)"
     with pytest.raises(HubError, match=f"{sentence}: .* give a checkpoint file as `weights`"):
         models.load("timm:resnet18")

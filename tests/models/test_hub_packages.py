@@ -61,10 +61,14 @@ def test_timm_nets_are_fed_as_timm_feeds_them(name: str, tmp_path: Path) -> None
     assert bool(result.values.any())
 
 
-def test_timm_nets_without_a_head_are_refused(tmp_path: Path) -> None:
-    import_or_skip("timm")
+@pytest.mark.parametrize("weights", ["never read", None], ids=["file", "hub"])
+def test_timm_nets_without_a_head_are_refused_before_anything_is_fetched(
+    weights: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timm = import_or_skip("timm")
+    monkeypatch.setattr(timm, "create_model", None)  # would make the net, and download its trunk
     with pytest.raises(ValueError, match="timm:vit_small_patch14_dinov2 has no head, and features are no classes"):
-        models.load("timm:vit_small_patch14_dinov2", tmp_path / "never read")
+        models.load("timm:vit_small_patch14_dinov2", weights and tmp_path / weights)
 
 
 @pytest.mark.parametrize("name", ["swin_t", "convnext_tiny", "resnet18"])

@@ -106,6 +106,7 @@ def test_timm_nets_are_fed_by_their_pretrained_cfg(monkeypatch: pytest.MonkeyPat
     net.pretrained_cfg = {**TIMM, "crop_mode": "center", "interpolation": "bilinear", "label_names": None}
     package = types.ModuleType("timm")
     package.__dict__.update(is_model=lambda name: name == "net", create_model=lambda name, pretrained: net)
+    package.__dict__.update(get_pretrained_cfg=lambda name: SimpleNamespace(num_classes=5))
     monkeypatch.setitem(sys.modules, "timm", package)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")  # tests ask no network
     classifier = models.load("timm:net")

@@ -42,10 +42,13 @@ class MethodRanking:
     about: str = ""
     protocol: str | None = None
     """Instead of the setup's protocol."""
+    nets: str = ""
+    """What the names of the nets begin with that it is measured on and shown for; all nets if empty."""
 
     def measurements(self, setups: Sequence[Setup]) -> list[Measurement]:
-        """Return a measurement for every row on every setup."""
-        return [self.measurement(row, setup) for row in self.rows for setup in setups]
+        """Return a measurement for every row on every setup of its `nets`."""
+        own = [one for one in setups if one.net.startswith(self.nets)]
+        return [self.measurement(row, setup) for row in self.rows for setup in own]
 
     def draw(self, context: FigureContext) -> None:
         """Tables have no figures."""

@@ -71,6 +71,11 @@ EXPERIMENTS: dict[str, Registration] = {
         "Beyond the paper: the path methods published since, under DiffID.",
         "beyond",
     ),
+    "transformer": Registration(
+        "samp_lab.tables.transformer:TRANSFORMER_RANKING",
+        "Beyond the paper: a vision transformer, and the methods made for those.",
+        "beyond",
+    ),
     "optimum": Registration(
         "samp_lab.theory.optimum_table:OPTIMUM",
         "Beyond the paper: how far paths are from the exact optimum of Eq. 5.",
@@ -109,7 +114,7 @@ def load_experiments(name: str = "all") -> list[Experiment]:
     """Import and return the experiments of a set (`SETS`), or the one of this name, in the order of the report.
 
     >>> [experiment.name for experiment in load_experiments("beyond")]
-    ['ours', 'transfer', 'budget', 'rematch', 'optimum', 'theory']
+    ['ours', 'transfer', 'budget', 'rematch', 'transformer', 'optimum', 'theory']
     """
     if name not in SETS:
         return [load_experiment(name)]

@@ -110,6 +110,14 @@ def test_test_beds_name_their_reading() -> None:
     ]
 
 
+def test_test_beds_name_the_devices_of_their_cells() -> None:
+    cells = {f"{place}": entry() for place in range(3)}
+    for cell, device in zip(cells.values(), ("cpu", "cuda", "cpu"), strict=True):
+        cell["facts"] = {**cell.get("facts", {}), "device": device, "count": 20}
+    table = setup_table([parse_setup("mnist")], Results(cells, {}))
+    assert dict(zip(table.heads, table.rows[0], strict=True))["device"] == "CPU, GPU"
+
+
 # ---- the data card
 
 

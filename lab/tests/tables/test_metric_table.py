@@ -175,6 +175,18 @@ def test_other_nets_of_a_data_set_share_one_grid() -> None:
     assert others.rows == (("IG", "0.100 / 0.600", "0.100 / 0.600"),)
 
 
+def test_a_net_measured_on_fewer_images_or_another_device_says_so() -> None:
+    nets = [parse_setup(f"imagenet/{net}") for net in ("resnet50", "mobilenet_v2", "dinov2_vits14")]
+    few = results_of(SMALL, {nets[2]: {"IG": (0.1, 0.6)}}, images=20)
+    many = results_of(SMALL, {net: {"IG": (0.1, 0.6)} for net in nets[:2]}, images=100)
+    cells = {
+        **{name: {**cell, "facts": {"device": "cuda"}} for name, cell in many.entries.items()},
+        **{name: {**cell, "facts": {"device": "cpu"}} for name, cell in few.entries.items()},
+    }
+    others = grids(SMALL.section(Results(cells, {}), nets, NOWHERE))[-1]
+    assert others.heads == ("", "MobileNetV2", "DINOv2 ViT-S/14 (20 images on a CPU)")
+
+
 def test_a_method_that_failed_on_a_net_has_words_and_its_reason() -> None:
     own, other = parse_setup("imagenet"), parse_setup("imagenet/dinov2_vits14")
     found = results_of(SMALL, {own: {"LRP": (0.1, 0.6)}, other: {"IG": (0.1, 0.6)}})

@@ -59,15 +59,22 @@ def load_timm(name: str, pretrained: bool) -> LoadedNet:
     package = import_package("timm", "timm")
     if ":" not in name and not package.is_model(name):  # "hf-hub:OWNER/NAME" is not in its own list
         raise _unknown_model("timm", name, package.list_models())
+    if ":" not in name and (known := package.get_pretrained_cfg(name)):
+        _require_head(name, known.num_classes)  # before its trunk is downloaded for nothing
     with fetch(f"timm:{name}", FILE, from_hub=pretrained or ":" in name):
         net = package.create_model(name, pretrained=pretrained)
-    if getattr(net, "num_classes", None) == 0:
+    _require_head(name, getattr(net, "num_classes", None))
+    config = net.pretrained_cfg
+    return LoadedNet(net.eval(), f"timm:{name}", timm_settings(config), tuple(config.get("label_names") or ()))
+
+
+def _require_head(name: str, classes: int | None) -> None:
+    """Raise ValueError for a net of timm that ends in features; `classes` is None where timm does not say."""
+    if classes == 0:
         raise ValueError(
             f"timm:{name} has no head, and features are no classes: add a trained one in a function of your own and "
             "give that as `model`, as module:factory."
         )
-    config = net.pretrained_cfg
-    return LoadedNet(net.eval(), f"timm:{name}", timm_settings(config), tuple(config.get("label_names") or ()))
 
 
 def timm_settings(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from samp_lab.store import ResultEntry, Results
 
 SHOWN_HASH = 12  # characters, enough to tell weights apart
 SHOWN_COMMIT = 10
+DEVICES = {"cuda": "GPU", "cpu": "CPU"}
 
 
 def list_facts(about: Mapping[str, Any], results: Results) -> Iterator[tuple[str, str]]:
@@ -32,7 +33,7 @@ def list_facts(about: Mapping[str, Any], results: Results) -> Iterator[tuple[str
     yield "Seed", ", ".join(seeds)
     yield (
         "Cells measured",
-        f"{len(results.entries)}" + (f"; {len(results.failures)} failed" if results.failures else ""),
+        f"{len(results.entries)}" + (f"; {len(results.failures)} could not be measured" if results.failures else ""),
     )
     if results.entries:
         yield "Commits", _commits(list(results.entries.values()))
@@ -115,7 +116,7 @@ def why_stale(entry: ResultEntry, versions: Mapping[str, int] | None = None) -> 
 
 
 def setup_table(setups: Sequence[Setup], results: Results) -> Grid:
-    """Return a table of the setups: images, cells and weights of each.
+    """Return a table of the setups: images, cells, devices and weights of each.
 
     >>> setup_table([], Results({}, {})).heads[0]
     'test bed'
@@ -126,8 +127,18 @@ def setup_table(setups: Sequence[Setup], results: Results) -> Grid:
         facts = [entry.get("facts", {}) for entry in entries]
         unread = max((len(entry.get("skipped", ())) for entry in entries), default=0)
         count = max((int(fact.get("count", 0)) for fact in facts), default=0)
+        devices = sorted({DEVICES.get(str(fact["device"]), str(fact["device"])) for fact in facts if "device" in fact})
         weights = sorted({str(fact["weights"])[:SHOWN_HASH] for fact in facts if "weights" in fact})
         title = one.title if one.reading == "text" else f"{one.title} (reading “{one.reading}”)"
-        rows.append((title, f"{count or '–'}", f"{unread}", f"{len(entries)}", ", ".join(weights) or "–"))
-    heads = ("test bed", "images", "not readable", "cells", "weights (SHA-256)")
+        rows.append(
+            (
+                title,
+                f"{count or '–'}",
+                f"{unread}",
+                f"{len(entries)}",
+                ", ".join(devices) or "–",
+                ", ".join(weights) or "–",
+            )
+        )
+    heads = ("test bed", "images", "not readable", "cells", "device", "weights (SHA-256)")
     return Grid(heads, tuple(rows), "Test beds: a data set and a net")

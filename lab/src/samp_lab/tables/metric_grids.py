@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from statistics import fmean, stdev
 
 from samp.metrics.statistics import Summary
 from samp_lab.effects import ARROWS, BETTER, Column
+from samp_lab.report.provenance import DEVICES
 from samp_lab.sections import Grid
 from samp_lab.setups import SEED, Setup, net_title
 from samp_lab.store import Results
@@ -70,8 +72,9 @@ def _grid_of_one(cells: MetricCells, results: Results, setup: Setup) -> Grid:
 def other_nets_grid(cells: MetricCells, results: Results, full: Sequence[Setup], others: Sequence[Setup]) -> Grid:
     """Return the means on all other nets of a data set, a column for each net, as "deletion / insertion".
 
-    A method that failed on a net has words in place of numbers. Nets that differ by their training seed alone have one
-    more column: the standard deviation over the seeds, those of the setups in `full` included.
+    A method that failed on a net has words in place of numbers. A net that was measured on fewer images than most, or
+    on another kind of device, has that in its heading. Nets that differ by their training seed alone have one more
+    column: the standard deviation over the seeds, those of the setups in `full` included.
     """
     rows = []
     spreads = list(_seed_groups(full, others))
@@ -81,8 +84,23 @@ def other_nets_grid(cells: MetricCells, results: Results, full: Sequence[Setup],
         texts = [NOT_MEASURED if row in failed[one] else _pair_text(means[one]) for one in others]
         rows.append((row, *texts, *(_pair_text(_deviations([means[one] for one in group])) for group in spreads)))
     seeds = [f"{net_title(group[0].net)}: deviation over {len(group)} seeds" for group in spreads]
-    heads = ("", *(net_title(one.net) for one in others), *seeds)
+    heads = ("", *_net_heads(cells, results, full, others), *seeds)
     return Grid(heads, tuple(rows), f"{others[0].data_title}, other nets: mean deletion / mean insertion")
+
+
+def _net_heads(cells: MetricCells, results: Results, full: Sequence[Setup], others: Sequence[Setup]) -> Iterator[str]:
+    """Yield the title of each of the other nets, with its images and device where those are not the most frequent."""
+    runs = {one: _run_words(cells, results, one) for one in (*full, *others)}
+    usual = Counter(runs.values()).most_common(1)[0][0]
+    return (net_title(one.net) + (f" ({runs[one]})" if runs[one] != usual else "") for one in others)
+
+
+def _run_words(cells: MetricCells, results: Results, setup: Setup) -> str:
+    """Return how many images a setup was measured on, and on which kind of device."""
+    measurement = cells.measurement(cells.present(results, setup)[0], setup)
+    device = results.entry(measurement).get("facts", {}).get("device")
+    count = len(results.numbers(measurement, COLUMNS[0]))
+    return f"{count} images" + (f" on a {DEVICES.get(device, device)}" if device else "")
 
 
 def _seed_groups(full: Sequence[Setup], others: Sequence[Setup]) -> Iterator[list[Setup]]:
