@@ -1,6 +1,6 @@
 """The page of `samp app`: HTML from samp's base template, and its style sheets and modules as files of their own.
 
-The content security policy of the server allows nothing inline, so unlike the other pages this one is not a single file.
+The content security policy of the server allows nothing inline, so unlike the other pages this one is several files.
 """
 
 from __future__ import annotations

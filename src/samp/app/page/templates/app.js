@@ -12,7 +12,7 @@ import { setUpKeys } from "./keys.js";
 import { addMethod, offerOptions, showOptions } from "./options.js";
 import { offerPhotos, openFile } from "./photos.js";
 import { info, question, readAddress, writeAddress } from "./state.js";
-import { cancel, chooseView, leave, listViews, watch, watched } from "./stage.js";
+import { cancel, chooseView, leave, listViews, showPicture, watch, watched } from "./stage.js";
 
 let seen = null; // what the model says of the photo: {top, crop, picture, preview}
 let predicting = 0;
@@ -82,6 +82,7 @@ async function predict() {
 
 function showPreview({ crop, picture, preview, top }, photo) {
   at("whole").src = preview ?? picture;
+  document.querySelector(".framed").style.setProperty("--shape", preview ? photo.width / photo.height : 1);
   const [left, above, right, below] = crop;
   const share = { left: left / photo.width, top: above / photo.height, width: (right - left) / photo.width, height: (below - above) / photo.height };
   for (const [name, value] of Object.entries(share)) at("crop").style[name] = `${100 * value}%`;
@@ -118,6 +119,7 @@ function show(job) {
   markCurrent(job.job);
   answered.length = 0;
   watch(job);
+  if (seen) showPicture(seen.picture);
   if (innerWidth <= 860) scrollTo({ top: 0 });
 }
 
@@ -141,9 +143,10 @@ async function openJob(job) {
   showForm(photo);
   showOptions();
   const told = predict().then(() => {
-    if (watched() !== job) return;
-    if (seen && target !== null) chooseClass(seen.top.find(({ index }) => index === target) ?? { index: target, label: job.label ?? `${target}` });
-    if (seen && answered.length && document.body.dataset.running === "no") offerBrush(job, seen.picture);
+    if (watched() !== job || !seen) return;
+    showPicture(seen.picture);
+    if (target !== null) chooseClass(seen.top.find(({ index }) => index === target) ?? { index: target, label: job.label ?? `${target}` });
+    if (answered.length && document.body.dataset.running === "no") offerBrush(job, seen.picture);
   });
   show(job);
   await told;
@@ -174,7 +177,7 @@ const KEYS = [
   ["o", "Another photo", () => (info.demo ? back() : openFile())],
   ["/", "Search for a class", () => at("question").hidden || at("search").focus()],
   ["c", "Compare with another method", () => at("question").hidden || addMethod()],
-  ...[1, 2, 3, 4, 5].map((place) => [`${place}`, `Picture ${place} of the answer`, () => chooseView(listViews()[place - 1])]),
+  ...[1, 2, 3, 4, 5].map((place) => [`${place}`, place === 1 ? "Which picture of the answer" : "", () => chooseView(listViews()[place - 1]), "1 – 5"]),
   ["b", "Brush", () => at("brush").hidden || at("canvas").focus()],
   ["e", "Export", () => at("tools").hidden || ((at("export").open = true), at("export").querySelector("button").focus())],
   ["h", "History", () => at("history").querySelector("button")?.focus()],

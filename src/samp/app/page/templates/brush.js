@@ -5,7 +5,7 @@ import { at, make, makeChoice, percent, number, showProblem } from "./dom.js";
 import { makeBars } from "./facts.js";
 
 const STEP = 4; // pixels of the picture that an arrow key moves the brush
-const FILLS = [["blurred", "Blur"], ["mean", "Mean colour"], ["black", "Black"]];
+const FILLS = [["blurred", "Blur"], ["mean", "Mean"], ["black", "Black"]];
 const canvas = () => at("canvas");
 let job = null;
 let picture = null; // what the model is shown

@@ -10,8 +10,8 @@ export const VIEWS = {
   photo: ["Outlined", "Outlined: half of the credit. Pale: what the model is not shown."],
   overlay: ["Map on photo", "The credit of each pixel, over the photo."],
   map: ["Map", "The credit of each pixel: bright is much."],
-  region: ["That part", "The outlined part alone, the rest blurred."],
-  rest: ["The rest", "All but the outlined part."],
+  region: ["Part alone", "The outlined part alone, the rest blurred."],
+  rest: ["Without it", "All but the outlined part."],
 };
 
 export class Column {
@@ -31,6 +31,11 @@ export class Column {
     this.element = make("article", { class: "column", "data-state": "waiting" }, head, pictures, this.bar, this.words, this.walk);
   }
 
+  /** Show a picture until there is something of its own. */
+  wait(source) {
+    if (this.element.dataset.state === "waiting") this.right.show(source, "What the model is shown");
+  }
+
   /** What happened to this method: progress, a frame, a result. */
   take(event) {
     if (event.type === "progress") this.progress(event);
@@ -40,7 +45,7 @@ export class Column {
   }
 
   progress({ share, evaluations }) {
-    this.element.dataset.state = "running";
+    if (this.element.dataset.state === "waiting") this.element.dataset.state = "running";
     this.bar.value = share;
     this.status.textContent = `${percent(share).replace("< 0.1", "0")} · ${evaluations} evaluations`;
   }
@@ -65,9 +70,8 @@ export class Column {
     if (result.final === false) this.element.dataset.state = "running";
     else this.end("", "answered");
     this.words.replaceChildren(
-      ...makeSentences(result.sentences),
-      make("div", { class: "answers" }, makeBars("The model’s answer", result.answers), makeBars(result.asked ?? `How likely it finds ${result.label} in`, result.parts)),
-      makeFacts(result, this.method),
+      make("div", { class: "answers" }, make("div", {}, ...makeSentences(result.sentences)), makeBars(result.asked ?? `How likely it finds ${result.label} in`, result.parts)),
+      makeFacts(result, this.isAlone ? this.method : null),
     );
     if (result.final !== false || !this.frame) this.showResult();
   }

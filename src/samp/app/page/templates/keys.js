@@ -13,7 +13,7 @@ export function setUpKeys(table) {
     event.preventDefault();
     act(event);
   });
-  at("key-list").replaceChildren(...table.map(([key, words, , name]) => make("div", {}, make("dt", {}, make("kbd", {}, name ?? key)), make("dd", {}, words))));
+  at("key-list").replaceChildren(...table.filter(([, words]) => words).map(([key, words, , name]) => make("div", {}, make("dt", {}, make("kbd", {}, name ?? key)), make("dd", {}, words))));
 }
 
 /** Whether what has the focus needs the key itself. */

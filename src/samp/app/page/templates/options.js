@@ -62,7 +62,7 @@ function makeRow(name, place) {
   }, { class: "plain", "aria-label": `Leave out ${labelOf(info.methods, name)}` });
   const label = make("label", { for: select.id }, place ? "and" : "Method");
   const line = info.methods.find((one) => one.name === name)?.line ?? "";
-  return make("p", { class: "pair" }, label, select, ...(question.methods.length > 1 ? [remove] : []), make("small", { class: "quiet" }, line));
+  return make("p", { class: question.methods.length > 1 ? "pair three" : "pair" }, label, select, ...(question.methods.length > 1 ? [remove] : []), make("small", { class: "quiet" }, line));
 }
 
 /** The methods that can be chosen in a row: those whose walk can be watched first. */

@@ -51,6 +51,7 @@ export async function cancel() {
 function setUp(job) {
   const methods = job.methods;
   const isAlone = methods.length === 1;
+  offerViews(isAlone);
   columns = new Map(methods.map((name) => {
     const method = info.methods.find((one) => one.name === name);
     return [name, new Column(labelOf(info.methods, name), method?.line ?? "", isAlone, view)];
@@ -58,11 +59,13 @@ function setUp(job) {
   at("columns").className = `n${methods.length}`;
   at("columns").replaceChildren(...[...columns.values()].map((column) => column.element));
   at("tools").hidden = true;
-  offerViews(isAlone);
   showAsked(job.label);
-  at("state").textContent = "";
+  at("state").textContent = "Begins …";
   setRunning(true);
 }
+
+/** Until a walk has something to show, show what it starts from. */
+export const showPicture = (source) => columns.forEach((column) => column.wait(source));
 
 function offerViews(isAlone) {
   const choices = Object.entries(VIEWS).filter(([name]) => !isAlone || name !== "photo");
@@ -135,7 +138,7 @@ function done(_, job) {
 }
 
 function finish(words, job, spoken = words) {
-  at("state").textContent = words;
+  at("state").textContent = words || at("asked").textContent;
   say(spoken);
   setRunning(false);
   tell("over", job);
