@@ -7,8 +7,8 @@ import { Reel } from "./reel.js";
 
 const WAYS = { to_image: "Pixels appear", to_baseline: "Pixels disappear" };
 export const VIEWS = {
-  photo: ["Outlined", "Outlined: half of the credit. Pale: what the model is not shown."],
-  overlay: ["Map on photo", "The credit of each pixel, over the photo."],
+  overlay: ["Outlined", "Outlined: half of the credit. Pale: what the model is not shown."],
+  glow: ["Map on photo", "The credit of each pixel, over the photo."],
   map: ["Map", "The credit of each pixel: bright is much."],
   region: ["Part alone", "The outlined part alone, the rest blurred."],
   rest: ["Without it", "All but the outlined part."],
@@ -46,8 +46,9 @@ export class Column {
 
   progress({ share, evaluations }) {
     if (this.element.dataset.state === "waiting") this.element.dataset.state = "running";
-    this.bar.value = share;
-    this.status.textContent = `${percent(share).replace("< 0.1", "0")} · ${evaluations} evaluations`;
+    if (share != null) this.bar.value = share;
+    else this.bar.removeAttribute("value"); // how much is left is not known
+    this.status.textContent = [share == null ? "" : percent(share), `${evaluations} evaluations`].filter(Boolean).join(" · ");
   }
 
   takeFrame(frame) {
@@ -103,9 +104,9 @@ export class Column {
     this.element.dataset.shows = "answer";
     this.chart.mark();
     const { pictures } = this.result;
-    const view = this.isAlone && this.view === "photo" ? "overlay" : this.view;
-    if (this.isAlone) this.left.show(pictures.photo, VIEWS.photo[1]);
-    this.right.show(pictures[view] ?? pictures.map ?? pictures.photo, VIEWS[view][1]);
+    const view = pictures[this.view] ? this.view : "map"; // a map of nothing has no parts
+    if (this.isAlone) this.left.show(pictures.overlay, VIEWS.overlay[1]);
+    this.right.show(pictures[view], VIEWS[view][1]);
   }
 
   choose(view) {

@@ -33,6 +33,7 @@ export function makeFacts(result, method) {
     ["Finest detail", typeof result.resolution === "number" ? `${result.resolution} px` : result.resolution],
     ["Cost", [`${result.gradients ?? "–"} gradients`, result.seconds == null ? null : `${result.seconds.toFixed(1)} s`].filter(Boolean).join(", ")],
   ];
+  if (result.walks > 1) rows.push(["Mean of", `${result.walks} walks`]);
   const shown = rows.filter(([, value]) => value != null);
   return make("dl", { class: "facts" }, ...shown.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
 }

@@ -3,6 +3,7 @@
 import { make, makeButton } from "./dom.js";
 
 const MOST = 240; // frames kept; of a longer walk every second one
+const FEWEST = 4; // of a walk that was over when the page came, the server has the last frame only
 const PER_SECOND = 12;
 
 export class Reel {
@@ -27,7 +28,7 @@ export class Reel {
 
   /** Offer the walk again, once it is over. */
   offer() {
-    this.element.hidden = this.frames.length < 2;
+    this.element.hidden = this.frames.length < FEWEST;
     this.slider.max = this.frames.length - 1;
     this.slider.value = this.slider.max;
   }

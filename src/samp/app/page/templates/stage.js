@@ -8,7 +8,7 @@ import { info, labelOf } from "./state.js";
 let columns = new Map();
 let watching = null; // {job, stop: AbortController}
 let told = 0; // quarters of the walk that were said aloud
-let view = "overlay";
+let view = "glow";
 
 /** Show a job from its first event to its last; ends earlier when another one is shown. */
 export async function watch(job) {
@@ -68,9 +68,9 @@ function setUp(job) {
 export const showPicture = (source) => columns.forEach((column) => column.wait(source));
 
 function offerViews(isAlone) {
-  const choices = Object.entries(VIEWS).filter(([name]) => !isAlone || name !== "photo");
-  if (isAlone && view === "photo") view = "overlay";
-  if (!isAlone && view === "overlay") view = "photo"; // the outline says most at a glance
+  const choices = Object.entries(VIEWS).filter(([name]) => !isAlone || name !== "overlay"); // alone it has its own place
+  if (isAlone && view === "overlay") view = "glow";
+  if (!isAlone && view === "glow") view = "overlay"; // says most at a glance
   makeChoice(at("views"), "view", choices.map(([name, [words]]) => [name, words]), view, chooseView);
 }
 
@@ -107,9 +107,9 @@ function started({ label }, job) {
 }
 
 function progress({ share, method }) {
-  const shares = [...columns].map(([name, column]) => (name === method ? share : column.bar.hidden ? 1 : column.bar.value));
+  const shares = [...columns].map(([name, column]) => (name === method ? (share ?? 0) : column.bar.hidden ? 1 : column.bar.value));
   const whole = shares.reduce((sum, one) => sum + one, 0) / columns.size;
-  at("state").textContent = `Walks … ${percent(whole).replace("< 0.1", "0")}`;
+  at("state").textContent = `Walks … ${percent(whole)}`;
   const quarter = Math.floor(4 * whole);
   if (quarter > told && quarter < 4) say(`${25 * (told = quarter)} percent done`);
 }
