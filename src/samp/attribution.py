@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import torch
 from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as save_bytes
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -118,16 +119,25 @@ class Attribution:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write one safetensors file atomically, and return its path."""
+        tensors, metadata = self._contents()
+        with atomic_write(Path(path)) as unfinished:
+            save_file(tensors, unfinished, metadata)
+        return Path(path)
+
+    def to_bytes(self) -> bytes:
+        """Return the content of the file that `save` writes."""
+        content: bytes = save_bytes(*self._contents())
+        return content
+
+    def _contents(self) -> tuple[dict[str, Tensor], dict[str, str]]:
+        """Return the tensors and the header of the file."""
         header = {"method": self.method, "details": self.details, "one_input": isinstance(self.values, Tensor)}
         header_json = json.dumps(header, default=str)
         # copies: safetensors refuses tensors that share memory, as values and group_values of elements do
         tensors = {
             name: t.detach().cpu().clone(memory_format=torch.contiguous_format) for name, t in self._tensors().items()
         }
-        metadata = {"format": FORMAT, "samp": header_json, "sha256": _checksum(tensors, header_json)}
-        with atomic_write(Path(path)) as unfinished:
-            save_file(tensors, unfinished, metadata)
-        return Path(path)
+        return tensors, {"format": FORMAT, "samp": header_json, "sha256": _checksum(tensors, header_json)}
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], device: str | torch.device = "cpu") -> Attribution:
