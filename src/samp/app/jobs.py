@@ -68,7 +68,7 @@ class Job:
         question = self.question
         return {
             "job": self.id,
-            "photo": {"id": question.photo.id, "name": question.photo.name, "thumb": question.photo.thumb},
+            "photo": question.photo.describe(),
             "model": question.model,
             "label": self.label,
             "target": question.target,

@@ -50,6 +50,10 @@ class Nets:
                 self.loaded[known] = self.offered[known].load()
             return self.loaded[known]
 
+    def label(self, name: str) -> str:
+        """Return what people call the model: what it calls itself, once it is loaded."""
+        return self.offered[name].label or (self.loaded[name].name if name in self.loaded else name)
+
     def classify(self, name: object, photo: StoredPhoto, target: int | None = None) -> ClassifiedPhoto:
         """Return the photo with the model's scores for it and the class to explain."""
         classifier = self.get(name)

@@ -21,7 +21,7 @@ from samp.image_formats import ADVICE, HEIC, can_read_heic, foreign_kind_of
 from samp.images import EXAMPLE_NAMES, example_photo, upright
 
 FORMATS = ("JPEG", "MPO", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM", "JPEG2000", "AVIF", "HEIF")
-THUMB = 160  # pixels, the longer side
+THUMB, LARGE_THUMB = 160, 480  # pixels, the longer side; the page begins with the embedded ones
 CREDITS = {
     "coffee": "Photograph by Rachel Michetti from Pikolo Espresso Bar, CC0.",
     "chelsea": "Chelsea the cat, photograph by Stéfan van der Walt, CC0.",
@@ -147,5 +147,6 @@ def _embedded_photo(name: str) -> StoredPhoto:
 def _make_photo(id: str, content: bytes, name: str, credit: str = "") -> StoredPhoto:
     image = decode(content, name)
     width, height = image.size
-    image.thumbnail((THUMB, THUMB))
+    side = LARGE_THUMB if id in EXAMPLE_NAMES else THUMB
+    image.thumbnail((side, side))
     return StoredPhoto(id, name, content, width, height, data_uri(image, "JPEG"), credit)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from typing import Any
 
 from samp.app.pictures import draw_result
 from samp.attribution import Attribution
 from samp.html.facts import ExplainedPhoto, lines
-from samp.plots.answer_rows import answer_sentence, part_sentences, region_sentence
+from samp.plots.answer_rows import answer_sentence, part_sentences, region_rows, region_sentence
 from samp.region import Region
 
 
@@ -35,6 +36,8 @@ def describe_result(explained: ExplainedPhoto, region: Region, number: int, fina
             region_sentence(region),
             *(part_sentences(answers) if final and not region.is_empty else []),
         ],
+        "asked": f"How likely it finds {record['class']} in",
+        "parts": [asdict(row) for row in region_rows(answers)] if final else [],
         "notes": explained.notes(0),
         "pictures": draw_result(explained, region),
         "curve": curves(explained.result),

@@ -76,6 +76,7 @@ def make_app(state: AppState, guard: Guard) -> ASGIApp:
         ("/page/{name}", server.asset, "GET"),
         ("/api/info", server.info, "GET"),
         ("/api/photos", server.add_photo, "POST"),
+        ("/api/photos/{photo}", server.photo, "GET"),
         ("/api/predict", server.predict, "POST"),
         ("/api/classes", server.classes, "GET"),
         ("/api/jobs", server.submit, "POST"),
@@ -134,7 +135,7 @@ class Server:
                 "version": __version__,
                 "demo": state.demo,
                 "device": state.device,
-                "models": [{"name": name, "label": one.label or name} for name, one in state.nets.offered.items()],
+                "models": [{"name": name, "label": state.nets.label(name)} for name in state.nets.offered],
                 "model": state.nets.default,
                 "methods": await self._in_thread(describe_methods),
                 "qualities": list(QUALITIES),
@@ -153,6 +154,9 @@ class Server:
             raise RefusedError(415, f"{name} is empty: give a whole JPEG or PNG file.")
         photo = await self._in_thread(partial(self.state.photos.add, content, name))
         return JSONResponse(photo.describe())
+
+    async def photo(self, request: Request) -> Response:
+        return JSONResponse(self.state.photos.get(request.path_params["photo"]).describe())
 
     async def predict(self, request: Request) -> Response:
         asked = await _read_json(request)
