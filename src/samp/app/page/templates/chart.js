@@ -10,8 +10,8 @@ export class Chart {
   constructor() {
     this.svg = make("svg", { class: "chart", role: "img", "aria-label": "The score along the walk" });
     this.lines = []; // {direction, points: [[share of the way, score], …]}, oldest first
-    this.curves = null; // of the result: the mean of all walks
-    this.here = null;
+    this.curves = []; // of the result: the mean of all walks
+    this.here = {};
     this.waiting = false;
     new ResizeObserver(() => this.draw()).observe(this.svg);
   }
@@ -21,13 +21,17 @@ export class Chart {
     let line = this.lines.findLast((one) => one.direction === direction);
     if (!line || moved < line.points.at(-1)[0]) this.lines.push((line = { direction, points: [] }));
     line.points.push([moved, score]);
-    this.mark({ direction, moved, score });
+    this.drawSoon();
   }
 
-  /** Put the dot on a point; without one there is none. */
-  mark(point = null) {
-    this.here = point;
+  /** Put a dot on the frame of each direction; without any there is none. */
+  mark(frames = {}) {
+    this.here = frames;
     this.drawSoon();
+  }
+
+  get isEmpty() {
+    return !this.lines.length && !this.curves.length;
   }
 
   /** The curves of the whole result: what was watched stays behind them, faint. */
@@ -48,14 +52,14 @@ export class Chart {
 
   draw() {
     const width = this.svg.clientWidth;
-    const all = [...this.lines, ...(this.curves ?? [])];
+    const all = [...this.lines, ...this.curves];
     const scores = all.flatMap(({ points }) => points.map(([, score]) => score)).filter(Number.isFinite);
     if (!width || !scores.length) return;
     const [low, high] = widen(Math.min(...scores), Math.max(...scores));
     const x = (share) => MARGIN.left + share * (width - MARGIN.left - MARGIN.right);
     const y = (score) => HEIGHT - MARGIN.bottom - ((score - low) / (high - low)) * (HEIGHT - MARGIN.top - MARGIN.bottom);
     this.svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
-    this.svg.replaceChildren(...drawAxes(low, high, x, y), ...this.drawLines(x, y), ...this.drawDot(x, y));
+    this.svg.replaceChildren(...drawAxes(low, high, x, y), ...this.drawLines(x, y), ...Object.values(this.here).flatMap((frame) => drawDot(frame, x, y)));
   }
 
   drawLines(x, y) {
@@ -64,17 +68,16 @@ export class Chart {
       const points = line.points.filter(([, score]) => Number.isFinite(score)).map(([share, score]) => `${x(share).toFixed(1)},${y(score).toFixed(1)}`);
       return make("polyline", { class: `${kind} ${line.direction}`, points: points.join(" ") });
     };
-    const kind = (line) => (this.curves || !newest.has(line) ? "past" : "now");
-    return [...this.lines.map((line) => draw(line, kind(line))), ...(this.curves ?? []).map((line) => draw(line, "now"))];
+    const kind = (line) => (this.curves.length || !newest.has(line) ? "past" : "now");
+    return [...this.lines.map((line) => draw(line, kind(line))), ...this.curves.map((line) => draw(line, "now"))];
   }
+}
 
-  drawDot(x, y) {
-    if (!this.here || !Number.isFinite(this.here.score)) return [];
-    const { moved, score, direction } = this.here;
-    const [end, gap] = moved > 0.7 ? ["end", -10] : ["start", 10];
-    const dot = make("circle", { class: `dot ${direction}`, cx: x(moved), cy: y(score), r: 6 });
-    return [dot, make("text", { class: "score", x: x(moved) + gap, y: Math.max(12, y(score) - 8), "text-anchor": end }, number(score))];
-  }
+function drawDot({ moved, score, direction }, x, y) {
+  if (!Number.isFinite(score)) return [];
+  const [end, gap] = moved > 0.7 ? ["end", -10] : ["start", 10];
+  const dot = make("circle", { class: `dot ${direction}`, cx: x(moved), cy: y(score), r: 6 });
+  return [dot, make("text", { class: "score", x: x(moved) + gap, y: Math.max(12, y(score) - 8), "text-anchor": end }, number(score))];
 }
 
 function drawAxes(low, high, x, y) {

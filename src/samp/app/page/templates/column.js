@@ -1,8 +1,9 @@
-// One method: its walk while it is walked, then its answer. Alone it has two pictures, beside others one.
+// One method: its walk while it is walked, then its answer. Alone it has two pictures in the end, beside others one.
 
 import { Chart } from "./chart.js";
 import { make, percent } from "./dom.js";
-import { makeBars, makeFacts, makeSentences } from "./facts.js";
+import { makeBars, makeFacts, makeNotes, makeSentences } from "./facts.js";
+import { makeFigure } from "./figure.js";
 import { Reel } from "./reel.js";
 
 const WAYS = { to_image: "Pixels appear", to_baseline: "Pixels disappear" };
@@ -15,28 +16,41 @@ export const VIEWS = {
 };
 
 export class Column {
-  constructor(method, line, isAlone, view) {
-    Object.assign(this, { method, isAlone, view, result: null, frame: null, waiting: false });
-    this.left = makeFigure("left");
-    this.right = makeFigure("right");
+  constructor(method, words, isAlone, view) {
+    Object.assign(this, { method, isAlone, view, result: null, waiting: false });
+    this.points = Object.fromEntries(Object.keys(WAYS).map((way) => [way, makeFigure(`point ${way}`)]));
+    this.answer = makeFigure("answer");
+    this.map = makeFigure("map");
     this.bar = make("progress", { max: 1, value: 0, "aria-label": `Progress of ${method}` });
     this.status = make("span", { class: "quiet" }, "waits");
     this.chart = new Chart();
-    this.reel = new Reel((frame) => (frame ? this.showFrame(frame) : this.showResult()));
-    this.legend = make("figcaption", { class: "legend" }, ...Object.entries(WAYS).map(([way, words]) => make("span", { class: way }, words)));
-    this.walk = make("figure", { class: "walk", hidden: true }, this.legend, this.chart.svg, this.reel.element);
-    this.words = make("div", { class: "words" }, make("p", { class: "quiet" }, line));
-    const head = make("header", {}, make("h3", {}, method), this.status);
-    const pictures = make("div", { class: "pictures" }, this.left.figure, this.right.figure);
-    this.element = make("article", { class: "column", "data-state": "waiting" }, head, pictures, this.bar, this.words, this.walk);
+    this.reel = new Reel((moment) => (moment ? this.showMoment(moment) : this.showResult()));
+    this.words = make("div", { class: "words" }, make("p", { class: "quiet" }, words));
+    this.element = this.layOut();
+  }
+
+  layOut() {
+    const head = make("header", {}, make("h3", {}, this.method), this.status);
+    const figures = [this.answer, ...Object.values(this.points), this.map].map(({ figure }) => figure);
+    const legend = Object.entries(WAYS).map(([way, words]) => make("span", { class: way }, words));
+    this.walk = make("figure", { class: "walk", hidden: true }, make("figcaption", { class: "legend" }, ...legend), this.chart.svg, this.reel.element);
+    return make("article", { class: "column", "data-state": "waiting" }, head, make("div", { class: "pictures" }, ...figures), this.bar, this.words, this.walk);
+  }
+
+  get state() {
+    return this.element.dataset.state;
+  }
+
+  set state(name) {
+    this.element.dataset.state = name;
   }
 
   /** Show a picture until there is something of its own. */
   wait(source) {
-    if (this.element.dataset.state === "waiting") this.right.show(source, "What the model is shown");
+    if (this.state === "waiting") this.map.show(source, "What the model is shown");
   }
 
-  /** What happened to this method: progress, a frame, a result. */
+  /** What happened to this method: progress, a frame, a result, or its end. */
   take(event) {
     if (event.type === "progress") this.progress(event);
     if (event.type === "frame") this.takeFrame(event);
@@ -45,57 +59,68 @@ export class Column {
   }
 
   progress({ share, evaluations }) {
-    if (this.element.dataset.state === "waiting") this.element.dataset.state = "running";
     if (share != null) this.bar.value = share;
     else this.bar.removeAttribute("value"); // how much is left is not known
     this.status.textContent = [share == null ? "" : percent(share), `${evaluations} evaluations`].filter(Boolean).join(" · ");
   }
 
   takeFrame(frame) {
-    this.element.dataset.state = "running";
+    this.state = "running";
     this.walk.hidden = false;
-    this.reel.keep(frame);
+    const moment = this.reel.keep(frame);
     this.chart.add(frame);
-    this.frame = frame;
-    if (this.waiting) return; // of several frames between two of the screen's, the last is shown
+    this.chart.mark(moment.frames);
+    this.moment = moment;
+    if (this.waiting) return; // of several moments between two of the screen's, the last is shown
     this.waiting = true;
     requestAnimationFrame(() => {
       this.waiting = false;
-      if (this.element.dataset.state === "running") this.showFrame(this.frame);
+      if (this.state === "running") this.showMoment(this.moment);
     });
   }
 
   takeResult(result) {
     this.result = result;
-    this.chart.finish(result.final === false ? null : result.curve);
-    if (result.final === false) this.element.dataset.state = "running";
-    else this.end("", "answered");
-    this.words.replaceChildren(
-      make("div", { class: "answers" }, make("div", {}, ...makeSentences(result.sentences)), makeBars(result.asked ?? `How likely it finds ${result.label} in`, result.parts)),
-      makeFacts(result, this.isAlone ? this.method : null),
-    );
-    if (result.final !== false || !this.frame) this.showResult();
+    if (result.final === false) return; // it is shown if nothing clearer follows
+    this.chart.finish(result.curve);
+    this.end("", "answered");
   }
 
   /** The walk is over: answered, cancelled or failed. */
   end(words, state) {
-    if (this.element.dataset.state === "answered") return;
-    this.element.dataset.state = state;
+    if (["answered", "failed"].includes(this.state)) return;
+    this.state = state;
     this.bar.hidden = true;
     this.status.textContent = words;
     this.chart.mark();
-    this.walk.hidden = !this.reel.frames.length && !this.result?.curve?.to_image?.length && !this.result?.curve?.to_baseline?.length;
+    this.walk.hidden = this.chart.isEmpty;
     this.reel.offer();
-    if (state !== "answered" && this.result) this.showResult();
+    this.describeResult();
+    this.showResult();
   }
 
-  showFrame(frame) {
+  describeResult() {
+    if (!this.result) return;
+    const { sentences, label, parts, asked, notes, final } = this.result;
+    const soFar = final === false ? [`So far, after ${this.result.walks} walk${this.result.walks > 1 ? "s" : ""}:`] : [];
+    const words = make("div", {}, ...makeSentences([...soFar, ...(sentences ?? [])]));
+    this.words.replaceChildren(
+      make("div", { class: "answers" }, words, makeBars(asked ?? `How likely it finds ${label} in`, parts)),
+      makeFacts(this.result, this.isAlone ? this.method : null),
+      ...makeNotes(notes),
+    );
+  }
+
+  /** A moment of the walk: the point of each direction, and the credit so far. */
+  showMoment({ frames, map }) {
     this.element.dataset.shows = "walk";
-    this.element.dataset.way = frame.direction;
-    const way = `${WAYS[frame.direction] ?? "The walk"}: ${Math.round(100 * frame.moved)} % of the way`;
-    this.left.show(frame.point, way);
-    this.right.show(frame.map, "Credit so far");
-    if (this.element.dataset.state !== "running") this.chart.mark(frame);
+    this.answer.show(null);
+    for (const [way, { show }] of Object.entries(this.points)) {
+      const frame = frames[way];
+      show(frame?.point, frame && `${WAYS[way]}: ${Math.round(100 * frame.moved)} %`);
+    }
+    this.map.show(map, "Credit so far");
+    if (this.state !== "running") this.chart.mark(frames);
   }
 
   /** The pictures of the answer: the outlined photo, and beside it the one that was chosen. */
@@ -103,30 +128,16 @@ export class Column {
     if (!this.result) return;
     this.element.dataset.shows = "answer";
     this.chart.mark();
+    Object.values(this.points).forEach(({ show }) => show(null));
     const { pictures } = this.result;
     const view = pictures[this.view] ? this.view : "map"; // a map of nothing has no parts
-    if (this.isAlone) this.left.show(pictures.overlay, VIEWS.overlay[1]);
-    this.right.show(pictures[view], VIEWS[view][1]);
+    this.answer.show(this.isAlone ? pictures.overlay : null, VIEWS.overlay[1]);
+    this.map.show(pictures[view], VIEWS[view][1]);
   }
 
   choose(view) {
     this.view = view;
     this.reel.stop();
-    if (this.result) this.showResult();
+    if (this.state !== "running") this.showResult();
   }
-}
-
-/** A picture with a caption; as wide as its shape asks for, so that pictures in a row have one height. */
-function makeFigure(side) {
-  const image = make("img", { alt: "", decoding: "sync" });
-  const caption = make("figcaption", { class: "quiet" });
-  const figure = make("figure", { class: side, hidden: true }, image, caption);
-  image.addEventListener("load", () => figure.style.setProperty("--shape", image.naturalWidth / image.naturalHeight));
-  const show = (source, words) => {
-    figure.hidden = !source;
-    if (source && image.src !== source) image.src = source;
-    image.alt = words;
-    caption.textContent = words;
-  };
-  return { figure, show };
 }

@@ -23,17 +23,20 @@ function makeBar({ label, text, probability, explained, remark }) {
 /** The sentences of a result: the first one large. */
 export const makeSentences = (sentences = []) => sentences.map((words, place) => make("p", { class: place ? "quiet" : "sentence" }, words));
 
+/** What else is to be known of a result. */
+export const makeNotes = (notes = []) => notes.map((words) => make("p", { class: "quiet note-line" }, words));
+
 /** How a result was made, and what it misses. */
 export function makeFacts(result, method) {
   const rows = [
     ["Method", method],
     ["Explained", `${result.label}${result.index == null ? "" : ` (${result.index})`}`],
     [`Score${result.score_is ? `, the ${result.score_is}` : ""}`, result.score == null ? null : number(result.score)],
-    ["Missed of its change", result.residual_words ?? (result.residual == null ? null : number(result.residual))],
-    ["Finest detail", typeof result.resolution === "number" ? `${result.resolution} px` : result.resolution],
+    ["Missed of its change", result.residual_words?.replace(/ \(.*/, "").replace(" a score change of", "").replace("-", "−")],
+    ["Reproducible at", result.resolution > 0 ? `${result.resolution} px` : result.resolution === 0 ? "each pixel" : null],
+    ["Mean of", result.walks > 1 ? `${result.walks} walks` : null],
     ["Cost", [`${result.gradients ?? "–"} gradients`, result.seconds == null ? null : `${result.seconds.toFixed(1)} s`].filter(Boolean).join(", ")],
   ];
-  if (result.walks > 1) rows.push(["Mean of", `${result.walks} walks`]);
   const shown = rows.filter(([, value]) => value != null);
   return make("dl", { class: "facts" }, ...shown.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
 }

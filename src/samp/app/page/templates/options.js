@@ -1,7 +1,7 @@
 // How it is explained: methods (up to four), quality, model and seed.
 
 import { at, capital, make, makeButton, makeChoice, tell } from "./dom.js";
-import { info, labelOf, MOST_METHODS, question } from "./state.js";
+import { describeMethod, info, labelOf, MOST_METHODS, question } from "./state.js";
 
 /** Draw the form's lower half; `predict` is called when another model is to look at the photo. */
 export function offerOptions(predict) {
@@ -61,8 +61,9 @@ function makeRow(name, place) {
     at(`method-${Math.max(0, place - 1)}`).focus();
   }, { class: "plain", "aria-label": `Leave out ${labelOf(info.methods, name)}` });
   const label = make("label", { for: select.id }, place ? "and" : "Method");
-  const line = info.methods.find((one) => one.name === name)?.line ?? "";
-  return make("p", { class: question.methods.length > 1 ? "pair three" : "pair" }, label, select, ...(question.methods.length > 1 ? [remove] : []), make("small", { class: "quiet" }, line));
+  const method = info.methods.find((one) => one.name === name);
+  select.title = method?.line ?? "";
+  return make("p", { class: question.methods.length > 1 ? "pair three" : "pair" }, label, select, ...(question.methods.length > 1 ? [remove] : []), make("small", { class: "quiet" }, describeMethod(method)));
 }
 
 /** The methods that can be chosen in a row: those whose walk can be watched first. */

@@ -3,7 +3,7 @@
 import { cancelJob, follow } from "./api.js";
 import { Column, VIEWS } from "./column.js";
 import { at, makeChoice, percent, say, showProblem, tell } from "./dom.js";
-import { info, labelOf } from "./state.js";
+import { describeMethod, info, labelOf } from "./state.js";
 
 let columns = new Map();
 let watching = null; // {job, stop: AbortController}
@@ -54,7 +54,7 @@ function setUp(job) {
   offerViews(isAlone);
   columns = new Map(methods.map((name) => {
     const method = info.methods.find((one) => one.name === name);
-    return [name, new Column(labelOf(info.methods, name), method?.line ?? "", isAlone, view)];
+    return [name, new Column(labelOf(info.methods, name), describeMethod(method), isAlone, view)];
   }));
   at("columns").className = `n${methods.length}`;
   at("columns").replaceChildren(...[...columns.values()].map((column) => column.element));
@@ -116,8 +116,9 @@ function progress({ share, method }) {
 
 function result({ result, method }, job) {
   if (result.label) showAsked((job.label = result.label));
+  if (result.final === false) return;
   at("tools").hidden = false;
-  if (result.final !== false) tell("answer", { job, method });
+  tell("answer", { job, method });
 }
 
 function failed({ error, method }, job) {
@@ -139,6 +140,7 @@ function done(_, job) {
 
 function finish(words, job, spoken = words) {
   at("state").textContent = words || at("asked").textContent;
+  at("tools").hidden = ![...columns.values()].some((column) => column.result);
   say(spoken);
   setRunning(false);
   tell("over", job);

@@ -20,5 +20,9 @@ export function writeAddress(place) {
   if (hash !== (location.hash || "#")) history.pushState(null, "", hash === "#" ? location.pathname + location.search : hash);
 }
 
+/** What a visitor sees of a method, in plain words. */
+export const describeMethod = ({ walks, complete, has_quality } = {}) =>
+  [walks ? "Walks: watch it." : "Takes no walk.", complete ? "Its credit sums to the score’s change." : "", has_quality === false ? "One quality." : ""].filter(Boolean).join(" ");
+
 /** What the server has under this name in one of its lists. */
 export const labelOf = (list, name) => list.find((one) => one.name === name)?.label ?? name;
