@@ -16,7 +16,7 @@ export const VIEWS = {
 };
 
 export class Column {
-  constructor(method, words, isAlone, view) {
+  constructor(method, isAlone, view) {
     Object.assign(this, { method, isAlone, view, result: null, waiting: false });
     this.points = Object.fromEntries(Object.keys(WAYS).map((way) => [way, makeFigure(`point ${way}`)]));
     this.answer = makeFigure("answer");
@@ -25,7 +25,7 @@ export class Column {
     this.status = make("span", { class: "quiet" }, "waits");
     this.chart = new Chart();
     this.reel = new Reel((moment) => (moment ? this.showMoment(moment) : this.showResult()));
-    this.words = make("div", { class: "words" }, make("p", { class: "quiet" }, words));
+    this.words = make("div", { class: "words" });
     this.element = this.layOut();
   }
 
@@ -107,7 +107,7 @@ export class Column {
     this.words.replaceChildren(
       make("div", { class: "answers" }, words, makeBars(asked ?? `How likely it finds ${label} in`, parts)),
       makeFacts(this.result, this.isAlone ? this.method : null),
-      ...makeNotes(notes),
+      makeNotes(notes),
     );
   }
 
@@ -117,7 +117,7 @@ export class Column {
     this.answer.show(null);
     for (const [way, { show }] of Object.entries(this.points)) {
       const frame = frames[way];
-      show(frame?.point, frame && `${WAYS[way]}: ${Math.round(100 * frame.moved)} %`);
+      show(frame?.point, frame && `${WAYS[way]}: ${Math.round(100 * frame.moved)}%`);
     }
     this.map.show(map, "Credit so far");
     if (this.state !== "running") this.chart.mark(frames);

@@ -33,7 +33,7 @@ export function makeChoice(place, name, choices, chosen, take) {
 }
 
 export const percent = (share) =>
-  share === 0 ? "0 %" : share < 0.0005 ? "< 0.1 %" : share > 0.9995 ? "> 99.9 %" : `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
+  share > 0 && share < 0.0005 ? "< 0.1%" : share < 1 && share > 0.9995 ? "> 99.9%" : `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)}%`;
 
 export const number = (value) => value.toFixed(Math.abs(value) < 100 ? 2 : 0).replace("-", "−");
 

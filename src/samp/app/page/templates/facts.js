@@ -24,7 +24,8 @@ function makeBar({ label, text, probability, explained, remark }) {
 export const makeSentences = (sentences = []) => sentences.map((words, place) => make("p", { class: place ? "quiet" : "sentence" }, words));
 
 /** What else is to be known of a result. */
-export const makeNotes = (notes = []) => notes.map((words) => make("p", { class: "quiet note-line" }, words));
+export const makeNotes = (notes) =>
+  notes?.length ? make("details", { class: "made" }, make("summary", {}, "How it was made"), ...notes.map((words) => make("p", { class: "quiet" }, words))) : "";
 
 /** How a result was made, and what it misses. */
 export function makeFacts(result, method) {
@@ -32,7 +33,7 @@ export function makeFacts(result, method) {
     ["Method", method],
     ["Explained", `${result.label}${result.index == null ? "" : ` (${result.index})`}`],
     [`Score${result.score_is ? `, the ${result.score_is}` : ""}`, result.score == null ? null : number(result.score)],
-    ["Missed of its change", result.residual_words?.replace(/ \(.*/, "").replace(" a score change of", "").replace("-", "−")],
+    ["Residual", result.residual_words?.replace(/ \(.*/, "").replace(" a score change of", "").replace("-", "−")],
     ["Reproducible at", result.resolution > 0 ? `${result.resolution} px` : result.resolution === 0 ? "each pixel" : null],
     ["Mean of", result.walks > 1 ? `${result.walks} walks` : null],
     ["Cost", [`${result.gradients ?? "–"} gradients`, result.seconds == null ? null : `${result.seconds.toFixed(1)} s`].filter(Boolean).join(", ")],

@@ -3,7 +3,7 @@
 import { cancelJob, follow } from "./api.js";
 import { Column, VIEWS } from "./column.js";
 import { at, makeChoice, percent, say, showProblem, tell } from "./dom.js";
-import { describeMethod, info, labelOf } from "./state.js";
+import { info, labelOf } from "./state.js";
 
 let columns = new Map();
 let watching = null; // {job, stop: AbortController}
@@ -52,10 +52,7 @@ function setUp(job) {
   const methods = job.methods;
   const isAlone = methods.length === 1;
   offerViews(isAlone);
-  columns = new Map(methods.map((name) => {
-    const method = info.methods.find((one) => one.name === name);
-    return [name, new Column(labelOf(info.methods, name), describeMethod(method), isAlone, view)];
-  }));
+  columns = new Map(methods.map((name) => [name, new Column(labelOf(info.methods, name), isAlone, view)]));
   at("columns").className = `n${methods.length}`;
   at("columns").replaceChildren(...[...columns.values()].map((column) => column.element));
   at("tools").hidden = true;
@@ -103,13 +100,13 @@ function queued({ ahead }) {
 
 function started({ label }, job) {
   if (label) showAsked((job.label = label));
-  at("state").textContent = "Walks …";
+  at("state").textContent = "Walking …";
 }
 
 function progress({ share, method }) {
   const shares = [...columns].map(([name, column]) => (name === method ? (share ?? 0) : column.bar.hidden ? 1 : column.bar.value));
   const whole = shares.reduce((sum, one) => sum + one, 0) / columns.size;
-  at("state").textContent = `Walks … ${percent(whole)}`;
+  at("state").textContent = `Walking … ${percent(whole)}`;
   const quarter = Math.floor(4 * whole);
   if (quarter > told && quarter < 4) say(`${25 * (told = quarter)} percent done`);
 }

@@ -21,8 +21,8 @@ export function writeAddress(place) {
 }
 
 /** What a visitor sees of a method, in plain words. */
-export const describeMethod = ({ walks, complete, has_quality } = {}) =>
-  [walks ? "Walks: watch it." : "Takes no walk.", complete ? "Its credit sums to the score’s change." : "", has_quality === false ? "One quality." : ""].filter(Boolean).join(" ");
+export const describeMethod = ({ walks, complete } = {}) =>
+  [walks ? "You can watch it walk." : "It takes no walk.", complete ? "Its credit sums to the score’s change." : ""].filter(Boolean).join(" ");
 
 /** What the server has under this name in one of its lists. */
 export const labelOf = (list, name) => list.find((one) => one.name === name)?.label ?? name;
