@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import samp
-from samp.app.jobs import Job
+from samp.app.jobs import CancelledError, Job, JobTooLongError
 from samp.app.nets import Nets
 from samp.app.outcomes import Outcome
+from samp.app.refusals import error_sentence
 from samp.app.results import describe_result
 from samp.app.spectator import Spectator
 from samp.attribution import Attribution
@@ -23,13 +24,27 @@ from samp.region import Region, region_of
 
 
 def compute_job(job: Job, nets: Nets) -> None:
-    """Explain the photo by each method of the job; raises what models and methods raise, and CancelledError."""
+    """Explain the photo by each method of the job; one that fails is told of, and the others have their turn.
+
+    Raises what the model raises, what the methods raise if none of them has a result, and CancelledError.
+    """
     question = job.question
     classified = nets.classify(question.model, question.photo, question.target)
-    job.label = classified.classifier.label(classified.targets[0])
+    (target,) = classified.targets
+    job.label = classified.classifier.label(target)
+    job.log.add("asked", label=job.label, index=target)
+    errors = []
     for name in question.methods:
-        job.check()
-        job.outcomes[name] = _explain_by(job, name, classified)
+        try:
+            job.check()
+            job.outcomes[name] = _explain_by(job, name, classified)
+        except (CancelledError, JobTooLongError):
+            raise
+        except Exception as error:  # a model of the visitor's raises what it likes
+            errors.append(error)
+            job.log.add("failed", method=name, error=error_sentence(error))
+    if not job.outcomes:
+        raise errors[0]
 
 
 def method_by_name(name: str, quality: str) -> Method:

@@ -14,11 +14,13 @@ from samp.app.outcomes import Outcome
 from samp.app.photos import StoredPhoto
 from samp.app.refusals import RefusedError, error_sentence
 
-CANCELLED = "this job was cancelled before it had a result."
-
 
 class CancelledError(Exception):
     """The visitor wants no more of this job."""
+
+
+class JobTooLongError(ValueError):
+    """The job takes longer than it may."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,11 @@ class Job:
     deadline: float | None = None
 
     def check(self) -> None:
-        """Raise CancelledError if the job was cancelled, TimeoutError if it takes longer than it may."""
+        """Raise CancelledError if the job was cancelled, JobTooLongError if it takes longer than it may."""
         if self.stopped.is_set():
             raise CancelledError
         if self.deadline is not None and time.monotonic() > self.deadline:
-            raise TimeoutError("this took longer than a job may take here: choose a faster method or a lower quality.")
+            raise JobTooLongError("this takes longer than a job may here: choose a faster method or a lower quality.")
 
     def outcome(self, method: str) -> Outcome:
         """Return the result of a method; raise RefusedError if there is none."""
