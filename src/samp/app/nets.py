@@ -40,11 +40,15 @@ class Nets:
         """The name of the model that is offered first."""
         return next(iter(self.offered))
 
+    def check(self, name: object) -> str:
+        """Return the name; raise RefusedError if no model of it is offered."""
+        if not isinstance(name, str) or name not in self.offered:
+            raise RefusedError(404, f"no model {name!r} is offered here: choose one of {', '.join(self.offered)}.")
+        return name
+
     def get(self, name: object) -> Classifier:
         """Return the model of this name; raise RefusedError if none is offered, and what loading it raises."""
-        if name not in self.offered:
-            raise RefusedError(404, f"no model {name!r} is offered here: choose one of {', '.join(self.offered)}.")
-        known = str(name)
+        known = self.check(name)
         with self.locks[known]:
             if known not in self.loaded:
                 self.loaded[known] = self.offered[known].load()

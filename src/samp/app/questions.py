@@ -47,9 +47,8 @@ def _describe_method(name: str) -> dict[str, Any]:
 
 def read_question(asked: dict[str, Any], photos: Photos, nets: Nets) -> Question:
     """Return the question in the JSON of a request; raise RefusedError if it is none."""
-    model, target, names = asked.get("model", nets.default), asked.get("target"), asked.get("methods", [DEFAULT])
-    if model not in nets.offered:
-        raise RefusedError(404, f"no model {model!r} is offered here: choose one of {', '.join(nets.offered)}.")
+    model, target = nets.check(asked.get("model", nets.default)), asked.get("target")
+    names = asked.get("methods", [DEFAULT])
     if not (target is None or _is_number(target, 2**31)):
         raise RefusedError(400, f"target is the number of a class, or null for the predicted one, not {target!r}.")
     if not isinstance(names, list) or not 1 <= len(names) <= MOST_METHODS or not all(isinstance(n, str) for n in names):
