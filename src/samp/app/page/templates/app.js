@@ -211,12 +211,12 @@ async function start() {
     offerOptions(predict);
     offerPhotos(takePhoto);
     setUpKeys(KEYS);
-    await announce();
-    await followAddress();
+    announce();
+    followAddress();
   } catch (problem) {
     showProblem(problem);
   }
-  document.documentElement.dataset.ready = "";
+  document.documentElement.dataset.ready = ""; // everything can be used, whether or not the model has spoken
 }
 
 start();

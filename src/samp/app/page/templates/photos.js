@@ -41,7 +41,7 @@ export const openFile = () => at("file").click();
 /** Refuse here what the server would refuse after a long upload. */
 function check(file) {
   if (info.limits.bytes && file.size > info.limits.bytes) {
-    const [size, most] = [file.size, info.limits.bytes].map((bytes) => (bytes / MEGA).toFixed(0));
+    const [size, most] = [file.size, info.limits.bytes].map((bytes) => (bytes / MEGA).toFixed(1));
     throw new Error(`${file.name} has ${size} MB, and samp takes photos of up to ${most} MB: save it smaller.`);
   }
   if (file.size === 0) throw new Error(`${file.name} is empty: choose a photo.`);
