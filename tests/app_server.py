@@ -40,6 +40,7 @@ class Held(nn.Module):
         self.layer = nn.Linear(3 * 16 * 16, 5)
         with torch.no_grad():
             self.layer.weight.copy_(torch.randn(5, 768, generator=generator) / 20)
+            self.layer.bias.zero_()
         self.calls, self.rows = 0, 0
         self.stop_before: int | None = None
         self.reached, self.free = threading.Event(), threading.Event()
@@ -193,14 +194,15 @@ def running_app(
     try:
         yield app
     finally:
+        server.should_exit = True
+        state.queue.close(patience=0)  # cancels the job that runs, if one does
         held = state.nets.loaded.get("held")
         if held is not None and isinstance(held.net, Held):
             held.net.let_go()
         for connection in app.taken:
             connection.close()
-        server.should_exit = True
         thread.join(PATIENCE)
-        state.queue.close(PATIENCE)
+        state.queue.thread.join(PATIENCE)
         own.close()
         assert not thread.is_alive()
         assert not state.queue.thread.is_alive()
