@@ -72,7 +72,7 @@ def save_screenshot(page: Any, name: str, **options: Any) -> None:
     """Save what is in the window; 256 colours keep it small."""
     page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
     shot = Image.open(io.BytesIO(page.screenshot(**options))).convert("RGB")
-    shot.quantize(256, dither=Image.Dither.FLOYDSTEINBERG).save(DOCS / name, optimize=True)
+    shot.quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=2).save(DOCS / name, optimize=True)
 
 
 def main() -> None:
@@ -91,7 +91,7 @@ def main() -> None:
         save_screenshot(page, "app-start.png")
         explain_photo(page, "chelsea")
         page.wait_for_selector(".point")
-        wait_until_share(page, 0.55)
+        wait_until_share(page, 0.68)
         save_screenshot(page, "app-walk.png")
         page.wait_for_selector("#brush:not([hidden])")
         save_screenshot(page, "app-desktop.png")

@@ -92,7 +92,8 @@ def test_an_uploaded_photo_is_looked_at_watched_and_explained(seen: Visit, app: 
     assert page.inner_text("h1") == f"Why did the model say {best}?"
     assert page.get_attribute(".map img", "src") != before
     assert is_drawn(page, ".pictures figure:not([hidden]) img")
-    assert f"held says {best}" in page.inner_text(".sentence")
+    assert f"held says {best}" in page.inner_text("#state")
+    assert "Without it: " in page.inner_text(".sentence")
     assert texts(page, ".bars dt")[:2] == ["the whole picture", "the outlined part alone"]
     assert {"Method", "Residual", "Cost"} <= set(texts(page, ".facts dt"))
 

@@ -77,7 +77,7 @@ function drawDot({ moved, score, direction }, x, y) {
   if (!Number.isFinite(score)) return [];
   const [end, gap] = moved > 0.7 ? ["end", -10] : ["start", 10];
   const dot = make("circle", { class: `dot ${direction}`, cx: x(moved), cy: y(score), r: 6 });
-  return [dot, make("text", { class: "score", x: x(moved) + gap, y: Math.max(12, y(score) - 8), "text-anchor": end }, number(score))];
+  return [dot, make("text", { class: "score", x: x(moved) + gap, y: direction === "to_image" ? Math.max(12, y(score) - 9) : y(score) + 18, "text-anchor": end }, number(score))];
 }
 
 function drawAxes(low, high, x, y) {

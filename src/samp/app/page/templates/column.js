@@ -103,7 +103,7 @@ export class Column {
     if (!this.result) return;
     const { sentences, label, parts, asked, notes, final } = this.result;
     const soFar = final === false ? [`So far, after ${this.result.walks} walk${this.result.walks > 1 ? "s" : ""}:`] : [];
-    const words = make("div", {}, ...makeSentences([...soFar, ...(sentences ?? [])]));
+    const words = make("div", {}, ...makeSentences([...soFar, ...sentences.slice(1)]));
     this.words.replaceChildren(
       make("div", { class: "answers" }, words, makeBars(asked ?? `How likely it finds ${label} in`, parts)),
       makeFacts(this.result, this.isAlone ? this.method : null),

@@ -20,8 +20,9 @@ function makeBar({ label, text, probability, explained, remark }) {
   return row;
 }
 
-/** The sentences of a result: the first one large. */
-export const makeSentences = (sentences = []) => sentences.map((words, place) => make("p", { class: place ? "quiet" : "sentence" }, words));
+/** The sentences of a result: the last one, what follows from it all, is large. */
+export const makeSentences = (sentences) =>
+  sentences.map((words, place) => make("p", { class: place < sentences.length - 1 ? "quiet" : "sentence" }, words));
 
 /** What else is to be known of a result. */
 export const makeNotes = (notes) =>

@@ -38,10 +38,12 @@ export const watched = () => watching?.job ?? null;
 export async function cancel() {
   if (!watching || document.body.dataset.running !== "yes") return;
   at("cancel").disabled = true;
-  at("state").textContent = "Stopping at the next step …";
+  setState("Stopping at the next step …");
+  watching.isStopping = true;
   try {
     await cancelJob(watching.job.job);
   } catch (problem) {
+    if (watching) watching.isStopping = false;
     showProblem(problem);
   } finally {
     at("cancel").disabled = false;
@@ -94,19 +96,24 @@ function take(event, job) {
   act?.(event, job);
 }
 
+/** Say how far the job is; once it is being stopped, nothing else is worth saying. */
+function setState(words) {
+  if (!watching?.isStopping) at("state").textContent = words;
+}
+
 function queued({ ahead }) {
-  at("state").textContent = ahead ? `Waits for ${ahead} other${ahead > 1 ? "s" : ""} …` : "Begins …";
+  setState(ahead ? `Waits for ${ahead} other${ahead > 1 ? "s" : ""} …` : "Begins …");
 }
 
 function started({ label }, job) {
   if (label) showAsked((job.label = label));
-  at("state").textContent = "Walking …";
+  setState("Walking …");
 }
 
 function progress({ share, method }) {
   const shares = [...columns].map(([name, column]) => (name === method ? (share ?? 0) : column.bar.hidden ? 1 : column.bar.value));
   const whole = shares.reduce((sum, one) => sum + one, 0) / columns.size;
-  at("state").textContent = `Walking … ${percent(whole)}`;
+  setState(`Walking … ${percent(whole)}`);
   const quarter = Math.floor(4 * whole);
   if (quarter > told && quarter < 4) say(`${25 * (told = quarter)} percent done`);
 }
@@ -131,8 +138,8 @@ function cancelled(_, job) {
 }
 
 function done(_, job) {
-  const words = [...columns.values()].map(({ result }) => result?.sentences?.[0]).filter(Boolean);
-  finish("", job, words.join(" ") || "Done");
+  const sentences = [...columns.values()].find(({ result }) => result)?.result.sentences ?? [];
+  finish(sentences[0] ?? "", job, sentences.join(" ") || "Done"); // what the model says is the same for all methods
 }
 
 function finish(words, job, spoken = words) {
