@@ -83,7 +83,7 @@ def _explain_by(job: Job, name: str, classified: ClassifiedPhoto) -> Outcome:
         final = number == len(rounds)
         if final:
             spectator.tell_end()
-        explained, region = _explained(classified, result, seconds, final)
+        explained, region = _make_explained(classified, result, seconds, final)
         job.log.add("result", method=name, result=describe_result(explained, region, number, final))
     return Outcome.of(job.question.photo, explained)
 
@@ -100,7 +100,7 @@ def _results(
         yield samp.explain(net, classified.x, method=method, **given)
 
 
-def _explained(
+def _make_explained(
     classified: ClassifiedPhoto, result: Attribution, seconds: float, final: bool
 ) -> tuple[ExplainedPhoto, Region]:
     """Return the photo with this result; the model is asked about the region of the final one alone."""

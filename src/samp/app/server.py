@@ -213,13 +213,13 @@ class Server:
         job, (method, _, form) = self._job(request), request.path_params["file"].rpartition(".")
         if form not in TYPES:
             raise RefusedError(404, f"results are exported as {', '.join(TYPES)}, not as {form[:20]!r}.")
-        content = await self._in_thread(partial(self._exported, job, method, form))
+        content = await self._in_thread(partial(self._make_file, job, method, form))
         stem = f"{job.question.photo.name.rpartition('.')[0] or 'photo'}-{method}"
         plain = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in stem)
         named = f"attachment; filename=\"{plain}.{form}\"; filename*=UTF-8''{quote(f'{stem}.{form}', safe='')}"
         return Response(content, media_type=TYPES[form], headers={"Content-Disposition": named})
 
-    def _exported(self, job: Job, method: str, form: str) -> bytes:
+    def _make_file(self, job: Job, method: str, form: str) -> bytes:
         outcome, question = job.outcome(method), job.question
         if form in FORMS:
             return explanation_file(outcome.whole(), form)

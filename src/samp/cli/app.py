@@ -66,7 +66,7 @@ def app(
 
     limits = IN_PUBLIC if demo else Limits(bytes=round(max_megabytes * 2**20), pixels=round(max_megapixels * 1e6))
     own = listen(host, port)
-    nets = Nets({model.model: _offered(model)} | {name: _offered(replace(model, model=name)) for name in also})
+    nets = Nets({model.model: _offer(model)} | {name: _offer(replace(model, model=name)) for name in also})
     nets.get(nets.default)  # what is wrong with it is said now
     address = Address(host, own.getsockname()[1], None if demo else token or make_token())
     state = AppState.open(nets, limits, device=model.device, demo=demo)
@@ -90,7 +90,7 @@ def _check(token: str | None, demo: bool) -> None:
         raise ValueError("--token has 16 or more of the letters A-Z, a-z, 0-9, - and _: leave it out for a random one.")
 
 
-def _offered(model: ModelOptions) -> OfferedModel:
+def _offer(model: ModelOptions) -> OfferedModel:
     """Return how the app loads this model, and the Python that loads it the same way."""
     from samp.app.nets import OfferedModel
 
