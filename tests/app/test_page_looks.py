@@ -133,7 +133,7 @@ OUTLINE = """(() => {
 
 UNNAMED = """[...document.querySelectorAll("button, input, select, canvas, img, summary, [role=listbox]")]
   .filter((one) => !one.closest("[hidden]") && one.type !== "file")
-  .filter((one) => !(one.innerText?.trim() || one.labels?.length || one.ariaLabel || one.hasAttribute("alt")))
+  .filter((one) => !(one.textContent.trim() || one.labels?.length || one.ariaLabel || one.hasAttribute("alt")))
   .map((one) => one.outerHTML.slice(0, 80))"""
 
 

@@ -21,8 +21,7 @@ export function writeAddress(place) {
 }
 
 /** What a visitor sees of a method, in plain words. */
-export const describeMethod = ({ walks, complete } = {}) =>
-  [walks ? "You can watch it walk." : "It takes no walk.", complete ? "Its credit sums to the score’s change." : ""].filter(Boolean).join(" ");
+export const describeMethod = ({ walks } = {}) => (walks ? "You can watch it walk." : "It takes no walk.");
 
 /** What the server has under this name in one of its lists. */
 export const labelOf = (list, name) => list.find((one) => one.name === name)?.label ?? name;
