@@ -62,10 +62,10 @@ def use(page: Any, *methods: str, quality: str = "draft") -> None:
 
 
 def ask(page: Any) -> None:
-    """Press the button, and wait until the job has begun."""
+    """Press the button, and wait until the page has a job, which may be over in a moment."""
+    before = page.url
     page.click("#why")
-    page.wait_for_selector("body[data-running=yes]")
-    wait_until(page, lambda: "job=" in page.url)
+    wait_until(page, lambda: "job=" in page.url and page.url != before)
 
 
 def wait_for_end(page: Any) -> None:

@@ -96,8 +96,9 @@ def test_everything_can_be_done_by_keys(chromium: Any, app: RunningApp) -> None:
         page.keyboard.press("c")
         assert page.locator("#methods select").count() == 2
         page.click("h1")
+        before = page.url
         page.keyboard.press("Enter")
-        page.wait_for_selector("body[data-running=yes]")
+        wait_until(page, lambda: page.url != before)
         wait_for_answer(page)
         for key, view in (("1", "overlay"), ("2", "glow"), ("5", "rest")):
             page.keyboard.press(key)
