@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+import cli_runs
 from app_server import RunningApp
 from browser import Visit, visit_site, wait_until
 
@@ -23,6 +24,12 @@ def opened(chromium: Any, app: RunningApp, **context: Any) -> Iterator[Visit]:
         wait_until_ready(seen.page)
         yield seen
         assert [fault for fault in seen.faults() if not fault.startswith(REFUSED)] == []
+
+
+def finish_all(app: RunningApp) -> None:
+    """Let the net go, and wait until no job is left that could take its calls from the next test."""
+    app.held.let_go()
+    cli_runs.wait_until(lambda: app.state.queue.running is None and not app.state.queue.waiting)
 
 
 def wait_until_ready(page: Any) -> None:

@@ -15,6 +15,7 @@ import samp
 from app_pages import (
     ask,
     choose,
+    finish_all,
     is_drawn,
     job_of,
     opened,
@@ -51,10 +52,9 @@ def every_step(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def seen(chromium: Any, app: RunningApp) -> Iterator[Visit]:
-    app.held.let_go()
     with opened(chromium, app) as visited:
         yield visited
-        app.held.let_go()
+        finish_all(app)
 
 
 def test_a_first_visitor_is_offered_a_drop_area_and_the_embedded_photos(seen: Visit) -> None:

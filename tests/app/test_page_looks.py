@@ -8,7 +8,18 @@ from typing import Any
 
 import pytest
 
-from app_pages import ask, choose, opened, photo_file, texts, use, wait_for_answer, wait_for_end, wait_until_ready
+from app_pages import (
+    ask,
+    choose,
+    finish_all,
+    opened,
+    photo_file,
+    texts,
+    use,
+    wait_for_answer,
+    wait_for_end,
+    wait_until_ready,
+)
 from app_server import RunningApp, running_app
 from browser import contrast, launch_browser, scrolls_sideways, wait_until
 from firefox import launch_firefox
@@ -30,7 +41,7 @@ def app() -> Iterator[RunningApp]:
 @pytest.fixture(autouse=True)
 def _let_go_in_the_end(app: RunningApp) -> Iterator[None]:
     yield
-    app.held.let_go()
+    finish_all(app)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

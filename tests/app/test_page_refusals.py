@@ -17,6 +17,7 @@ from PIL import Image
 from app_pages import (
     ask,
     choose,
+    finish_all,
     job_of,
     opened,
     photo_file,
@@ -50,7 +51,7 @@ def app() -> Iterator[RunningApp]:
 def seen(chromium: Any, app: RunningApp) -> Iterator[Visit]:
     with opened(chromium, app) as visited:
         yield visited
-        app.held.let_go()
+        finish_all(app)
 
 
 def file(name: str, content: bytes) -> dict[str, Any]:
