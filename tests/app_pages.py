@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-import cli_runs
+import firefox
 from app_server import RunningApp
 from browser import Visit, visit_site, wait_until
 
@@ -29,7 +29,8 @@ def opened(chromium: Any, app: RunningApp, **context: Any) -> Iterator[Visit]:
 def finish_all(app: RunningApp) -> None:
     """Let the net go, and wait until no job is left that could take its calls from the next test."""
     app.held.let_go()
-    cli_runs.wait_until(lambda: app.state.queue.running is None and not app.state.queue.waiting)
+    queue = app.state.queue
+    firefox.wait_until(lambda: queue.running is None and not queue.waiting, "every job ends")
 
 
 def wait_until_ready(page: Any) -> None:
