@@ -25,7 +25,11 @@ The examples assume `import torch, samp` and `from torch import nn`; in a sectio
 `samp_lab` is the second package of this repository (`pip install samp-lab`)."""
 # Title, the module whose docstring opens the section ("" for none), and its names.
 SECTIONS: tuple[tuple[str, str, str], ...] = (
-    ("Explain", "", "samp.explain samp.explain_gradually samp.Attribution samp.compare samp.Compared samp.run"),
+    (
+        "Explain",
+        "",
+        "samp.explain samp.explain_gradually samp.WalkStep samp.Attribution samp.compare samp.Compared samp.run",
+    ),
     (
         "Methods",
         "samp.methods",

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import pytest
 
@@ -38,6 +39,8 @@ class Visit:
     page: Any
     own: str
     """The page's own address."""
+    site: str = ""
+    """Where the page's own server is; empty for a page from disk, which has none."""
     errors: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
 
@@ -51,8 +54,9 @@ class Visit:
             self.errors.append(said.text)
 
     def record_request(self, asked: Any) -> None:
-        """A request; the page itself and what lies inside it are not the network."""
-        if asked.url != self.own and not asked.url.startswith(("data:", "blob:")):
+        """A request; the page itself, its own server and what lies inside it are not the network."""
+        own = (self.site, "data:", "blob:") if self.site else ("data:", "blob:")
+        if asked.url != self.own and not asked.url.startswith(own):
             self.requests.append(asked.url)
 
 
@@ -76,12 +80,29 @@ def visit(browser: Any, path: Path, width: int = 1280, height: int = 900, **cont
     """The page at this path, opened from disk; `context` goes to Playwright (`color_scheme="dark"`, …)."""
     with browser.new_context(viewport={"width": width, "height": height}, **context) as fresh:
         fresh.set_default_timeout(PATIENCE)
-        seen = Visit(fresh.new_page(), path.resolve().as_uri())
-        seen.page.on("console", seen.record_console)
-        seen.page.on("pageerror", lambda error: seen.errors.append(str(error)))
-        seen.page.on("request", seen.record_request)
-        seen.page.goto(seen.own)
-        yield seen
+        yield _open(fresh, path.resolve().as_uri())
+
+
+@contextmanager
+def visit_site(browser: Any, address: str, width: int = 1280, height: int = 900, **context: Any) -> Iterator[Visit]:
+    """The page at this address of a server of the test; requests to any other server are faults."""
+    with browser.new_context(viewport={"width": width, "height": height}, **context) as fresh:
+        fresh.set_default_timeout(PATIENCE)
+        yield _open(fresh, address, site=urljoin(address, "/"))
+
+
+def open_tab(seen: Visit, address: str) -> Visit:
+    """Open another tab of the same browser, with what the first one keeps."""
+    return _open(seen.page.context, address, seen.site)
+
+
+def _open(context: Any, address: str, site: str = "") -> Visit:
+    seen = Visit(context.new_page(), address, site)
+    seen.page.on("console", seen.record_console)
+    seen.page.on("pageerror", lambda error: seen.errors.append(str(error)))
+    seen.page.on("request", seen.record_request)
+    seen.page.goto(address)
+    return seen
 
 
 def wait_until(page: Any, happened: Callable[[], object]) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from samp.batch.run import run
     from samp.compare import Compared, compare
     from samp.engine.forward_args import ForAll, PerSample
+    from samp.engine.watch import WalkStep
     from samp.errors import NonFiniteError
     from samp.explain import explain
     from samp.gradual import explain_gradually
@@ -42,6 +43,7 @@ _HOME = {
     "Patches": "samp.groups",
     "Superpixels": "samp.groups",
     "PerSample": "samp.engine.forward_args",
+    "WalkStep": "samp.engine.watch",
     "ForAll": "samp.engine.forward_args",
     "Pixels": "samp.groups",
     "run": "samp.batch.run",
@@ -93,6 +95,7 @@ __all__ = [
     "SAMPPlusPlus",
     "Superpixels",
     "Tape",
+    "WalkStep",
     "compare",
     "explain",
     "explain_gradually",

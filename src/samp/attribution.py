@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 from torch import Tensor
 
-from samp.attribution_file import not_whole, read_file, write_file
+from samp.attribution_file import file_bytes, not_whole, read_file, write_file
 from samp.groups import check_map_layout
 from samp.preview import Preview
+from samp.result_words import format_walks, resolution_words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -115,7 +116,7 @@ class Attribution:
     def __repr__(self) -> str:
         shape = [tuple(v.shape) for v in self.values] if isinstance(self.values, tuple) else tuple(self.values.shape)
         worst, most = float(self.residual.abs().max()), int(self.gradients.max())
-        known = "" if self.resolution is None else f", {_resolution_words(self.resolution)}"
+        known = "" if self.resolution is None else f", {resolution_words(self.resolution)}"
         return f"Attribution({shape} by {self.method}: residual up to {worst:.3g}, up to {most} gradients{known})"
 
     def _repr_html_(self) -> str:
@@ -215,8 +216,16 @@ class Attribution:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write one safetensors file atomically, and return its path. Copies of the inputs are not saved."""
+        return write_file(Path(path), *self._contents())
+
+    def to_bytes(self) -> bytes:
+        """Return the content of the file that `save` writes."""
+        return file_bytes(*self._contents())
+
+    def _contents(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Return the tensors and the settings of the file."""
         header = {"method": self.method, "details": self.details, "one_input": isinstance(self.values, Tensor)}
-        return write_file(Path(path), self._tensors(), header)
+        return self._tensors(), header
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], device: str | torch.device = "cpu") -> Attribution:
@@ -277,31 +286,6 @@ def _collect_numbered(tensors: Mapping[str, Tensor], name: str, one_input: bool)
     return parts[0] if one_input else tuple(parts)
 
 
-def score_source(kind: str, model: str) -> str:
-    """Return a label for a score: its kind, unless that is only "score", and its model.
-
-    >>> score_source("logit", "net"), score_source("score", "net")
-    ('logit, net', 'net')
-    """
-    return model if kind == "score" else f"{kind}, {model}"
-
-
-def format_residual(residual: float, change: float) -> str:
-    """Return a text with the residual, the score change, and the sum of the credit.
-
-    >>> format_residual(-0.5, 2.0)
-    '-0.500 of a score change of 2.000 (credit sums to 2.500)'
-    """
-    return f"{residual:+z.3f} of a score change of {change:.3f} (credit sums to {change - residual:.3f})"
-
-
-def _resolution_words(resolution: Tensor) -> str:
-    """Return the coarsest resolution of several samples in words; 0 is the coarsest of all."""
-    if bool((resolution == 0).any()):
-        return "not reproducible at any resolution tried"
-    return f"reproducible at {int(resolution.max())} px"
-
-
 def describe_walks(result: Attribution, sample: int) -> str:
     """Return of how many walks the map of one sample is the mean, and at which resolution it is reproducible.
 
@@ -309,17 +293,3 @@ def describe_walks(result: Attribution, sample: int) -> str:
     """
     pixels = None if result.resolution is None else int(result.resolution[sample])
     return format_walks(result.details.get("walks"), pixels)
-
-
-def format_walks(walks: int | None, pixels: int | None) -> str:
-    """Return of how many walks a map is the mean, and the resolution in pixels if it is known; "" if it is no mean.
-
-    >>> format_walks(4, 8), format_walks(1, None), format_walks(None, None)
-    ('mean of 4 walks, reproducible at 8 px', '1 walk', '')
-    >>> format_walks(2, 0)
-    'mean of 2 walks, not reproducible at any resolution tried'
-    """
-    if walks is None:
-        return ""
-    known = "" if pixels is None else f", {_resolution_words(torch.tensor([pixels]))}"
-    return ("1 walk" if walks == 1 else f"mean of {walks} walks") + known

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save, save_file
 from torch import Tensor
 
 from samp.atomic import atomic_write
@@ -25,13 +25,16 @@ WITHOUT_CHECKSUM = "samp attribution 1"  # written up to version 0.1, and still 
 
 def write_file(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> Path:
     """Write tensors and settings as one file, whole or not at all, and return its path."""
-    header_json = json.dumps(header, default=str)
-    # copies: safetensors refuses tensors that share memory, as values and group_values of elements do
-    copies = {name: t.detach().cpu().clone(memory_format=torch.contiguous_format) for name, t in tensors.items()}
-    metadata = {"format": FORMAT, "samp": header_json, "sha256": _checksum(copies, header_json)}
+    contents = _with_checksum(tensors, header)
     with atomic_write(path) as unfinished:
-        save_file(copies, unfinished, metadata)
+        save_file(contents[0], unfinished, contents[1])
     return path
+
+
+def file_bytes(tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> bytes:
+    """Return the content of the file that `write_file` writes."""
+    content: bytes = save(*_with_checksum(tensors, header))
+    return content
 
 
 def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -63,6 +66,16 @@ def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str
 def not_whole(path: str | os.PathLike[str], reason: str) -> ValueError:
     """Return the error of a file that lacks something."""
     return ValueError(f"{path} is not a whole .samp file ({reason}): save it again.")
+
+
+def _with_checksum(
+    tensors: Mapping[str, Tensor], header: Mapping[str, Any]
+) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Return copies of the tensors on the CPU, and the file's metadata: settings and checksum."""
+    header_json = json.dumps(header, default=str)
+    # copies: safetensors refuses tensors that share memory, as values and group_values of elements do
+    copies = {name: t.detach().cpu().clone(memory_format=torch.contiguous_format) for name, t in tensors.items()}
+    return copies, {"format": FORMAT, "samp": header_json, "sha256": _checksum(copies, header_json)}
 
 
 def _checksum(tensors: Mapping[str, Tensor], header_json: str) -> str:

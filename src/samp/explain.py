@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
@@ -15,6 +16,7 @@ from samp.checks import check_flag
 from samp.engine.driver import BatchSize, RunOptions
 from samp.engine.inputs import Inputs, preview_inputs
 from samp.engine.problem import Accelerator, Problem, make_problem
+from samp.engine.watch import WalkStep
 from samp.errors import non_finite_error
 from samp.fast import SPEEDS, Speed
 from samp.groups import Groups
@@ -39,6 +41,7 @@ def explain(
     progress: bool = False,
     seed: int = 0,
     speed: Speed = "exact",
+    on_step: Callable[[WalkStep], object] | None = None,
     record: bool | int | None = None,
 ) -> Attribution:
     """Return the credit of every input element for one score of each sample.
@@ -69,6 +72,10 @@ def explain(
       nets) on a CPU; over 40 photos on a GPU coupled's means differed by 0.003 and 0.015.
       `result.details["speed"]` names what was used, and why the rest was not. (Capturing a call resets torch's peak
       memory statistics.)
+    - `on_step`: called after each step of the walks with a `samp.WalkStep`: points, scores and the credit so far. The
+      result is the same to the bit. An exception that it raises stops the walk, leaves the model as it was, and is
+      raised here: so a walk is cancelled. Methods that do not walk never call it; where the model turns out to draw
+      random numbers, the walks begin again from step 0.
     - `record`: the former name of `keep_points`, deprecated.
 
     The model and its buffers are left unchanged, and no gradient of a parameter is computed. The default's credit sums
@@ -88,7 +95,9 @@ def explain(
         raise ValueError(f"keep_points is True, False or a number of bytes, not {points!r}.")
     if not isinstance(progress, bool):
         check_flag("progress", progress)
-    run = RunOptions(batch_size, TAPE_BYTES if points is True else int(points), progress, seed)
+    if on_step is not None and not callable(on_step):
+        raise TypeError(f"on_step is a function that is called with each step of the walks, not {on_step!r}.")
+    run = RunOptions(batch_size, TAPE_BYTES if points is True else int(points), progress, seed, on_step)
     with torch.inference_mode(False):  # autograd cannot use tensors made in inference mode
         problem = make_problem(model, inputs, target, groups, forward_args)
         if speed != "exact":

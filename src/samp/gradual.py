@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -16,6 +16,7 @@ from samp.engine.driver import Batches, BatchSize, RunOptions, run_walks
 from samp.engine.inputs import Inputs
 from samp.engine.jitter import EndScores, WalkMean
 from samp.engine.problem import Problem
+from samp.engine.watch import WalkStep
 from samp.explain import explain
 from samp.fast import Speed
 from samp.groups import Groups
@@ -40,6 +41,7 @@ def explain_gradually(
     progress: bool = False,
     seed: int = 0,
     speed: Speed = "exact",
+    on_step: Callable[[WalkStep], object] | None = None,
 ) -> Iterator[Attribution]:
     """Yield the result after 1, 2, 4, … walks of each sample: a picture that gets clearer while one looks at it.
 
@@ -65,7 +67,7 @@ def explain_gradually(
     numbers = _check_rounds(rounds)
     check_flag("progress", progress)
     options: dict[str, Any] = {"groups": groups, "forward_args": forward_args, "batch_size": batch_size}
-    options |= {"seed": seed, "speed": speed}
+    options |= {"seed": seed, "speed": speed, "on_step": on_step}
 
     def results() -> Iterator[Attribution]:
         running = RunningConsensus(chosen)

@@ -38,9 +38,18 @@ def foreign_kind(path: str | os.PathLike[str]) -> str | None:
             head = file.read(12)
     except OSError:  # reading the picture later raises it again
         head = b""
+    return foreign_kind_of(head, os.fspath(path))
+
+
+def foreign_kind_of(head: bytes, name: str) -> str | None:
+    """Return the same for a file of this name that begins with these 12 bytes.
+
+    >>> foreign_kind_of(b"\\0\\0\\0\\x18ftypheic", "photo.jpg"), foreign_kind_of(b"", "photo.jpg")
+    ('HEIC', None)
+    """
     if head[4:8] == b"ftyp" and head[8:12] in BRANDS:
         return HEIC
-    return KINDS.get(Path(path).suffix.lower())
+    return KINDS.get(Path(name).suffix.lower())
 
 
 @cache

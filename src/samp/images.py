@@ -118,7 +118,7 @@ def open_photo(path: str | os.PathLike[str]) -> Image.Image:
     check_readable(path)
     try:
         with Image.open(path) as file:
-            return _composite_over_white(_to_eight_bits(ImageOps.exif_transpose(file))).convert("RGB")
+            return upright(file)
     except Image.DecompressionBombError as error:
         most = 2 * (Image.MAX_IMAGE_PIXELS or 0)
         raise UnreadableError(f"{path} has more than {most:,} pixels: make it smaller first.") from error
@@ -127,6 +127,15 @@ def open_photo(path: str | os.PathLike[str]) -> Image.Image:
         raise UnreadableError(
             f"{path} cannot be read as an image ({reason}): give a whole JPEG or PNG file."
         ) from error
+
+
+def upright(photo: Image.Image) -> Image.Image:
+    """Return an open photo as 8-bit RGB: turned by its EXIF tag, transparency over white.
+
+    >>> upright(Image.new("LA", (1, 1))).getpixel((0, 0))
+    (255, 255, 255)
+    """
+    return _composite_over_white(_to_eight_bits(ImageOps.exif_transpose(photo))).convert("RGB")
 
 
 def crop_centre(

@@ -118,7 +118,7 @@ def test_a_full_disk_leaves_what_was_there(form: str, monkeypatch: pytest.Monkey
         path.write_text("half")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
-    monkeypatch.setattr(f"samp.cli.output._{form}" if form != "samp" else "samp.attribution.save_file", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     result = tiny(photo, "--out", old)
     assert_refused(result, f"why.{form} cannot be written (No space left on device)")
     assert result.output.count("cannot be written") == 1
@@ -131,10 +131,9 @@ def test_a_full_disk_ends_it_before_the_next_photo(monkeypatch: pytest.MonkeyPat
     def full(path: Path, *_: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
-    monkeypatch.setattr("samp.cli.output._png", full)
-    assert_refused(
-        tiny(a_photo("a.png"), a_photo("b.png")), "explanations/a.png cannot be written (No space left on device)"
-    )
+    photos = a_photo("a.png"), a_photo("b.png")
+    monkeypatch.setattr(Path, "write_bytes", full)
+    assert_refused(tiny(*photos), "explanations/a.png cannot be written (No space left on device)")
 
 
 @pytest.mark.parametrize(
@@ -209,8 +208,9 @@ def test_an_interrupt_while_writing_leaves_nothing(monkeypatch: pytest.MonkeyPat
         path.write_text("half")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("samp.cli.output._png", interrupted)
-    result = tiny(a_photo(), "--out", "why.png")
+    photo = a_photo()
+    monkeypatch.setattr(Path, "write_bytes", interrupted)
+    result = tiny(photo, "--out", "why.png")
     assert result.exit_code == 130
     assert os.listdir() == ["photo.png"]
 

@@ -20,8 +20,9 @@ import samp
 import small_runs
 from cli_runs import PATIENCE, TINY, OnTerminal, a_photo, run, screen
 from samp.batch.progress import RunProgress
-from samp.cli.progress import EvaluationBar, RunBar, expected_rows
+from samp.cli.progress import EvaluationBar, RunBar
 from samp.methods import resolve_method
+from samp.methods.cost import expected_rows
 from samp.methods.coupled import QUALITIES
 
 terminal = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo terminal")

@@ -219,6 +219,19 @@ def startup(repeats: int) -> None:
 
 
 @bench.command()
+@click.option("--method", default="consensus", show_default=True, help="Method of the job.")
+@click.option("--repeats", default=5, show_default=True, help="Pairs of runs; the table shows their median.")
+def app(method: str, repeats: int) -> None:
+    """Time of a job of `samp app` over the work of `samp explain`, for the embedded photo.
+
+    Example: samp bench app --repeats 5
+    """
+    from samp_lab.bench.app import measure, table
+
+    say_block(table(method, measure(method, repeats)))
+
+
+@bench.command()
 @click.option("--net", default="resnet50", show_default=True, help="resnet50 (random weights) or efficientnet-lite0.")
 @click.option("--images", default="1,2", show_default=True, help="Images explained in one call; several with commas.")
 @click.option("--rows", default=128, show_default=True, help="Rows a call at most; an image has two.")

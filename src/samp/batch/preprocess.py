@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from samp.batch.messages import error_line
 from samp.batch.sources import Entry, Source
-from samp.batch.tars import upright
+from samp.images import upright
 from samp.models import Classifier
 
 Array = np.ndarray[Any, Any]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from PIL import Image, ImageOps
+from PIL import Image
 
 from samp import images
 from samp.batch.messages import error_line
@@ -79,16 +79,7 @@ def decode_photo(data: bytes, name: str) -> Image.Image:
     """
     try:
         with Image.open(io.BytesIO(data)) as file:
-            return upright(file)
+            return images.upright(file)
     except Exception as error:  # Pillow raises many kinds for a damaged file
         why = error_line(error)
         raise UnreadableError(f"{name} cannot be read as an image ({why}): give a whole JPEG or PNG file.") from error
-
-
-def upright(photo: Image.Image) -> Image.Image:
-    """Return an open photo as 8-bit RGB: turned by its EXIF tag, transparency over white.
-
-    >>> upright(Image.new("LA", (1, 1))).getpixel((0, 0))
-    (255, 255, 255)
-    """
-    return images._composite_over_white(images._to_eight_bits(ImageOps.exif_transpose(photo))).convert("RGB")

@@ -26,6 +26,7 @@ COMMANDS = {
     "report": "Sum up a run over a data set in a page.",
     "compare": "Set several methods side by side on one photo.",
     "play": "Walk the path in a page that opens in any browser.",
+    "app": "Explain photos in the browser, and watch the walk.",
     "methods": "List all methods, with what they cost and promise.",
     "doctor": "Check that samp works on this machine.",
     "completion": "Print what switches on completion in a shell.",

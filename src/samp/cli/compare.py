@@ -255,7 +255,7 @@ def _expected_rows(task: Task, method: Method) -> int:
     """Return how many evaluations of the model a method and its curves take, as far as its settings say."""
     from torch import Tensor
 
-    from samp.cli.progress import expected_rows
+    from samp.methods.cost import expected_rows
 
     height, width = task.inputs.shape[2:] if isinstance(task.inputs, Tensor) else (0, 0)
     curves = 2 * len(task.protocol.counts(height * width))

@@ -136,7 +136,8 @@ def self_check(device: str = "cpu") -> dict[str, Any]:
     """Explain the embedded photo by a draft of the default method; return whether class and sum of credit are right."""
     import samp
     from samp import images, methods
-    from samp.cli.progress import EvaluationBar, expected_rows
+    from samp.cli.progress import EvaluationBar
+    from samp.methods.cost import expected_rows
     from samp.models.prediction import classify_photo
 
     started = time.perf_counter()

@@ -175,7 +175,7 @@ class PhotoExplainer:
     @property
     def expected_rows(self) -> int | None:
         """How many evaluations of the model a photo takes at most, if the method's settings say so."""
-        from samp.cli.progress import expected_rows
+        from samp.methods.cost import expected_rows
 
         rows = None if self.groups else expected_rows(self.method, *self.classifier.shape)  # which counts pixels
         return rows and rows * self.top

@@ -5,13 +5,10 @@ Where they go is checked before a model is loaded, so nothing here imports torch
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from samp.atomic import atomic_write
 
@@ -66,14 +63,11 @@ def make_folder(files: Sequence[Path]) -> None:
 
 def write_explanation(out: Path, form: str, explained: ExplainedPhoto) -> None:
     """Write the explanations of one photo into a file of this form: png, html, npz or samp."""
-    writers: dict[str, Callable[[Path, ExplainedPhoto], None]] = {
-        "png": _png,
-        "html": _html,
-        "npz": _npz,
-        "samp": _samp,
-    }
-    with nullcontext(out) if form == "samp" else atomic_write(out) as unfinished:  # a result is saved whole by itself
-        writers[form](unfinished, explained)
+    from samp.html.explanation_file import explanation_file
+
+    content = explanation_file(explained, form)
+    with atomic_write(out) as unfinished:
+        unfinished.write_bytes(content)
 
 
 def _form_of(out: Path | None, several: bool) -> str:
@@ -91,53 +85,3 @@ def _files_in_folder(photos: Sequence[Path], folder: Path, form: str) -> list[Pa
             file = folder / f"{photo.stem}-{number}.{form}"
         files[file] = None
     return list(files)
-
-
-def _png(path: Path, explained: ExplainedPhoto) -> None:
-    """A sheet for each class, one above the other, with the numbers in the file's own notes."""
-    from PIL.PngImagePlugin import PngInfo
-
-    from samp.plots.sheet import sheet, stack_sheets
-
-    classified = explained.classified
-    sheets = [
-        sheet(
-            classified.photo,
-            explained.result,
-            explained.headline(sample),
-            explained.notes(sample),
-            sample,
-            answers=answers,
-            box=classified.crop_box,
-            signed=explained.signed,
-        )
-        for sample, answers in enumerate(explained.answers)
-    ]
-    notebook = PngInfo()
-    notebook.add_itxt("samp", json.dumps(explained.records))
-    stack_sheets(sheets).save(path, "PNG", pnginfo=notebook)
-
-
-def _html(path: Path, explained: ExplainedPhoto) -> None:
-    from samp.html.explain_page import explanation_page  # jinja2 is imported for pages alone
-
-    path.write_text(explanation_page(explained), encoding="utf-8")
-
-
-def _npz(path: Path, explained: ExplainedPhoto) -> None:
-    """The map and credit of each class (k h w, k c h w), what the model was fed, curves, and the numbers as JSON."""
-    import numpy as np
-
-    classified, result = explained.classified, explained.result
-    tensors: dict[str, Any] = {"map": result.map, "values": result.values, "input": classified.x}
-    tensors |= {f"scores_{direction}": scores for direction, scores in result.scores.items()}
-    arrays: dict[str, Any] = {name: tensor.detach().float().cpu().numpy() for name, tensor in tensors.items()}
-    with path.open("wb") as file:
-        np.savez_compressed(
-            file, photo=np.asarray(classified.crop), facts=np.array(json.dumps(explained.records)), **arrays
-        )
-
-
-def _samp(path: Path, explained: ExplainedPhoto) -> None:
-    result = explained.result
-    replace(result, details={**result.details, "facts": list(explained.records)}).save(path)

@@ -110,9 +110,10 @@ def _with_short_steps(how: MethodOptions) -> MethodOptions:
 def _make_page(classified: ClassifiedPhoto, method: Method, seed: int, frames: int) -> tuple[str, dict[str, str]]:
     """Return the page, and the lines on its explanation for the terminal."""
     import samp
-    from samp.cli.progress import EvaluationBar, expected_rows
+    from samp.cli.progress import EvaluationBar
     from samp.html import player
     from samp.html.facts import facts, lines
+    from samp.methods.cost import expected_rows
 
     net, shape, name = classified.classifier.net, classified.classifier.shape, classified.path.name
     started = time.perf_counter()

@@ -67,6 +67,10 @@ class ConcaveAccount:
             self.effect[rows] = effect
         self.moves.append(Move(after.rows, *read, (after.value - before.value) * self.weight.sign()))
 
+    def credit_so_far(self) -> Tensor:
+        """Return the credit that the walks would have if they ended here (R dn)."""
+        return self.values() if self.moves else torch.zeros_like(self.route.end)
+
     def values(self) -> Tensor:
         """Return the credit of all directions (R dn); a group's elements share it by their effects on the whole walk.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 import torch
@@ -17,14 +17,13 @@ from samp.devices import ELEMENTS_AT_ONCE, ELEMENTS_ON_ACCELERATOR, is_out_of_me
 from samp.engine.credit import Credit
 from samp.engine.lookahead import scorer_for
 from samp.engine.problem import Problem
-from samp.engine.record import SumAccount, WalkRecord, assemble, record_walk
-from samp.engine.walk import Path, Route, StepRule
+from samp.engine.record import Account, StepCallback, SumAccount, WalkRecord, assemble, record_walk
+from samp.engine.walk import Path, Route, Step, StepRule
+from samp.engine.watch import WalkStep, Watcher
 from samp.lookup import look_up
 from samp.progress import Meter
 
 BatchSize = int | Literal["auto"]
-StepCallback = Callable[[int, int], None]
-"""Called after each step with the gradients spent on it and the rows that ended in it."""
 Result = TypeVar("Result")
 MOST_ROWS = 1024
 
@@ -39,6 +38,8 @@ class Plan(Protocol):
     @property
     def rows_per_sample(self) -> int: ...
     @property
+    def first_walk(self) -> int: ...
+    @property
     def label(self) -> str: ...
     def run(self, problem: Problem, rows: range, points: int, on_step: StepCallback | None) -> WalkRecord: ...
     def collect(self, problem: Problem, records: Iterator[WalkRecord]) -> list[WalkRecord]: ...
@@ -50,6 +51,7 @@ class WalkPlan:
     """A plan that walks each direction separately: path, step rule, credit, and the baseline of each direction."""
 
     directions_per_row: ClassVar[int] = 1
+    first_walk: ClassVar[int] = 0
 
     path: Path
     rule: StepRule
@@ -88,6 +90,7 @@ class RunOptions:
     tape_bytes: int = 0
     progress: bool = False
     seed: int = 0
+    on_step: Watcher | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_batch_size(self.batch_size)
@@ -110,7 +113,8 @@ def run_walks(problem: Problem, plan: Plan, run: RunOptions) -> Attribution:
     def work(first: int, last: int) -> WalkRecord:
         if meter:
             meter.rewind_to(first)
-        return plan.run(problem, range(first, last), points, meter.record_step if meter else None)
+        rows = range(first, last)
+        return plan.run(problem, rows, points, _watch(problem, plan, rows, run.on_step, meter))
 
     try:
         with problem.compiling():
@@ -121,6 +125,27 @@ def run_walks(problem: Problem, plan: Plan, run: RunOptions) -> Attribution:
     details: dict[str, object] = {"seed": run.seed, "batch_size": batches.size * plan.directions_per_row}
     details |= plan.details()
     return assemble(problem, directions, records, plan.label, details)
+
+
+def _watch(
+    problem: Problem, plan: Plan, rows: range, on_step: Watcher | None, meter: Meter | None
+) -> StepCallback | None:
+    """Return what shows each step of these rows to the caller and to the meter; None if neither looks."""
+    if on_step is None and meter is None:
+        return None
+    each = plan.directions_per_row
+
+    def watch(before: Step | None, step: Step, account: Account) -> None:
+        if meter:  # counting arrivals waits for the device
+            broken = ~step.finite if before is None else ~step.finite & before.finite
+            arrived = ~step.moving.any(1) & step.finite
+            meter.record_step(len(step.rows) * each, int((arrived | broken).sum()))
+        if on_step:
+            entries = (rows.start + step.rows)[:, None] * each + torch.arange(each, device=step.rows.device)
+            per_sample = plan.rows_per_sample * each
+            on_step(WalkStep(problem, plan.baselines, entries.flatten(), per_sample, plan.first_walk, step, account))
+
+    return watch
 
 
 def _route(problem: Problem, plan: WalkPlan, rows: range) -> Route:

@@ -24,12 +24,11 @@ from torch import Tensor
 
 from samp.attribution import Direction
 from samp.engine.concave_credit import ConcaveAccount
-from samp.engine.driver import StepCallback
 from samp.engine.graded_path import GradedPath
 from samp.engine.jitter import EndScores, Jitter, JitterSettings, WalkMean
 from samp.engine.paths import SalientPath
 from samp.engine.problem import Compiler, Problem, keep_function
-from samp.engine.record import RowTape, WalkRecord, record_walk
+from samp.engine.record import RowTape, StepCallback, WalkRecord, record_walk
 from samp.engine.walk import Route, StepRule
 
 
@@ -117,8 +116,7 @@ class JointWalkPlan:
             route = replace(route, sample=torch.arange(rows.start, rows.stop, device=route.sample.device))
         scorer = JointScorer(problem, weight, compiler, jitter)
         steps = problem.walk(scorer, route, self.path, self.rule, self.momentum)
-        callback = on_step and _count_directions(on_step, directions)
-        return split_directions(record_walk(steps, route, account, points, callback), directions)
+        return split_directions(record_walk(steps, route, account, points, on_step), directions)
 
     def collect(self, problem: Problem, records: Iterator[WalkRecord]) -> list[WalkRecord]:
         """Return the records, those of the walks of a sample averaged."""
@@ -173,8 +171,3 @@ def split_directions(joint: WalkRecord, directions: int) -> WalkRecord:
         failed=torch.where(at_failure.isfinite(), -1, joint.failed[:, None]).flatten(),
         tapes=[RowTape(t.steps, points) for t in joint.tapes for points in t.points.chunk(directions, 1)],
     )
-
-
-def _count_directions(on_step: StepCallback, directions: int) -> StepCallback:
-    """Return the callback for a joint walk, in which every gradient is one of each direction."""
-    return lambda gradients, arrived: on_step(gradients * directions, arrived)

@@ -51,8 +51,13 @@ class Account(Protocol):
     @property
     def needs_gradients(self) -> bool: ...  # of the steps `before`; otherwise their guides take the place of these
     def add(self, before: Step, after: Step) -> None: ...
-    def values(self) -> Tensor: ...  # R n, called once; the caller may change it
+    def credit_so_far(self) -> Tensor: ...  # R n, of the segments added until now; the caller may change it
+    def values(self) -> Tensor: ...  # R n, the same, called once and last
     def blind(self) -> Tensor: ...  # R
+
+
+StepCallback = Callable[[Step | None, Step, Account], None]
+"""Called after each step with the one before, None at the start, and with the account that has its credit."""
 
 
 class SumAccount:
@@ -72,6 +77,9 @@ class SumAccount:
         if isinstance(self.credit, Shared):
             self.unseen[after.rows] += self.credit.blind(before, after)
 
+    def credit_so_far(self) -> Tensor:
+        return self.earned * self.sign
+
     def values(self) -> Tensor:
         return self.earned.mul_(self.sign)  # in place: its last use
 
@@ -88,11 +96,11 @@ def record_walk(
     route: Route,
     account: Account,
     points_per_row: int = 0,
-    on_step: Callable[[int, int], None] | None = None,
+    on_step: StepCallback | None = None,
 ) -> WalkRecord:
     """Walk to the end, add every segment to the account, and return the record.
 
-    `points_per_row` bounds the tape (0: none); `on_step` is called per Step with the gradients spent and the rows done.
+    `points_per_row` bounds the tape (0: none); `on_step` is called for each Step.
     """
     count, device = len(route.start), route.start.device
     order = torch.full((count, route.groups.count), -1, dtype=torch.int32, device=device)
@@ -106,10 +114,8 @@ def record_walk(
             _mark_arrivals(order, step.rows, before.moving > step.moving, step.number)
         seen.append((step.rows, step.value, step.finite))
         recorder.record(step)
-        if on_step:  # counting arrivals waits for the device
-            broken = ~step.finite if before is None else ~step.finite & before.finite
-            arrived = ~step.moving.any(1) & step.finite
-            on_step(len(step.rows), int((arrived | broken).sum()))
+        if on_step:
+            on_step(before, step, account)
         before = step if account.needs_gradients else step.drop_gradient()
         del step  # otherwise its gradient would be kept beside the next one
     scores, last, failed = _curves(seen, count)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from samp.attribution import Attribution, format_residual, format_walks, score_source
+from samp.attribution import Attribution
 from samp.baselines import Constant
 from samp.groups import Pixels
 from samp.html.answer_facts import answer_facts, answer_lines
@@ -21,6 +21,7 @@ from samp.models.question import margin_kind, name_class
 from samp.models.zero_colour import name_zero, zero_colour
 from samp.plots.answer_rows import answer_sentence
 from samp.region import Region
+from samp.result_words import format_residual, format_walks, score_source
 
 Record = dict[str, Any]
 """The numbers of one explanation or comparison, as JSON has them."""

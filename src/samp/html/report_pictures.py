@@ -15,9 +15,9 @@ from torch import nn
 
 from samp.batch.results import RunResults
 from samp.batch.sources import Entry, Folder, PathList, Source, source_of
-from samp.batch.tars import Tars, upright
+from samp.batch.tars import Tars
 from samp.html.facts import Record
-from samp.images import ignore_pillow_warnings
+from samp.images import ignore_pillow_warnings, upright
 from samp.models import Classifier
 
 READERS = 8  # threads at most

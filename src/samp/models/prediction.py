@@ -73,7 +73,24 @@ def classify_photo(
     >>> photo.targets, photo.x.shape, len(photo.scores)
     ((1,), torch.Size([1, 3, 4, 4]), 3)
     """
-    photo = images.read(path)
+    return classify_image(images.read(path), path, classifier, target, top=top, against=against)
+
+
+def classify_image(
+    photo: Image.Image,
+    path: Path,
+    classifier: Classifier,
+    target: str | None = None,
+    *,
+    top: int = 1,
+    against: str | None = None,
+) -> ClassifiedPhoto:
+    """Return what `classify_photo` does for a photo that was read before; `path` is what it is called.
+
+    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 3)).eval()
+    >>> classify_image(Image.new("RGB", (9, 9)), Path("grey.png"), Classifier(net, "tiny", 4, 0.5, 0.5, ())).x.shape
+    torch.Size([1, 3, 4, 4])
+    """
     numbers = (p for p in classifier.net.parameters() if p.is_floating_point())
     x = classifier.prepare(photo).to(next(numbers, torch.empty(0)))
     scores = run_classifier(classifier, x)

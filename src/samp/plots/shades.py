@@ -12,9 +12,8 @@ from matplotlib.image import AxesImage
 
 from samp.plots.palette import HEAT, SIGNED
 from samp.plots.reading import Array, check_photo_fits, format_number
-from samp.plots.shading import FULL_WHITE_QUANTILE
+from samp.plots.shading import DIM, FULL_WHITE_QUANTILE
 
-DIM = 0.45  # the photo's brightness under an overlay, as `samp explain` draws it
 DIVERGING = LinearSegmentedColormap.from_list("samp_signed", SIGNED, N=257)
 GLOW = LinearSegmentedColormap.from_list("samp_glow", HEAT)
 GREY = LinearSegmentedColormap.from_list("samp_grey", ["black", "white"])

@@ -15,6 +15,7 @@ from samp.region import block_sigma, resolution_of, smooth_credit
 
 Array = np.ndarray[Any, np.dtype[Any]]
 FULL_WHITE_QUANTILE = 0.99  # the share of pixels below full white, which the captions state
+DIM = 0.45  # the photo's brightness under an overlay
 COARSEST = 16  # blocks along the longer side, in the coarsest drawing
 
 

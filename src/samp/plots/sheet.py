@@ -101,7 +101,7 @@ def make_pictures(
     """
     region, (height, width) = region_of(result, sample), result.map.shape[1:]
     part = photo.resize((width, height), Image.Resampling.BICUBIC, box=box)
-    panels = [_map_panel(result, sample, signed)]
+    panels = [map_panel(result, sample, signed)]
     walks = {str(name): scores[sample] for name, scores in result.scores.items()}
     if not region.is_empty:
         panels += _region_panels(part, region, part_sentences(answers), 1 if walks else 2)
@@ -125,7 +125,8 @@ def stack_sheets(sheets: Sequence[Image.Image]) -> Image.Image:
     return whole
 
 
-def _map_panel(result: Attribution, sample: int, signed: bool) -> tuple[Image.Image, str]:
+def map_panel(result: Attribution, sample: int, signed: bool) -> tuple[Image.Image, str]:
+    """Return the picture of a map at the resolution at which it is reproducible, with its caption."""
     credit, detail = drawable_map(result, sample)
     if signed:
         colours = signed_colours(credit)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from samp.attribution import Attribution, describe_walks, format_residual, score_source
+from samp.attribution import Attribution, describe_walks
 from samp.html.facts import describe_method
 from samp.html.player.film import COARSE, TOLERANCE, Film
 from samp.html.player.likely import ClassProbabilities
 from samp.models import Classifier
 from samp.models.question import margin_kind
 from samp.plots.shading import FULL_WHITE_QUANTILE
+from samp.result_words import format_residual, score_source
 
 
 @dataclass(frozen=True)
