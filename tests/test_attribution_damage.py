@@ -16,7 +16,7 @@ from torch import Tensor
 
 import samp
 from laws import assert_same, images, net
-from samp.attribution import FORMAT, WITHOUT_CHECKSUM
+from samp.attribution_file import FORMAT, WITHOUT_CHECKSUM
 
 
 @pytest.fixture(scope="module")

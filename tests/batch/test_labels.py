@@ -164,14 +164,14 @@ def test_inputs_without_label_and_labels_without_input_are_counted(data: Path, o
     ):
         explain(data, out, labels=labels)
     columns = load(out).columns()
-    assert int(columns.judged.sum()) == 1
+    assert int(columns.is_judged.sum()) == 1
 
 
 def test_an_input_that_failed_is_neither_right_nor_wrong(data: Path, out: Path) -> None:
     (data / "bad.jpg").write_text("no photo")
     explain(data, out, labels=[1] * 8)
     columns = load(out).columns()
-    assert (len(columns), int(columns.judged.sum())) == (8, 7)
+    assert (len(columns), int(columns.is_judged.sum())) == (8, 7)
     assert "bad.jpg" not in {row["id"] for row in load(out).mistakes()}
 
 

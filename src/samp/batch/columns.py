@@ -47,7 +47,7 @@ class Columns:
         return len(self) - int(self.failed.sum())
 
     @property
-    def judged(self) -> Array:
+    def is_judged(self) -> Array:
         """Which rows have both an answer of the model and a label."""
         both: Array = ~np.isnan(self["predicted"]) & ~np.isnan(self[TRUE])
         return both
@@ -60,7 +60,7 @@ class Columns:
         >>> Columns.from_rows(rows).wrong
         array([False,  True, False, False])
         """
-        found: Array = self.judged & (self["predicted"] != self[TRUE])
+        found: Array = self.is_judged & (self["predicted"] != self[TRUE])
         return found
 
     def locate(self, position: int) -> tuple[int, int]:

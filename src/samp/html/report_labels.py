@@ -59,7 +59,7 @@ def label_facts(run: RunResults, columns: Columns | None = None, most: int = MOS
         {"true": true, "predicted": said, "true_label": names[true], "predicted_label": names[said], "inputs": count}
         for true, said, count in pairs
     ]
-    return LabelFacts(int(known.judged.sum()), int(known.wrong.sum()), header.source, named)
+    return LabelFacts(int(known.is_judged.sum()), int(known.wrong.sum()), header.source, named)
 
 
 def confusions(columns: Columns, most: int) -> list[tuple[int, int, int]]:

@@ -21,7 +21,7 @@ class PlayerFrame:
     Colab show it; a notebook that is not trusted shows nothing instead.
 
     >>> PlayerFrame("<p>a & b</p>", "Why?", 100)._repr_html_()[:60]
-    '<iframe title="Why?" srcdoc="&lt;p&gt;a &amp;amp; b&lt;/p&g'
+    '<iframe title="Why?" srcdoc="&lt;p&gt;a &amp; b&lt;/p&gt;" s'
     """
 
     page: str = field(repr=False)
