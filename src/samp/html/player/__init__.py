@@ -19,8 +19,8 @@ from samp.attribution import Attribution, Direction
 from samp.html.embed import embed_image
 from samp.html.player.caption import facts, legend, make_question, top_heading
 from samp.html.player.film import Bytes, Film, jpeg, make_film, pack_blocks
-from samp.html.player.likely import DIGITS, ClassProbabilities, outputs
 from samp.html.player.frame import HEIGHT, PlayerFrame
+from samp.html.player.likely import DIGITS, ClassProbabilities, outputs
 from samp.html.render import render_page
 from samp.models import Classifier
 from samp.models.answers import pictures_to_ask, read_answers
