@@ -104,6 +104,14 @@ def test_there_are_as_many_claims_as_tutorials() -> None:
     assert sorted(CLAIMS) == TUTORIALS
 
 
+def test_the_list_of_tutorials_has_each_by_its_title() -> None:
+    index = (FOLDER / "index.md").read_text(encoding="utf-8")
+    pages = [(FOLDER / f"{name}.md").read_text(encoding="utf-8") for name in TUTORIALS]
+    titles = [next(line[2:] for line in page.splitlines() if line.startswith("# ")) for page in pages]
+    expected = [(title, f"{name}.md") for title, name in zip(titles, TUTORIALS, strict=True)]
+    assert re.findall(r"^- \[([^\]]+)\]\(([^)]+)\): \S", index, re.MULTILINE) == expected
+
+
 @pytest.mark.parametrize("name", TUTORIALS)
 def test_a_tutorial_runs_in_an_empty_folder_and_what_it_says_is_so(name: str) -> None:
     notebook = build_tutorials.execute(FOLDER / f"{name}.py", checks=textwrap.dedent(CLAIMS[name]))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from docsite.llms import full_text, heading_of, summary_of
+from docsite.llms import full_text
 from docsite.nav import nav_of
 from docsite.places import PAGES, place_of
 from docsite.rewriting import rewrite
@@ -18,7 +18,6 @@ COPIED = (".png", ".svg", ".css", ".js", ".txt", ".html", ".gif", ".webp", ".jpg
 NO_SIDEBAR = "---\nhide:\n  - navigation\n---\n\n"
 """Before a page that is a part of the site by itself, whose sidebar would list that page alone."""
 NO_SEARCH = "---\nsearch:\n  exclude: true\n---\n\n"
-TUTORIALS = "<!-- site: tutorials -->"
 LANGUAGES = {".py": "python", ".toml": "toml", ".json": "json", ".md": "markdown"}
 
 
@@ -46,7 +45,7 @@ def make_pages(root: Path) -> Iterator[tuple[str, str]]:
     linked: set[str] = set()
     alone = {entries for _, entries in nav_of(root) if isinstance(entries, str)}
     for path in source_pages(root):
-        text = (root / path).read_text(encoding="utf-8").replace(TUTORIALS, list_tutorials(root))
+        text = (root / path).read_text(encoding="utf-8")
         text = rewrite(text, path, anchors, linked.add)
         yield place_of(path), NO_SIDEBAR + text if place_of(path) in alone else text
     for name, text in api.pages().items():
@@ -64,12 +63,6 @@ def source_pages(root: Path) -> list[str]:
     """Return the pages of docs/ and those that come along from other folders, as paths in the repository."""
     own = [path.relative_to(root).as_posix() for path in sorted((root / "docs").rglob("*.md"))]
     return [*(path for path in own if path != "docs/api.md"), "CONTRIBUTING.md", "CHANGELOG.md", "lab/README.md"]
-
-
-def list_tutorials(root: Path) -> str:
-    """Return a list of the tutorials that are there, each with its first sentence."""
-    texts = {path.name: path.read_text(encoding="utf-8") for path in sorted((root / "docs/tutorials").glob("0*.md"))}
-    return "\n".join(f"- [{heading_of(text)}]({name}): {summary_of(text)}" for name, text in texts.items())
 
 
 def load_api(root: Path) -> Any:
