@@ -97,7 +97,7 @@ def test_values_are_completed_without_torch(words: str, offered: list[str]) -> N
 
 def test_models_that_are_completed_are_those_that_there_are() -> None:
     from samp import models
-    from samp.cli.options import MODELS
+    from samp.cli.complete import MODELS
 
     assert all(callable(getattr(models, name)) for name in MODELS)
 

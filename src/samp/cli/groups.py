@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from samp.cli.options import complete_words
+from samp.cli.complete import complete_words
 
 if TYPE_CHECKING:
     from samp.groups import Groups

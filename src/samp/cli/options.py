@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
+from samp.cli.complete import DEVICES, complete_method, complete_model, complete_words
 from samp.cli.terminal import say
 from samp.lookup import look_up
 from samp.methods.registry import METHODS, method_name
@@ -45,9 +45,6 @@ score. --quality says of how many: standard, if left out, takes 4 walks and 112 
 QUALITIES = ("draft", "standard", "fine")
 BASELINES = ("zero", "black", "white", "uniform", "gaussian", "blurred")
 COLOURS = ("black", "white")  # which depend on how the model is fed
-MODELS = ("efficientnet_lite0", "mobilenet_v2", "squeezenet1_1", "resnet50", "dinov2_vits14")
-HUBS = ("torchvision:", "timm:", "hf:")
-DEVICES = ("cpu", "cuda", "mps")
 # Options that say which model it is and how it is fed.
 MODEL_WORDS = ("model", "weights", "trust", "size", "mean", "std", "channels", "classes")
 # Options that set a field of the method, and the name of that field.
@@ -216,25 +213,6 @@ def parse_baseline_word(word: str) -> str | float:
         return look_up(word.strip(), {name: name for name in BASELINES}, "baseline")
 
 
-def _method_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    return [CompletionItem(name) for name in METHODS if name.startswith(incomplete)]
-
-
-def complete_words(*words: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
-    """Return a completion of an option's value by these words."""
-
-    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return [CompletionItem(word) for word in words if word.startswith(incomplete)]
-
-    return complete
-
-
-def _complete_model(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the names of models that come with samp and the beginnings of others; else a file is meant."""
-    found = [CompletionItem(name) for name in (*MODELS, *HUBS) if name.startswith(incomplete)]
-    return found or [CompletionItem(incomplete, type="file")]
-
-
 target_option = click.option("--target", help="Class to explain, by name or number; the predicted one if left out.")
 
 against_option = click.option(
@@ -254,7 +232,7 @@ MODEL_OPTIONS = (
         "--model",
         default="efficientnet_lite0",
         show_default=True,
-        shell_complete=_complete_model,
+        shell_complete=complete_model,
         help="efficientnet_lite0 (extra demo); mobilenet_v2, squeezenet1_1, resnet50 or dinov2_vits14 with --weights; "
         "torchvision:NAME, timm:NAME or hf:NAME of those packages, which download weights unless --weights gives them; "
         "package.module:factory, your code; or, with --trust, a TorchScript, torch.export (.pt2) or pickled file.",
@@ -294,7 +272,7 @@ METHOD_OPTIONS = (
         "name",
         default="consensus",
         show_default=True,
-        shell_complete=_method_names,
+        shell_complete=complete_method,
         help="Name of a method; `samp methods` lists them. samp++ is the paper's.",
     ),
     click.option(
