@@ -36,8 +36,8 @@ def explain(photo: Image.Image | None, words: str, quality: str) -> tuple[Image.
     figure.savefig(drawn := io.BytesIO(), dpi=150)
     best = {CLASSIFIER.label(index): float(sure[index]) for index in sure.topk(5).indices.tolist()}
     share = samp.region.region_of(result, sample=0).share_of_picture
-    said = f"Half of the credit lies on {share:.0%} of the picture; all sums to {float(result.values.sum()):.2f}, "
-    said += f"the change of the score ({int(result.gradients[0])} gradients)."
+    said = f"Half of the positive credit lies on {share:.0%} of the picture; all sums to "
+    said += f"{float(result.values.sum()):.2f}, the change of the score ({int(result.gradients[0])} gradients)."
     if side := int(result.resolution[0]):  # 0: no resolution is coarse enough
         said += f" Averages over squares of {side} pixels would come out the same twice."
     return Image.open(drawn).convert("RGB"), best, said
@@ -52,7 +52,7 @@ app = gr.Interface(
     ],
     outputs=[gr.Image(show_label=False), gr.Label(label="What the model says"), gr.Textbox(label="In words")],
     title="Why did the model say that?",
-    description="samp outlines the smallest area that holds half of the credit for the model's answer.",
+    description="samp outlines the smallest area that holds half of the positive credit for the model's answer.",
     flagging_mode="never",
 )
 

@@ -197,7 +197,7 @@ def test_the_terminal_says_what_the_model_said_and_what_is_in_the_region() -> No
     )
     assert also.startswith(f"{said}; cup, ")
     (region,) = [line for line in own.stdout.splitlines() if line.startswith("region:")]
-    assert "50% of the credit on " in region
+    assert "50% of the positive credit on " in region
     assert "; it alone: " in region
     assert "; without it: " in region
 

@@ -56,7 +56,7 @@ def test_it_explains_the_predicted_class(client: Any) -> None:
     picture, label, said = client.predict(photo(), "", "draft", api_name="/explain")
     assert label["label"] == "espresso"
     assert label["confidences"][0]["confidence"] > 0.9
-    assert "Half of the credit lies on " in said
+    assert "Half of the positive credit lies on " in said
     assert "(36 gradients)" in said
     with Image.open(picture) as drawn:
         assert min(drawn.size) > 300
@@ -66,7 +66,7 @@ def test_it_explains_the_predicted_class(client: Any) -> None:
 def test_it_explains_another_class_by_its_name(client: Any) -> None:
     other, _, said = client.predict(photo(), "cup", "draft", api_name="/explain")
     own, _, _ = client.predict(photo(), "", "draft", api_name="/explain")
-    assert "Half of the credit" in said
+    assert "Half of the positive credit" in said
     assert Path(other).read_bytes() != Path(own).read_bytes()
 
 

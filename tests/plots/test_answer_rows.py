@@ -33,7 +33,7 @@ def test_parts_are_compared_by_the_explained_class_and_say_what_else_the_model_a
         ("the whole picture", 0.22, ""),
         ("the outlined part alone", 0.22, ""),
         ("all but the outlined part", 0.01, "drum, 40%"),
-        ("nothing: all blurred", 0.01, "drum, 40%"),
+        ("everything blurred", 0.01, "drum, 40%"),
     ]
     assert region_rows(replace(ASKED, alone=None, without=None, blurred=None)) == []
 
@@ -65,23 +65,27 @@ def test_classes_of_the_same_name_are_not_taken_for_each_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("alone", "without", "words"),
+    ("alone", "without", "blurred", "words"),
     [
-        (0.5, 0.5, "Either part is enough: the evidence is spread over the picture."),
-        (0.1, 0.5, "The rest is enough: the evidence is spread over the picture."),
-        (0.1, 0.1, "Neither part is enough alone."),
-        (0.5, 0.1, ""),
-        (0.4, 0.39, ""),
-        (0.39, 0.4, "The rest is enough: the evidence is spread over the picture."),
+        (0.5, 0.5, 0.1, "Either part is enough: the evidence is spread over the picture."),
+        (0.1, 0.5, 0.24, "The rest is enough: the evidence is spread over the picture."),
+        (0.1, 0.1, 0.1, "Neither part is enough alone."),
+        (0.5, 0.1, 0.1, ""),
+        (0.4, 0.39, 0.1, ""),
+        (0.39, 0.4, 0.1, "The rest is enough: the evidence is spread over the picture."),
+        (0.1, 0.5, 0.25, "All blurred, it is still 25%: blur hides too little to tell."),
+        (0.5, 0.1, 0.4, "All blurred, it is still 40%: blur hides too little to tell."),
     ],
 )
-def test_the_answers_to_both_parts_are_read_for_the_viewer(alone: float, without: float, words: str) -> None:
+def test_the_answers_to_the_parts_are_read_for_the_viewer(
+    alone: float, without: float, blurred: float, words: str
+) -> None:
     def guess(probability: float | None) -> Guess:
         return Guess("cat", 0, 1.0, probability)
 
-    replies = [Reply(guess(share), guess(share)) for share in (alone, without)]
-    answers = Answers((guess(0.5),), guess(0.5), *replies, replies[0])
+    replies = [Reply(guess(share), guess(share)) for share in (alone, without, blurred)]
+    answers = Answers((guess(0.5),), guess(0.5), *replies)
     assert evidence_sentence(answers) == words
     assert part_sentences(answers)[1].endswith(words or "%.")
-    without_numbers = Answers((guess(None),), guess(None), *replies, replies[0])
+    without_numbers = Answers((guess(None),), guess(None), *replies)
     assert evidence_sentence(without_numbers) == ""

@@ -39,9 +39,10 @@ def test_the_outline_is_a_light_line_on_a_dark_one() -> None:
 
 def test_the_caption_has_the_share_of_the_picture() -> None:
     share = region_mask(torch.from_numpy(blob()), 0.5).double().mean()
-    assert f"half of the credit, on {share:.0%} of the picture" in caption(plots.outline(blob(), np.zeros((40, 40, 3))))
+    words = caption(plots.outline(blob(), np.zeros((40, 40, 3))))
+    assert f"half of the positive credit, on {share:.0%} of the picture" in words
     more = plots.outline(blob(), np.zeros((40, 40, 3)), share=0.8)
-    assert "Outlined: 80% of the credit, on" in caption(more)
+    assert "Outlined: 80% of the positive credit, on" in caption(more)
 
 
 @pytest.mark.parametrize("credit", [np.zeros((8, 8)), -np.ones((8, 8)), np.ones((1, 8)), np.ones((8, 8))])

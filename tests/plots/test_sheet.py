@@ -16,7 +16,8 @@ from samp.plots.curves import draw_curves
 from samp.plots.sheet import PANEL, WIDTH, make_pictures, sheet
 
 CAT, DOG = Guess("cat", 0, 3.0, 0.7), Guess("dog", 1, 2.0, 0.3)
-ANSWERS = Answers((CAT, DOG), CAT, Reply(CAT, CAT), Reply(DOG, replace(CAT, probability=0.1)), Reply(DOG, CAT))
+FAINT = replace(CAT, probability=0.1)
+ANSWERS = Answers((CAT, DOG), CAT, Reply(CAT, CAT), Reply(DOG, FAINT), Reply(DOG, FAINT))
 
 
 def explained(height: int = 8, width: int = 8, method: str = "ig", channels: int = 3) -> samp.Attribution:
@@ -36,7 +37,7 @@ def count(picture: Image.Image, colour: str) -> int:
 
 def test_the_photo_comes_first_then_the_map_the_region_and_the_curves() -> None:
     pictures = make_pictures(Image.new("RGB", (8, 8), "teal"), explained(), answers=ANSWERS)
-    assert pictures.photo[1].startswith("Outlined: half of the credit, on ")
+    assert pictures.photo[1].startswith("Outlined: half of the positive credit, on ")
     credit, region, walks = (caption for _, caption in pictures.panels)
     assert credit.startswith("Credit of each pixel: white is the top 1%")
     assert region == "The outlined part alone, the rest blurred: cat, 70%. Without it: dog, 30% (cat, 10%)."

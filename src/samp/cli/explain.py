@@ -84,9 +84,9 @@ def explain(
     """Explain what a model sees in each PHOTO (an embedded cup of coffee if left out).
 
     A PHOTO is a file, a folder of photos or a quoted glob. For each, one file is written: the photo with an outline of
-    the area that holds half of the credit, the map of credit, what the model says of the outlined part alone and of
-    the photo without it, and the score along the walks. A photo that cannot be read, or whose file cannot be written,
-    is reported and skipped.
+    the area that holds half of the positive credit, the map of credit, what the model says of the outlined part alone
+    and of the photo without it, and the score along the walks. A photo that cannot be read, or whose file cannot be
+    written, is reported and skipped.
 
     \b
     Examples:

@@ -36,12 +36,13 @@ def answer_lines(record: Mapping[str, Any]) -> dict[str, str]:
     >>> region = {"share_of_credit": 0.5, "share_of_picture": 0.07}
     >>> region |= {"alone": {**cat, "explained_probability": 0.9}, "without": {**cat, "explained_probability": 0.3}}
     >>> answer_lines({"class": "cat", "index": 0, "answer": cat, "probability": 0.9, "region": region})["region"]
-    '50% of the credit on 7% of the picture; it alone: cat, 90%; without it: cat, 30%'
+    '50% of the positive credit on 7% of the picture; it alone: cat, 90%; without it: cat, 30%'
     """
     if "answer" not in record:
         return {}
     region = record["region"]
-    shares = f"{format_share(region['share_of_credit'])} of the credit on {format_share(region['share_of_picture'])}"
+    credit, picture = (format_share(region[name]) for name in ("share_of_credit", "share_of_picture"))
+    shares = f"{credit} of the positive credit on {picture}"
     lines = {"region": "none: no credit is positive"}
     if region["alone"] is not None:
         alone, without = (_reply_text(record, region[name]) for name in ("alone", "without"))

@@ -8,6 +8,7 @@ from samp.models.answers import Answers, Guess, Reply
 from samp.region import Region
 
 ENOUGH = 0.8  # of the probability of the explained class in the whole picture
+TOO_MUCH = 0.5  # likewise, of the blurred picture: removing parts by blur says little then
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ def region_rows(answers: Answers) -> list[AnswerRow]:
     asked = {
         "the outlined part alone": answers.alone,
         "all but the outlined part": answers.without,
-        "nothing: all blurred": answers.blurred,
+        "everything blurred": answers.blurred,
     }
     rows = [
         _row(label, reply.explained, explained=True, remark=_remark(reply)) for label, reply in asked.items() if reply
@@ -56,12 +57,12 @@ def region_sentence(region: Region) -> str:
 
     >>> import torch
     >>> region_sentence(Region(torch.tensor([[True, False, False, False]]), torch.ones(1, 4), 0.5, 0.0))
-    'Outlined: half of the credit, on 25% of the picture.'
+    'Outlined: half of the positive credit, on 25% of the picture.'
     """
     if region.is_empty:
         return "No region: no credit is positive."
     share = "half" if region.share_of_credit == 0.5 else format_share(region.share_of_credit)
-    return f"Outlined: {share} of the credit, on {format_share(region.share_of_picture)} of the picture."
+    return f"Outlined: {share} of the positive credit, on {format_share(region.share_of_picture)} of the picture."
 
 
 def part_sentences(answers: Answers | None) -> tuple[str, str]:
@@ -81,12 +82,16 @@ def part_sentences(answers: Answers | None) -> tuple[str, str]:
 def evidence_sentence(answers: Answers) -> str:
     """Return how to read the answers to both parts, where the outlined one does not decide by itself; else "".
 
-    A part is enough if the explained class keeps four fifths of its probability in it.
+    A part is enough if the explained class keeps four fifths of its probability in it. Where half of it stays although
+    everything is blurred, the parts cannot tell.
     """
     asked = (answers.explained, *(reply.explained for reply in (answers.alone, answers.without) if reply))
     if len(asked) < 3 or any(guess.probability is None for guess in asked):
         return ""
     whole, alone, without = (float(guess.probability or 0.0) for guess in asked)
+    blurred = None if answers.blurred is None else answers.blurred.explained.probability
+    if blurred is not None and blurred >= TOO_MUCH * whole:
+        return f"All blurred, it is still {format_share(blurred)}: blur hides too little to tell."
     if without >= ENOUGH * whole:
         also = "Either part is enough" if alone >= ENOUGH * whole else "The rest is enough"
         return f"{also}: the evidence is spread over the picture."

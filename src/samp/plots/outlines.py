@@ -77,7 +77,7 @@ def outline(
     >>> import numpy as np
     >>> figure = outline(np.eye(4), np.zeros((4, 4, 3)), sigma=0)
     >>> figure.texts[-1].get_text().replace(chr(10), " ")
-    'Outlined: half of the credit, on 12% of the picture. Credit is smoothed by a Gaussian of 0 pixels.'
+    'Outlined: half of the positive credit, on 12% of the picture. Credit is smoothed by a Gaussian of 0 pixels.'
     """
     values, picture = credit_of(credit, sample), photo_of(photo, sample)
     if sigma is None and isinstance(credit, Attribution):
