@@ -130,4 +130,4 @@ def test_one_reason_for_many_cells_is_said_once(tmp_path: Path) -> None:
     assert said.exit_code == 1
     assert said.output.count("\nsamp: ") == 1
     assert "and 3 more failed: unknown model 'nothing'" in said.output
-    assert (tmp_path / "report.md").read_text(encoding="utf-8").count("could not be measured") == 1
+    assert (tmp_path / "report.md").read_text(encoding="utf-8").count("unknown model 'nothing'") == 1
