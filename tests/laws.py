@@ -48,6 +48,31 @@ def images(seed: int, *shape: int) -> Tensor:
     return torch.rand(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
+def uneven_images(seed: int, count: int, *shape: int) -> Tensor:
+    """Random inputs of which each has another number of pixels to move, the first none."""
+    x = images(seed, count, *shape).flatten(1)
+    for i in range(count):
+        x[i, : x.shape[1] - (5 * i) % (x.shape[1] + 1)] = 0
+    return x.view(count, *shape)
+
+
+class Recording(nn.Module):
+    """A model that notes how many rows each of its calls has, and each of those with a gradient."""
+
+    def __init__(self, inner: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.inner = inner
+        self.rows: list[int] = []
+        self.gradient_rows: list[int] = []
+        self.eval()
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.rows.append(len(x))
+        if torch.is_grad_enabled():
+            self.gradient_rows.append(len(x))
+        return self.inner(x)
+
+
 def linear(weight: Tensor) -> Callable[[Tensor], Tensor]:
     """f = w·x."""
     return lambda x: (x.flatten(1) * weight).sum(1)

@@ -55,7 +55,7 @@ class Standing:
     """A Step of one row, for the recorder."""
 
     def __init__(self, number: int, ends: bool) -> None:
-        self.number, self.rows = number, torch.tensor([0])
+        self.number, self.steps_taken, self.rows = number, number, torch.tensor([0])
         self.x, self.moving = torch.tensor([[float(number)]]), torch.tensor([[not ends]])
 
 

@@ -57,6 +57,10 @@ class ConcaveAccount:
         self.effect = torch.zeros_like(self.distance)  # R n
         self.moves: list[Move] = []
 
+    @property
+    def device(self) -> torch.device:
+        return self.distance.device
+
     def add(self, before: Step, after: Step) -> None:
         """Store the step from `before` to `after`, and add its effects to those of the elements."""
         rows = after.rows if len(after.rows) < len(self.distance) else slice(None)  # a slice copies nothing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 import torch
@@ -14,10 +14,12 @@ from samp.attribution import DIRECTIONS, Attribution, Direction
 from samp.baselines import BaselineSetting, Blurred, evaluate_baseline, label_baseline, resolve_baseline, zero
 from samp.checks import check_seed, is_whole
 from samp.devices import ELEMENTS_AT_ONCE, ELEMENTS_ON_ACCELERATOR, is_out_of_memory, release_memory
+from samp.engine.call_sizes import make_call_sizes
 from samp.engine.credit import Credit
 from samp.engine.lookahead import scorer_for
 from samp.engine.problem import Problem
 from samp.engine.record import Account, StepCallback, SumAccount, WalkRecord, assemble, record_walk
+from samp.engine.refill import WaitingRows, can_refill, walk_with_refill
 from samp.engine.walk import Path, Route, Step, StepRule
 from samp.engine.watch import WalkStep, Watcher
 from samp.lookup import look_up
@@ -26,6 +28,7 @@ from samp.progress import Meter
 BatchSize = int | Literal["auto"]
 Result = TypeVar("Result")
 MOST_ROWS = 1024
+BATCHES_A_WALK = 16  # of rows that begin as soon as others arrive; memory that runs out costs one walk
 
 
 class Plan(Protocol):
@@ -41,6 +44,7 @@ class Plan(Protocol):
     def first_walk(self) -> int: ...
     @property
     def label(self) -> str: ...
+    def can_refill(self, problem: Problem) -> bool: ...  # whether `run` takes more rows than fit into a batch
     def run(self, problem: Problem, rows: range, points: int, on_step: StepCallback | None) -> WalkRecord: ...
     def collect(self, problem: Problem, records: Iterator[WalkRecord]) -> list[WalkRecord]: ...
     def details(self) -> Mapping[str, object]: ...
@@ -64,14 +68,28 @@ class WalkPlan:
     def rows_per_sample(self) -> int:
         return len(self.baselines)
 
+    def can_refill(self, problem: Problem) -> bool:
+        """Return whether rows that wait may begin as soon as others arrive; compiled walks take batch after batch."""
+        return can_refill(self.path) and not problem.compiles_walks_of(self.path)
+
     def run(self, problem: Problem, rows: range, points: int, on_step: StepCallback | None) -> WalkRecord:
-        """Return the record of the walks of these rows."""
+        """Return the record of the walks of these rows; those that do not fit into a batch wait for room."""
+        room = problem.batches.size if problem.batches else len(rows)
+        steps = self._walk(problem, rows) if len(rows) <= room else self._walk_with_refill(problem, rows, room)
+        account = SumAccount(self.credit, _signs(problem, self, rows), problem.x.shape[1], problem.compiler(self.path))
+        return record_walk(steps, (len(rows), problem.features.count), account, points, on_step)
+
+    def _walk(self, problem: Problem, rows: range) -> Iterator[Step]:
         route = _route(problem, self, rows)
         scorer, path = scorer_for(problem, self.path, self.rule, route)
-        steps = problem.walk(scorer, route, path, self.rule, self.momentum)
-        route = route.trim(path, self.rule)  # otherwise its start would be kept alive here
-        account = SumAccount(self.credit, route, problem.compiler(path))
-        return record_walk(steps, route, account, points, on_step)
+        return problem.walk(scorer, route, path, self.rule, self.momentum)
+
+    def _walk_with_refill(self, problem: Problem, rows: range, room: int) -> Iterator[Step]:
+        def make_route(first: int, last: int) -> Route:
+            return _route(problem, self, rows[first:last])
+
+        waiting = WaitingRows(len(rows), make_route, problem.features)
+        return walk_with_refill(problem, waiting, _even_size(len(rows), room), self.path, self.rule, self.momentum)
 
     def collect(self, problem: Problem, records: Iterator[WalkRecord]) -> list[WalkRecord]:
         """Return all records."""
@@ -106,7 +124,8 @@ def run_walks(problem: Problem, plan: Plan, run: RunOptions) -> Attribution:
     """
     directions = list(plan.baselines)
     batches = Batches(run.batch_size, problem.x.shape[1], problem.x.device, plan.directions_per_row)
-    problem = problem.with_target(batches)
+    largest = _even_size(plan.rows_per_sample * problem.batch, batches.size) * plan.directions_per_row
+    problem = replace(problem, sizes=make_call_sizes(problem.model, problem.x.device, largest)).with_target(batches)
     points = _points_per_row(run.tape_bytes, len(directions) * problem.batch, problem.x)
     meter = Meter(problem.batch, plan.rows_per_sample, show=True) if run.progress else None
 
@@ -116,9 +135,10 @@ def run_walks(problem: Problem, plan: Plan, run: RunOptions) -> Attribution:
         rows = range(first, last)
         return plan.run(problem, rows, points, _watch(problem, plan, rows, run.on_step, meter))
 
+    waves = BATCHES_A_WALK if run.on_step is None and plan.can_refill(problem) else 1  # watchers see batch after batch
     try:
         with problem.compiling():
-            records = plan.collect(problem, batches.map_slices(plan.rows_per_sample * problem.batch, work))
+            records = plan.collect(problem, batches.map_slices(plan.rows_per_sample * problem.batch, work, waves))
     finally:
         if meter:
             meter.close()
@@ -156,10 +176,16 @@ def _route(problem: Problem, plan: WalkPlan, rows: range) -> Route:
     ends = [(b[samples], image) if d == "to_image" else (image, b[samples]) for d, b in plan.baselines.items()]
     skipped = rows.start - samples.start * len(directions)  # a batch may begin or end within a sample
     start, end = (_interleave(points)[skipped : skipped + len(rows)] for points in zip(*ends, strict=True))
-    place = torch.arange(rows.start, rows.stop, device=image.device)
+    sample = torch.arange(rows.start, rows.stop, device=image.device) // len(directions)
+    return Route.between(start, end, sample, _signs(problem, plan, rows), problem.features)
+
+
+def _signs(problem: Problem, plan: WalkPlan, rows: range) -> Tensor:
+    """Return the sign of each of these rows (r 1): +1 for those to the image, −1 for those to the baseline."""
+    directions = list(plan.baselines)
+    place = torch.arange(rows.start, rows.stop, device=problem.x.device)
     up = place % len(directions) == (directions.index("to_image") if "to_image" in directions else -1)
-    sign = torch.where(up, 1.0, -1.0).to(image)[:, None]
-    return Route.between(start, end, place // len(directions), sign, problem.features)
+    return torch.where(up, 1.0, -1.0).to(problem.x)[:, None]
 
 
 def _interleave(points: tuple[Tensor, ...]) -> Tensor:
@@ -251,8 +277,10 @@ class Batches:
         walks = _first_guess(elements, device) if isinstance(batch_size, str) else int(batch_size)
         self.size = max(walks // walks_per_row, 1)
 
-    def map_slices(self, count: int, work: Callable[[int, int], Result]) -> Iterator[Result]:
+    def map_slices(self, count: int, work: Callable[[int, int], Result], waves: int = 1) -> Iterator[Result]:
         """Yield `work(first, last)` for slices covering `count` rows, in order; a slice that does not fit is halved.
+
+        With `waves`, a slice has that many times `size` rows: `work` takes them through batches of that size itself.
 
         Raises MemoryError where a single row does not fit under "auto".
 
@@ -263,13 +291,13 @@ class Batches:
         """
         first = 0
         while first < count:
-            last = first + _even_size(count - first, self.size)
+            last = first + _even_size(count - first, self.size * waves)
             done = self._attempt(work, first, last)
             if done:
                 yield done[0]
                 first = last
             else:
-                self.size = (last - first) // 2
+                self.size = min(last - first, self.size) // 2
                 release_memory()
 
     def _attempt(self, work: Callable[[int, int], Result], first: int, last: int) -> tuple[Result] | None:
@@ -282,7 +310,7 @@ class Batches:
         except (RuntimeError, MemoryError) as error:
             if not self.auto or not is_out_of_memory(error):
                 raise
-            if last - first == 1:
+            if min(last - first, self.size) == 1:
                 raise MemoryError(
                     "memory ran out with a single sample: use smaller inputs, a smaller model or another device."
                 ) from error

@@ -152,7 +152,10 @@ class EndScores:
 @torch.no_grad()
 def end_score(problem: Problem, points: Tensor, samples: Tensor) -> Tensor:
     """Return the model's score (r) at the points (b n) of these samples (r)."""
-    return problem.score(problem.output(points[samples], samples), samples).to(points.dtype)
+    x, filled = points[samples], samples
+    if problem.sizes:
+        x, filled = problem.sizes.fill_up(x, samples)
+    return problem.score(problem.output(x, filled), filled)[: len(samples)].to(points.dtype)
 
 
 def _places(length: int, directions: int, seed: int) -> Tensor:

@@ -105,6 +105,10 @@ class JointWalkPlan:
     def rows_per_sample(self) -> int:
         return self.walks
 
+    def can_refill(self, problem: Problem) -> bool:
+        """Return False: the account of concave credit holds whole walks, which for many rows would be too much."""
+        return False
+
     def run(self, problem: Problem, rows: range, points: int, on_step: StepCallback | None) -> WalkRecord:
         """Walk these rows and return the record, with one row per direction."""
         route, weight = self._route(problem, rows), self._weights().to(problem.x)
@@ -116,7 +120,8 @@ class JointWalkPlan:
             route = replace(route, sample=torch.arange(rows.start, rows.stop, device=route.sample.device))
         scorer = JointScorer(problem, weight, compiler, jitter)
         steps = problem.walk(scorer, route, self.path, self.rule, self.momentum)
-        return split_directions(record_walk(steps, route, account, points, on_step), directions)
+        record = record_walk(steps, (len(rows), route.groups.count), account, points, on_step)
+        return split_directions(record, directions)
 
     def collect(self, problem: Problem, records: Iterator[WalkRecord]) -> list[WalkRecord]:
         """Return the records, those of the walks of a sample averaged."""

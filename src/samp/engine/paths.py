@@ -34,6 +34,7 @@ class SalientPath:
 
     is_fixed: ClassVar[bool] = False
     may_pause: ClassVar[bool] = False
+    counts_steps: ClassVar[bool] = False
     size: int | None = None
     steps: int = 14
     full_distance: bool = False

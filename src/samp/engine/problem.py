@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from samp import __version__
 from samp import groups as grouping
+from samp.engine.call_sizes import CallSizes
 from samp.engine.forward_args import Argument, argument_for, read_arguments
 from samp.engine.inputs import Inputs, ModelInputs, read_inputs
 from samp.engine.model_errors import translate_error
@@ -59,6 +60,7 @@ class Accelerator(Protocol):
     def value_and_gradient(self, problem: Problem, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]: ...
     def walk(self, scorer: Scorer, route: Route, path: Path, rule: StepRule, momentum: float) -> Iterator[Step]: ...
     def compiler(self, path: Path) -> Compiler: ...
+    def compiles_walks_of(self, path: Path) -> bool: ...
     def compiling(self) -> AbstractContextManager[None]: ...
 
 
@@ -67,7 +69,7 @@ class RowLimit(Protocol):
 
     size: int
 
-    def map_slices(self, count: int, work: Callable[[int, int], Result]) -> Iterator[Result]: ...
+    def map_slices(self, count: int, work: Callable[[int, int], Result], waves: int = 1) -> Iterator[Result]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +90,8 @@ class Problem:
     """Computes gradients and walks faster; None for exact ones."""
     batches: RowLimit | None = None
     """The largest number of rows in a call of the model; set by `with_target`."""
+    sizes: CallSizes | None = None
+    """The numbers of rows that calls for gradients and predictions are filled up to; None where any number will do."""
     failures: Tensor = None  # type: ignore[assignment]  # made below; shared by the problems that `replace` makes of this one
     """b: how many of each sample's scores were NaN or Inf, among those passed to `count_failures`."""
     x: Tensor = field(init=False)  # b n
@@ -154,15 +158,23 @@ class Problem:
 
     def value_and_gradient(self, x: Tensor, samples: Tensor) -> tuple[Tensor, Tensor]:
         """Return the score (r) and its gradient (r n) at points x; gradients of parameters are never computed."""
-        return (
+        rows = len(x)
+        if self.sizes:
+            x, samples = self.sizes.fill_up(x, samples)
+        value, gradient = (
             self.exact_value_and_gradient(x, samples)
             if self.fast is None
             else self.fast.value_and_gradient(self, x, samples)
         )
+        return (value, gradient) if len(x) == rows else (value[:rows], gradient[:rows])
 
     def walk(self, scorer: Scorer, route: Route, path: Path, rule: StepRule, momentum: float) -> Iterator[Step]:
         """Yield the Steps of `samp.engine.walk.walk`, or of the compiled walk that replaces it."""
         return (walk if self.fast is None else self.fast.walk)(scorer, route, path, rule, momentum)
+
+    def compiles_walks_of(self, path: Path) -> bool:
+        """Return whether walks along this path are compiled."""
+        return self.fast is not None and self.fast.compiles_walks_of(path)
 
     def compiler(self, path: Path) -> Compiler:
         """Return what compiles the small functions that work on the Steps of such a path."""
@@ -220,11 +232,15 @@ class Problem:
         def output(first: int, last: int) -> Any:
             return self.output(self.x[first:last], everyone[first:last])
 
+        def predict(first: int, last: int) -> Tensor:
+            x, samples = self.x[first:last], everyone[first:last]
+            if self.sizes:
+                x, samples = self.sizes.fill_up(x, samples)
+            return self._predict(self.output(x, samples), first, last, len(x))
+
         with torch.no_grad():
             if self.objective is None:
-                classes = batches.map_slices(
-                    self.batch, lambda first, last: self._predict(output(first, last), first, last)
-                )
+                classes = batches.map_slices(self.batch, predict)
                 return replace(self, objective=TargetIndex(torch.cat(list(classes))[:, None], (0,)), batches=batches)
             if isinstance(self.objective, TargetFromPrediction):
                 read = self.objective.read
@@ -238,12 +254,13 @@ class Problem:
                 self.score(output(0, 1), everyone[:1])
         return replace(self, batches=batches)
 
-    def _predict(self, output: Any, first: int, last: int) -> Tensor:
-        """Return the predicted classes of these samples; counts scores that are NaN or Inf."""
-        rows = torch.arange(last - first, device=self.x.device)
-        classes = predict_classes(output, last - first)
-        self.count_failures(TargetIndex(classes[:, None], (0,))(output, rows), first + rows)
-        return classes
+    def _predict(self, output: Any, first: int, last: int, rows: int) -> Tensor:
+        """Return the classes of these samples, the first of the output's rows; counts scores of NaN or Inf."""
+        classes = predict_classes(output, rows)
+        places = torch.arange(last - first, device=self.x.device)
+        scores = TargetIndex(classes[:, None], (0,))(output, torch.arange(rows, device=self.x.device))
+        self.count_failures(scores[: len(places)], first + places)
+        return classes[: len(places)]
 
     def _try_on_one(self, output: Callable[[int, int], Any], batches: RowLimit) -> None:
         """Raise the error of the target function for a single sample; a ValueError if it works for all together."""

@@ -16,10 +16,11 @@ from samp.attribution import Attribution, Direction, Tape
 from samp.devices import WITHOUT_FLOAT64
 from samp.engine.credit import Credit, Shared, uses_guide_only
 from samp.engine.problem import Compiler, Problem, keep_function
-from samp.engine.walk import Route, Step
+from samp.engine.walk import Step
 from samp.errors import NonFiniteError
 
-StepSummary = tuple[Tensor, Tensor, Tensor]  # of a Step: rows (r), value (r, or r d) and finite (r)
+StepSummary = tuple[Tensor, Tensor, Tensor, int | Tensor]
+"""Of a Step: its rows (r), value (r, or r d) and finite (r), and how many steps the rows have taken (r)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +51,8 @@ class Account(Protocol):
 
     @property
     def needs_gradients(self) -> bool: ...  # of the steps `before`; otherwise their guides take the place of these
+    @property
+    def device(self) -> torch.device: ...
     def add(self, before: Step, after: Step) -> None: ...
     def credit_so_far(self) -> Tensor: ...  # R n, of the segments added until now; the caller may change it
     def values(self) -> Tensor: ...  # R n, the same, called once and last
@@ -63,17 +66,22 @@ StepCallback = Callable[[Step | None, Step, Account], None]
 class SumAccount:
     """The account of a credit that is a function of each segment: their sum."""
 
-    def __init__(self, credit: Credit, route: Route, compiler: Compiler = keep_function) -> None:
-        self.credit, self.sign, self.earned = credit, route.sign, torch.zeros_like(route.start)
+    def __init__(self, credit: Credit, sign: Tensor, elements: int, compiler: Compiler = keep_function) -> None:
+        """`sign` (R 1) is that of the rows' route; each row has as many `elements`."""
+        self.credit, self.sign, self.earned = credit, sign, sign.new_zeros(len(sign), elements)
         self.add_credit = compiler(_add_credit)
         self.needs_gradients = not uses_guide_only(credit)
-        self.unseen = torch.zeros(len(route.start), dtype=torch.long, device=route.start.device)
+        self.unseen = torch.zeros(len(sign), dtype=torch.long, device=sign.device)
+
+    @property
+    def device(self) -> torch.device:
+        return self.earned.device
 
     def add(self, before: Step, after: Step) -> None:
         if len(after.rows) == len(self.earned):
             self.add_credit(self.earned, self.credit, before, after)
         else:
-            self.earned[after.rows] += self.credit(before, after)
+            self.earned.index_add_(0, after.rows, self.credit(before, after))
         if isinstance(self.credit, Shared):
             self.unseen[after.rows] += self.credit.blind(before, after)
 
@@ -93,26 +101,27 @@ def _add_credit(earned: Tensor, credit: Credit, before: Step, after: Step) -> No
 
 def record_walk(
     steps: Iterator[Step],
-    route: Route,
+    size: tuple[int, int],
     account: Account,
     points_per_row: int = 0,
     on_step: StepCallback | None = None,
 ) -> WalkRecord:
-    """Walk to the end, add every segment to the account, and return the record.
+    """Walk to the end, add every segment to the account, and return the record of all rows.
 
-    `points_per_row` bounds the tape (0: none); `on_step` is called for each Step.
+    `size` is the number of rows and of groups; `points_per_row` bounds the tape (0: none); `on_step` is called for each
+    Step.
     """
-    count, device = len(route.start), route.start.device
-    order = torch.full((count, route.groups.count), -1, dtype=torch.int32, device=device)
+    count, groups = size
+    order = torch.full((count, groups), -1, dtype=torch.int32, device=account.device)
     seen: list[StepSummary] = []
     recorder = TapeRecorder(count, points_per_row)
     before: Step | None = None
     for step in steps:
         if before is not None:
             before = before if step.previous_places is None else before.keep(step.previous_places)
-            account.add(before, step)
-            _mark_arrivals(order, step.rows, before.moving > step.moving, step.number)
-        seen.append((step.rows, step.value, step.finite))
+            if len(before.rows):
+                _add_segment(account, order, before, step.first(len(before.rows)))  # rows behind have just begun
+        seen.append((step.rows, step.value, step.finite, step.steps_taken))
         recorder.record(step)
         if on_step:
             on_step(before, step, account)
@@ -135,11 +144,13 @@ class TapeRecorder:
         if not self.most:
             return
         x, ends = step.x.cpu(), (~step.moving.any(1)).tolist()
-        for place, row in enumerate(step.rows.tolist()):
-            if step.number % self.stride[row] == 0 or ends[place]:
-                self.points[row].append((step.number, x[place].clone()))
+        taken = step.steps_taken
+        numbers = [taken] * len(ends) if isinstance(taken, int) else taken.tolist()
+        for place, (row, number) in enumerate(zip(step.rows.tolist(), numbers, strict=True)):
+            if number % self.stride[row] == 0 or ends[place]:
+                self.points[row].append((number, x[place].clone()))
             if len(self.points[row]) > self.most - (not ends[place]):
-                self._thin(row, final=step.number if ends[place] else 0)
+                self._thin(row, final=number if ends[place] else 0)
 
     def _thin(self, row: int, final: int) -> None:
         """Double the stride, but never drop the final point of a walk."""
@@ -158,11 +169,19 @@ class TapeRecorder:
         ]
 
 
-def _mark_arrivals(order: Tensor, rows: Tensor, arrived: Tensor, number: int) -> None:
-    if len(rows) == len(order):
-        order.masked_fill_(arrived, number)
+def _add_segment(account: Account, order: Tensor, before: Step, after: Step) -> None:
+    account.add(before, after)
+    _mark_arrivals(order, after, before.moving > after.moving)
+
+
+def _mark_arrivals(order: Tensor, step: Step, arrived: Tensor) -> None:
+    """Write the number of the step at which groups arrived (r g) into the order of all rows (R g)."""
+    if isinstance(step.steps_taken, Tensor):
+        order[step.rows] = torch.where(arrived, step.steps_taken[:, None].to(order), order[step.rows])
+    elif len(step.rows) == len(order):
+        order.masked_fill_(arrived, step.steps_taken)
     else:
-        order[rows] = order[rows].masked_fill_(arrived, number)
+        order[step.rows] = order[step.rows].masked_fill_(arrived, step.steps_taken)
 
 
 def _curves(seen: list[StepSummary], count: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -170,20 +189,24 @@ def _curves(seen: list[StepSummary], count: int) -> tuple[Tensor, Tensor, Tensor
 
     Steps of the same rows are written together, since one by one would take many small kernels.
     """
-    first = seen[0][1]
-    scores = first.new_full((count, len(seen), *first.shape[1:]), math.nan)
-    last = torch.zeros(count, dtype=torch.long, device=first.device)
+    value = seen[0][1]
+    last = torch.zeros(count, dtype=torch.long, device=value.device)
     failed = torch.full_like(last, -1)
-    number = 0
+    parts: list[tuple[Tensor, Tensor, Tensor]] = []  # rows (r), how many steps they had taken (r k), values (r k (d))
     for _, same in groupby(seen, key=lambda step: id(step[0])):
-        rows, values, finite = zip(*same, strict=True)
-        after = number + len(rows)
-        scores[rows[0], number:after] = torch.stack(values, 1)
-        last.index_fill_(0, rows[0], after - 1)  # unlike last[rows] = number, this does not wait for the device
+        rows, values, finite, taken = zip(*same, strict=True)
+        first = taken[0] if isinstance(taken[0], Tensor) else torch.full_like(rows[0], taken[0])
+        after = first + len(rows)
+        last[rows[0]] = after - 1
         broken = (~torch.stack(finite, 1)).sum(1)  # r, steps; a failed row stays failed
         new = (broken > 0) & (failed[rows[0]] < 0)
         failed[rows[0]] = torch.where(new, after - broken, failed[rows[0]])
-        number = after
+        numbers = first[:, None] + torch.arange(len(rows), device=value.device)
+        parts.append((rows[0], numbers, torch.stack(values, 1)))
+    longest = len(seen) if isinstance(seen[-1][3], int) else int(last.max()) + 1
+    scores = value.new_full((count, longest, *value.shape[1:]), math.nan)
+    for rows_of_part, numbers, values_of_part in parts:
+        scores[rows_of_part[:, None], numbers] = values_of_part
     return scores, last, failed
 
 

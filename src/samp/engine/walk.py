@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -58,6 +58,14 @@ class Route:
         start = tensors["end"] if self.start is self.end else self.start[rows]
         return Route(start=start, groups=self.groups.select(rows), **tensors)
 
+    def join(self, other: Route, groups: Grouping) -> Route:
+        """Return the route of these rows and, behind them, those of the other; `groups` are those of all samples."""
+        names = [f.name for f in fields(self) if f.name not in ("groups", "start")]
+        tensors = {name: torch.cat([getattr(self, name), getattr(other, name)]) for name in names}
+        trimmed = self.start is self.end and other.start is other.end
+        start = tensors["end"] if trimmed else torch.cat([self.start, other.start])
+        return Route(start=start, groups=groups.select(tensors["sample"]), **tensors)
+
     def trim(self, path: Path, rule: StepRule) -> Route:
         """Return the route with its end in place of its start, if neither path nor rule needs the start.
 
@@ -72,20 +80,36 @@ class Step:
 
     number: int
     rows: Tensor  # r, indices into the rows of the initial route
-    previous_places: Tensor | None  # r, their indices in the previous Step; None if no row left
+    previous_places: Tensor | None
+    """Where the first of these rows stand in the previous Step, any others begin here; None for the same rows."""
     x: Tensor  # r n
     value: Tensor  # r, or r d where a row walks several directions at once
     gradient: Tensor  # r n, ∇f(x)
     guide: Tensor  # r n, after momentum (Eq. 10)
     moving: Tensor  # r g, which groups are short of their end
     finite: Tensor  # r, whether score and gradient are finite, here and before
+    began: Tensor | None = None
+    """r: the number of the Step at which each row began; None if all began with the first."""
+
+    @property
+    def steps_taken(self) -> int | Tensor:
+        """How many steps the rows have taken: a number if all have taken as many, or one for each row (r)."""
+        return self.number if self.began is None else self.number - self.began
 
     def keep(self, rows: Tensor) -> Step:
         """Return this step for these rows only."""
         guide = self.guide[rows]
         gradient = guide if self.gradient is self.guide else self.gradient[rows]
-        others = (self.moving[rows], self.finite[rows])
+        others = (self.moving[rows], self.finite[rows], None if self.began is None else self.began[rows])
         return Step(self.number, self.rows[rows], None, self.x[rows], self.value[rows], gradient, guide, *others)
+
+    def first(self, count: int) -> Step:
+        """Return this step for the first `count` rows, without copies."""
+        if count == len(self.rows):
+            return self
+        tensors = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("number", "previous_places")}
+        views: dict[str, Any] = {name: None if t is None else t[:count] for name, t in tensors.items()}
+        return Step(number=self.number, previous_places=self.previous_places, **views)
 
     def drop_gradient(self) -> Step:
         """Return the step with its guide in place of the gradient, whose memory is then free."""
@@ -105,6 +129,9 @@ class Path(Protocol):
     - `is_fixed`: whether its points are known in advance, as in `samp.engine.fixed_paths.FixedPath`.
     - `may_pause`: whether it may propose a row's current point and move on later. Any other path that does so has
       stalled; the walk of a path that may pause is bounded by `most_steps` only.
+
+    A path whose proposals do not depend on the number of the step may declare `counts_steps = False`: rows that wait
+    then begin as soon as others arrive (`samp.engine.refill`).
     """
 
     @property
@@ -197,7 +224,10 @@ def moving_rows(step: Step, last: Step | None, path: Path) -> Tensor | None:
     Raises ValueError if a row has not moved since `last`, unless its path may pause.
     """
     going = step.moving.any(1) & step.finite
-    stuck = torch.zeros_like(going) if last is None or path.may_pause else going & (step.x == last.x).all(1)
+    stuck = torch.zeros_like(going)
+    if last is not None and not path.may_pause:
+        old = len(last.rows)  # those beyond have just begun
+        stuck[:old] = going[:old] & (step.x[:old] == last.x).all(1)
     all_go, any_stuck = torch.stack([going.all(), stuck.any()]).tolist()
     if any_stuck:
         raise stall_error(step.number, step.x.dtype)

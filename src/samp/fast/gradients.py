@@ -90,15 +90,19 @@ class Fast:
 
         A path that counts its steps has none, since it would be compiled again at every step.
         """
-        if not self.compiles or not hasattr(path, "compiled_form"):
+        if not self.compiles_walks_of(path):
             return walk(scorer, route, path, rule, momentum)
         from samp.fast.walk import compiled_walk  # needs torch's compiler, which is slow to import
 
-        return compiled_walk(scorer, route, path.compiled_form(), rule, momentum)
+        return compiled_walk(scorer, route, path.compiled_form(), rule, momentum)  # type: ignore[attr-defined]  # it has one
+
+    def compiles_walks_of(self, path: Path) -> bool:
+        """Return whether walks along this path are compiled: it has a form for that."""
+        return self.compiles and hasattr(path, "compiled_form")
 
     def compiler(self, path: Path) -> Compiler:
         """Return the compiler for functions of this path's Steps."""
-        if not self.compiles or not hasattr(path, "compiled_form"):
+        if not self.compiles_walks_of(path):
             return keep_function
         from samp.fast.compiled import compile_function
 

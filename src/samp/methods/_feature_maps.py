@@ -16,10 +16,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from samp.engine.call_sizes import is_compiled
 from samp.engine.problem import Problem
 from samp.methods._channel_axis import ChannelTracker, Tag
 from samp.methods._token_maps import CHANNELS_FIRST, Layout
-from samp.methods.propagation.hidden_operations import is_compiled
 from samp.targets import Model
 
 CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)

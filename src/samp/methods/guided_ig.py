@@ -81,6 +81,7 @@ class GuidedPath:
     needs_start: ClassVar[bool] = True
     is_fixed: ClassVar[bool] = False
     may_pause: ClassVar[bool] = False
+    counts_steps: ClassVar[bool] = False
     steps: int
     fraction: float
     max_dist: float

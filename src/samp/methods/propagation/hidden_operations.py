@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from samp.engine.call_sizes import is_compiled
 from samp.targets import Model
 
 PROGRAMS = ("aten", "prims", "quantized")
@@ -61,20 +62,6 @@ def program_operation(function: Callable[..., Any]) -> str:
     else:
         return ""
     return name if name.partition("::")[0] in PROGRAMS else ""
-
-
-def is_compiled(model: object) -> bool:
-    """Return whether `torch.compile` made this.
-
-    >>> is_compiled(nn.Linear(2, 1)), is_compiled(torch.compile(nn.Linear(2, 1)))
-    (False, True)
-    """
-    # without importing torch._dynamo, which takes seconds
-    return (
-        type(model).__module__.startswith("torch._dynamo")
-        or hasattr(model, "_torchdynamo_orig_callable")
-        or getattr(model, "_compiled_call_impl", None) is not None
-    )
 
 
 def _describe_part(model: Model | None, is_one: Callable[[object], bool]) -> str | None:
