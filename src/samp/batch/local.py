@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from functools import partial
-from itertools import zip_longest
 
 from samp.batch.explainer import BrokenDeviceError
 from samp.batch.outcomes import JobOutcome
@@ -33,9 +31,12 @@ JobReader = Generator[tuple[Job, list[Sample]], None, None]
 
 @contextmanager
 def run_in_process(
-    plan: RunPlan, source: Source, preprocessor: Classifier, jobs: Sequence[Job], report: ReportProgress
+    plan: RunPlan, source: Source, preprocessor: Classifier, jobs: Iterable[Job], report: ReportProgress
 ) -> Iterator[Iterable[JobOutcome]]:
-    """Yield an iterator over the outcome of each job (one at least), in order; see `run_on_ray` for many workers."""
+    """Yield an iterator over the outcome of each job, in order; the next job is asked for while one is done.
+
+    For many workers see `run_on_devices` and `run_on_ray`.
+    """
     worker = Worker(plan, report)
     with (
         ignore_pillow_warnings(),
@@ -76,18 +77,19 @@ def _timed_outcome(write: ShardWriter, started: float) -> JobOutcome:
     return replace(write(), seconds=time.monotonic() - started)  # including the time for reading
 
 
-def _read_jobs(source: Source, preprocessor: Classifier, jobs: Sequence[Job]) -> JobReader:
+def _read_jobs(source: Source, preprocessor: Classifier, jobs: Iterable[Job]) -> JobReader:
     """Yield each job with its samples; the next job is read ahead if the source allows threads."""
     if not source.by_threads:
         yield from ((job, read_samples(source, job.entries, preprocessor, job.kept)) for job in jobs)
         return
     with ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1)) as pool:
-        submit = partial(_submit_reads, pool, source, preprocessor)
+        reads = ((job, _submit_reads(pool, source, preprocessor, job)) for job in jobs)
         try:
-            ahead = submit(jobs[0])
-            for job, following in zip_longest(jobs, jobs[1:]):
-                now, ahead = ahead, submit(following) if following else []
-                yield job, [sample for future in now for sample in future.result()]
+            now = next(reads, None)
+            while now is not None:
+                ahead = next(reads, None)
+                yield now[0], [sample for future in now[1] for sample in future.result()]
+                now = ahead
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 

@@ -11,6 +11,8 @@ from samp.batch.progress_files import ProgressFiles
 from samp.batch.receipts import Receipt
 from samp.batch.shard_plan import Job, RunPlan
 
+MOST_DEATHS = 3  # of workers over one shard, which may kill its worker every time; then it is given up
+
 
 @dataclass(frozen=True)
 class JobOutcome:
@@ -25,6 +27,11 @@ class JobOutcome:
     """Whether its worker cannot do any job."""
     seconds: float = 0.0
     """Time spent on it."""
+
+
+def outcome_of_deaths(shard: int) -> JobOutcome:
+    """Return the outcome of a shard that is given up, since its worker died each time."""
+    return JobOutcome(shard, error=f"its worker died {MOST_DEATHS} times over it: look for an input that does this.")
 
 
 def find_unfinished(plan: RunPlan, jobs: Sequence[Job], progress: RunProgress) -> list[Job]:

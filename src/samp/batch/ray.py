@@ -11,17 +11,14 @@ from __future__ import annotations
 
 import os
 import pickle
-import sys
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from samp.batch.explainer import BrokenDeviceError
 from samp.batch.messages import error_line
-from samp.batch.models import Model
-from samp.batch.outcomes import JobOutcome
+from samp.batch.outcomes import MOST_DEATHS, JobOutcome, outcome_of_deaths
+from samp.batch.parcel import Parcel
 from samp.batch.preprocess import Sample, read_samples
 from samp.batch.progress_files import ProgressFiles
 from samp.batch.ray_session import ray_session, startable_workers
@@ -31,7 +28,6 @@ from samp.batch.worker import Worker
 from samp.batch.workers import Workers
 from samp.models import Classifier
 
-MOST_DEATHS = 3  # of workers over one shard, which may kill its worker every time; then it is given up
 READERS = 8  # per worker at most; Ray starts as many as it needs and has room for
 WAITING = 2  # shards given to a worker at a time: the present and the next one
 
@@ -44,7 +40,9 @@ def run_on_ray(
     readers = min(READERS * workers.concurrency, len(jobs))
     with ray_session(workers) as ray:
         first = max(startable_workers(ray, workers), 1)
-        reading, working = (Parcel.pack(ray, plan.model, *things) for things in ((source, preprocessor), (plan,)))
+        dumps = ray.cloudpickle.dumps  # takes classes of a script or notebook too
+        reading = Parcel.pack(plan.model, source, preprocessor, dumps=dumps)
+        working = Parcel.pack(plan.model, plan, dumps=dumps)
         data = ray.data.from_items([{"job": pickle.dumps(job)} for job in jobs], override_num_blocks=len(jobs))
         data = data.map(
             _read_job,
@@ -69,34 +67,6 @@ def run_on_ray(
 def _unpickle_outcomes(data: Any) -> Generator[JobOutcome, None, None]:
     for row in data.iter_rows():
         yield pickle.loads(row["outcome"])
-
-
-@dataclass(frozen=True)
-class Parcel:
-    """Objects that are sent to a worker, as bytes.
-
-    Ray would unpickle objects itself, before `sys.path` is set for their modules, and errors could not be caught.
-    """
-
-    modules: tuple[str, ...]
-    content: bytes
-
-    @classmethod
-    def pack(cls, ray: Any, model: Model, *things: Any) -> Parcel:
-        """Pickle these objects; raises TypeError if they cannot be pickled."""
-        try:
-            return cls(model.modules, ray.cloudpickle.dumps(things))  # takes classes of a script or notebook too
-        except (TypeError, pickle.PicklingError) as error:
-            raise TypeError(
-                f"the data set or the model cannot be sent to workers ({error_line(error)}): open files when an item "
-                "is read, or leave out `workers`."
-            ) from error
-
-    @lru_cache(maxsize=1)  # noqa: B019  # a process opens one parcel for many shards, and holds no other
-    def unpack(self) -> Any:
-        """Return the objects as a tuple; raises whatever importing their modules raises."""
-        sys.path.extend(place for place in self.modules if place not in sys.path)
-        return pickle.loads(self.content)
 
 
 def _read_job(row: dict[str, Any], reading: Parcel) -> dict[str, Any]:
@@ -130,9 +100,7 @@ class _Actor:
             return JobOutcome(shard, error=self.error, hopeless=True)
         attempts = self.plan.shards.attempts(shard)
         if attempts.start() > MOST_DEATHS:
-            return JobOutcome(
-                shard, error=f"its worker died {MOST_DEATHS} times over it: look for an input that does this."
-            )
+            return outcome_of_deaths(shard)
         try:
             outcome = self.worker.work(shard, pickle.loads(samples))
         except BrokenDeviceError:

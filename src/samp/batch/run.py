@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ def run(
     speed: str = "exact",
     shard_size: int = 128,
     map_dtype: str = "float16",
-    workers: Workers | int = 0,
+    workers: Workers | int | Sequence[str] = 0,
     keep_failed: bool = False,
     on_progress: ProgressCallback | None = None,
     crew: Workers | int | None = None,
@@ -66,8 +67,8 @@ def run(
     - `shard_size`: how many inputs share a file. A shard that takes long is also written while it is unfinished, every
       ten seconds and on Ctrl-C.
     - `map_dtype`: "float16", "bfloat16" or "float32".
-    - `workers`: 0 works in this process; more are workers of Ray (extra `scale`). A `samp.batch.Workers` also takes the
-      GPUs and CPUs of each and a cluster's address.
+    - `workers`: 0 works in this process; devices such as ["cuda:0", "cuda:1"] have a process each; more are workers of
+      Ray (extra `scale`). A `samp.batch.Workers` also takes the GPUs and CPUs of each and a cluster's address.
     - `keep_failed`: do not try failed inputs of an earlier run again.
     - `on_progress`: called with the counts so far when a batch or a shard is done (with workers: a shard).
     - `crew`, `tell`: the former names of `workers` and `on_progress`, deprecated.
@@ -93,6 +94,8 @@ def run(
     settings = RunSettings(_check_batch_size(batch_size), map_dtype, RunOptions(seed=seed).seed, speed, keep_failed)
     specified = as_model(model)
     team.check_device(specified.device)
+    if team.devices:
+        specified = replace(specified, device=team.devices[0])  # all are of one kind
     _warn_of_training(specified)
     source = source_of(data)
     entries, folder = list_entries(source), _make_folder(out)
@@ -138,9 +141,13 @@ def _start_jobs(
 
     if workers.in_process:
         return run_in_process(plan, source, preprocessor, jobs, report)
+    progress.poll = ProgressFiles(plan.folder).read
+    if workers.devices:
+        from samp.batch.processes import run_on_devices
+
+        return run_on_devices(plan, source, preprocessor, jobs, workers.devices)
     from samp.batch.ray import run_on_ray
 
-    progress.poll = ProgressFiles(plan.folder).read
     return run_on_ray(plan, source, preprocessor, jobs, workers)
 
 
@@ -189,8 +196,10 @@ def _rename(name: str, value: Any, default: Any, former: str, former_value: Any)
 def _as_workers(workers: Any) -> Workers:
     if isinstance(workers, Workers):
         return workers
+    if isinstance(workers, list | tuple) and workers and all(isinstance(name, str) for name in workers):
+        return Workers(devices=tuple(workers))
     if isinstance(workers, bool) or not isinstance(workers, Integral):
-        raise TypeError(f"workers is a whole number or a samp.batch.Workers, not {workers!r}.")
+        raise TypeError(f"workers is a whole number, a list of devices or a samp.batch.Workers, not {workers!r}.")
     if workers < 0:
         raise ValueError(f"workers is {workers}: give 0 or more.")
     return Workers(int(workers))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from samp.cli.options import Command, MethodOptions, ModelOptions, _collect_options
+from samp.cli.options import Command, MethodOptions, ModelOptions, _collect_options, is_typed
 from samp.cli.terminal import printable, say, say_block
 from samp.lookup import look_up
 
@@ -72,7 +72,7 @@ def explain_texts(
     how: MethodOptions,
 ) -> None:
     """Explain the texts on the terminal or as JSON, and into a page if `out` is given."""
-    typed = _is_typed("name")
+    typed = is_typed("name")
     if not typed and replace(how, name="", baseline=None, seed=0) != MethodOptions(name=""):
         raise ValueError("these settings belong to a method: give --method too, such as ig.")
     baseline = _parse_baseline(how)
@@ -114,13 +114,6 @@ def explain_texts(
         results.save_page(out)
         if not as_json:
             say(f"written: {out}")
-
-
-def _is_typed(name: str) -> bool:
-    """Return whether an option was given by the user."""
-    context = click.get_current_context(silent=True)
-    source = context.get_parameter_source(name) if context else None
-    return source not in (None, click.core.ParameterSource.DEFAULT)
 
 
 def _check(texts: TextOptions, target: str | None, out: Path | None, model: ModelOptions, how: MethodOptions) -> None:

@@ -336,3 +336,10 @@ def _collect_options(
     for option in reversed(options):
         result = option(result)
     return result
+
+
+def is_typed(name: str) -> bool:
+    """Return whether an option was given by the user."""
+    context = click.get_current_context(silent=True)
+    source = context.get_parameter_source(name) if context else None
+    return source not in (None, click.core.ParameterSource.DEFAULT)

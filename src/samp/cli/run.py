@@ -16,7 +16,16 @@ import click
 from click.shell_completion import CompletionItem
 
 from samp.cli.flags import name_flags
-from samp.cli.options import ABOUT, PATH, MethodOptions, ModelOptions, method_options, model_options, speed_option
+from samp.cli.options import (
+    ABOUT,
+    PATH,
+    MethodOptions,
+    ModelOptions,
+    is_typed,
+    method_options,
+    model_options,
+    speed_option,
+)
 from samp.cli.terminal import say, say_traceback
 
 if TYPE_CHECKING:
@@ -45,6 +54,10 @@ def _whole_or_auto(words: str) -> Any:
     if not words.isdecimal() or int(words) < 1:
         raise click.BadParameter(f"{words!r} is neither auto nor a whole number of at least 1.")
     return int(words)
+
+
+def _names(words: str | tuple[str, ...]) -> tuple[str, ...]:
+    return words if isinstance(words, tuple) else tuple(filter(None, map(str.strip, words.split(","))))
 
 
 def _complete_labels(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -82,6 +95,12 @@ def _complete_labels(ctx: click.Context, param: click.Parameter, incomplete: str
 @click.option(
     "--cpus-per-worker", type=AMOUNT, default=1.0, show_default=True, help="Cores and threads of each worker."
 )
+@click.option(
+    "--devices",
+    type=_names,
+    default=(),
+    help="Devices of this machine with a process each, without Ray, such as cuda:0,cuda:1.  [default: --device alone]",
+)
 @click.option("--address", help="Address of a Ray cluster; if left out, Ray runs on this machine alone.")
 @click.option("--keep-failed", is_flag=True, help="Do not try inputs again that failed in an earlier run.")
 @click.option("--json", "as_json", is_flag=True, help="The summary as one JSON object on stdout.")
@@ -107,6 +126,7 @@ def run(
     Examples:
       samp run photos/ --out why
       samp run list.csv --quality draft --out why --workers 2
+      samp run photos/ --out why --devices cuda:0,cuda:1
       samp run 'shards/*.tar' --out why --workers 8 --gpus-per-worker 1 --device cuda --address auto
       samp run photos/ --labels labels.csv --out why
       samp report why --gallery
@@ -121,8 +141,10 @@ def run(
     from samp.batch import run as explain_all
     from samp.cli.progress import RunBar
 
-    described = _make_model(model)
-    workers = Workers(words["workers"], words["gpus_per_worker"], words["cpus_per_worker"], words["address"])
+    described = _make_model(model, model.device if is_typed("device") or not words["devices"] else None)
+    workers = Workers(
+        words["workers"], words["gpus_per_worker"], words["cpus_per_worker"], words["address"], words["devices"]
+    )
     try:
         with exit_on_sigterm(), RunBar() as bar, redirect_stdout(sys.stderr):  # a net may print; stdout is ours
             summary = explain_all(
@@ -180,7 +202,7 @@ def _exit_broken(error: BrokenRunError) -> NoReturn:
     sys.exit(BROKE)
 
 
-def _make_model(options: ModelOptions) -> Model:
+def _make_model(options: ModelOptions, device: str | None) -> Model:
     from samp.batch.models import Model
 
     return Model(
@@ -188,7 +210,7 @@ def _make_model(options: ModelOptions) -> Model:
         weights=options.weights,
         trust=options.trust,
         classes=options.classes,
-        device=options.device,
+        device=device,
         dtype=options.dtype,
         given={name: getattr(options, name) for name in ("size", "mean", "std", "channels")},
     )
