@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import nn
 
+import samp
 from samp_lab.bench.map_agreement import measure_agreement
 from samp_lab.bench.speed import SpeedSettings, measure_bare_calls, tables
+from samp_lab.bench.speed_peers import CONTENDERS, Contender, Task, count_gradients, measure_contenders, peer_table
 from samp_lab.bench.speed_tables import BareRate, CostLine, WalkRate, walk_table
 
 
@@ -26,6 +30,8 @@ def test_the_report_has_bare_calls_walks_latency_and_three_lines() -> None:
     ):
         assert row in text
     assert text.count("| fast: ") == 4
+    for library in ("samp", "captum", "saliency", "shap", "pytorch-grad-cam"):
+        assert f"| {library} | " in text
     assert "| pixels | 64, 144, 256, 400 |" in text
     assert "torch" in text.splitlines()[-1]
 
@@ -43,6 +49,43 @@ def test_a_walks_share_is_its_gradients_over_the_fastest_bare_rate() -> None:
     assert walk.rate == 120.0
     row = walk_table([walk], bare).splitlines()[-1]
     assert "| 4.00 | 120.0 | **30.0%** | 60.0% | 0 | 1.20 |" in row
+
+
+def test_libraries_take_the_gradients_that_they_are_asked_for() -> None:
+    task = Task(small(), torch.rand(3, 3, 16, 16), rows=6)
+    found = {
+        one.library: one
+        for one in measure_contenders(
+            task, run_once, [one for one in CONTENDERS if "ig" in one.method or "Integ" in one.method]
+        )
+    }
+    assert found.keys() == {"samp", "captum", "saliency"}
+    assert {one.gradients / one.images for one in found.values()} <= {30.0, 31.0}  # samp's includes the image itself
+    walk = count_gradients(task, next(one for one in CONTENDERS if one.method == "samp++"))
+    assert walk == samp.explain(task.model, task.x, target=0, method="samp++", batch_size=6).gradients.sum()
+
+
+def run_once(work: Callable[[], object]) -> float:
+    work()
+    return 2.0
+
+
+def test_a_librarys_share_is_its_gradients_over_those_of_bare_calls_and_one_that_is_missing_says_why() -> None:
+    def fail(task: Task) -> object:
+        raise ValueError("no such layer")
+
+    task = Task(small(), torch.rand(2, 3, 16, 16), rows=4)
+    asked = [
+        Contender("ours", "bare", lambda task: task.model(task.x.requires_grad_())),
+        Contender("theirs", "gone", fail, "no_such_library"),
+        Contender("theirs", "fails", fail),
+    ]
+    rows = list(measure_contenders(task, run_once, asked))
+    bare = [BareRate("float32", 4, 4.0, 0), BareRate("float32", 2, 100.0, 0), BareRate("bfloat16", 4, 50.0, 0)]
+    lines = peer_table(rows, bare, 4).splitlines()
+    assert lines[2] == "| ours | bare | 2 | 1.0 | 2.00 | 1.0 | **25.0%** |"
+    assert "not imported: ModuleNotFoundError: No module named 'no_such_library'" in lines[3]
+    assert "ValueError: no such layer" in lines[4]
 
 
 def test_a_line_that_bends_fits_less_well() -> None:

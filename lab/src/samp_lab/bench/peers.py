@@ -66,7 +66,7 @@ def _simple(name: str) -> Peer:
     return lambda model, x, target: getattr(_captum(), name)(model).attribute(x, target=target)
 
 
-def _saliency_call(model: nn.Module, device: torch.device) -> Callable[..., dict[str, Any]]:
+def saliency_call(model: nn.Module, device: torch.device) -> Callable[..., dict[str, Any]]:
     """Return the model in PAIR's form: from a batch of HWC arrays and a class to gradients."""
 
     def call(images: Any, call_model_args: Any = None, expected_keys: Any = None) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def _by_saliency(name: str, **settings: Any) -> Peer:
     def call(model: nn.Module, x: Tensor, target: int) -> object:
         import saliency.core
 
-        method, run = getattr(saliency.core, name)(), _saliency_call(model, x.device)
+        method, run = getattr(saliency.core, name)(), saliency_call(model, x.device)
         return [
             method.GetMask(image.permute(1, 2, 0).cpu().numpy().astype(np.float64), run, target, **settings)
             for image in x

@@ -27,6 +27,7 @@ from samp.fast.cuda_graphs import MOST_ROWS, CapturedCall, CudaCapture
 from samp.fast.inputs import Feed, value_and_gradients_at
 from samp.fast.model_copy import HALF, ModelCopy, copy_model
 from samp_lab.bench.machine import describe_machine, peak_bytes, synchronize
+from samp_lab.bench.speed_peers import Task, measure_contenders, peer_table
 from samp_lab.bench.speed_tables import BareRate, CostLine, WalkRate, bare_table, lines_table, walk_table
 
 Work = Callable[[], object]
@@ -64,6 +65,7 @@ def tables(model: nn.Module, settings: SpeedSettings) -> Iterator[str]:
     for method in METHODS:
         asked = itertools.product([method], SPEEDS, settings.images)
         yield walk_table([measure_walk(model, *one, settings) for one in asked], bare)
+    yield _peer_table(model, bare, settings)
     yield _latency_table(model, settings)
     yield lines_table(measure_lines(model, settings))
     yield describe_machine(settings.device)
@@ -195,6 +197,12 @@ def _measure_line(
         work()
         seconds.append(_median(work, settings))
     return CostLine(quantity, tuple(map(float, amounts)), tuple(seconds))
+
+
+def _peer_table(model: nn.Module, bare: Sequence[BareRate], settings: SpeedSettings) -> str:
+    images = settings.images[-1]
+    task = Task(model, _images(images, settings), settings.rows_of(images))
+    return peer_table(measure_contenders(task, partial(_median, settings=settings)), bare, task.rows)
 
 
 def _latency_table(model: nn.Module, settings: SpeedSettings) -> str:
