@@ -133,7 +133,9 @@ def test_a_page_and_a_notebook_are_of_the_present_script(name: str) -> None:
     digest = hashlib.sha256((FOLDER / f"{name}.py").read_bytes()).hexdigest()
     assert f"SHA-256 {digest}." in read(f"{name}.md").splitlines()[0], advice
     cells, expected = read_notebook(name), build_tutorials.make_notebook(FOLDER / f"{name}.py").cells
-    assert [(cell.cell_type, cell.source) for cell in cells] == [(one.cell_type, one.source) for one in expected], advice
+    assert [(cell.cell_type, cell.source) for cell in cells] == [(one.cell_type, one.source) for one in expected], (
+        advice
+    )
 
 
 @pytest.mark.parametrize("name", TUTORIALS)
