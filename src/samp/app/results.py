@@ -53,9 +53,10 @@ def describe_result(explained: ExplainedPhoto, region: Region, number: int, fina
 
 def _adds_up(record: Mapping[str, Any]) -> bool:
     """Return whether the credit sums to the score change, about; so it does where the method says nothing of it."""
-    if record["residual"] is None or record["score_change"] is None:
+    residual, change = record["residual"], record["score_change"]
+    if residual is None or change is None:
         return True
-    return abs(record["residual"]) <= MISSED * max(abs(record["score_change"]), 0.01)  # shown with three decimals
+    return abs(float(residual)) <= MISSED * max(abs(float(change)), 0.01)  # shown with three decimals
 
 
 def curves(result: Attribution) -> dict[str, list[float]]:
