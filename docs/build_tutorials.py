@@ -5,8 +5,8 @@ jupytext), VS Code, PyCharm and Spyder read it. A cell that shows a picture says
 `# %% alt="The region"`.
 
 The script is run cell by cell in a Jupyter kernel, in an empty folder. What it shows goes into NAME.md, pictures into
-NAME-1.png, NAME-2.png, …; NAME.ipynb has the cells without outputs, to be downloaded and run. The page holds the
-SHA-256 of its script, so that a test sees when it is behind. Without names, all tutorials are executed.
+NAME-1.png, NAME-2.png, …; NAME.ipynb has the cells with the same outputs, to be read or downloaded and run. The page
+holds the SHA-256 of its script, so that a test sees when it is behind. Without names, all tutorials are executed.
 """
 
 from __future__ import annotations
@@ -47,9 +47,10 @@ class Cell:
 
 @dataclass
 class Page:
-    """A page as it grows: its lines, and its pictures as PNG files in bytes."""
+    """A page as it grows: its lines, its pictures as PNG files in bytes, and the notebook of the same."""
 
     name: str
+    notebook: Any
     lines: list[str] = field(default_factory=list)
     pictures: list[bytes] = field(default_factory=list)
 
@@ -58,7 +59,7 @@ class Page:
         self.lines += [f"```{fence}", text.rstrip(), "```", ""] if fence else [text.rstrip(), ""]
 
     def add_picture(self, png: bytes, alt: str) -> None:
-        """Append a picture; raise ValueError if nothing says what is on it."""
+        """Append a picture, shrunk; raise ValueError if nothing says what is on it."""
         if not alt:
             raise ValueError(f'{self.name} shows a picture: begin its cell with `# %% alt="what is on it"`.')
         self.pictures.append(shrink(png))
@@ -74,7 +75,7 @@ def main(names: Sequence[str]) -> None:
         for number, png in enumerate(page.pictures, 1):
             (FOLDER / f"{source.stem}-{number}.png").write_bytes(png)
         source.with_suffix(".md").write_text("\n".join(page.lines), encoding="utf-8")
-        source.with_suffix(".ipynb").write_text(nbformat.writes(make_notebook(source)) + "\n", encoding="utf-8")
+        source.with_suffix(".ipynb").write_text(nbformat.writes(page.notebook) + "\n", encoding="utf-8")
         print(f"{source.stem}: {len(page.pictures)} pictures, {sum(map(len, page.pictures)) / 1000:.0f} kB")
 
 
@@ -138,12 +139,13 @@ def execute(source: Path, checks: str = "") -> Any:
 
 def make_page(source: Path) -> Page:
     """Return the page of a tutorial, which is run for it; raise ValueError for what a page cannot show."""
-    page = Page(source.stem)
+    page = Page(source.stem, make_notebook(source))
     page.add_text(f"<!-- Written by docs/build_tutorials.py from {source.name}, {stamp(source)}. -->")
-    for cell, ran in zip(read_cells(source), execute(source).cells, strict=True):
+    for cell, ran, kept in zip(read_cells(source), execute(source).cells, page.notebook.cells, strict=True):
         page.add_text(cell.text, "python" if cell.is_code else "")
-        for output in ran.get("outputs", []):
-            _add_output(page, output, cell.alt)
+        if cell.is_code:
+            kept["execution_count"] = ran["execution_count"]
+            kept["outputs"] = [_add_output(page, output, cell.alt) for output in ran["outputs"]]
     page.add_text(f"*Run it yourself: [as a notebook]({source.stem}.ipynb), or [as a script]({source.name}) in cells.*")
     return page
 
@@ -169,17 +171,24 @@ def _in_few_colours(picture: Image.Image) -> bytes:
     return buffer.getvalue()
 
 
-def _add_output(page: Page, output: Any, alt: str) -> None:
-    """Append what a cell printed or showed: a picture or Markdown where it has one, else its text."""
+def _add_output(page: Page, output: Any, alt: str) -> Any:
+    """Append what a cell printed or showed: a picture or Markdown where it has one, else its text.
+
+    Returns what the notebook keeps of it: just that, which is the same wherever the tutorial was run.
+    """
     if output.get("name") == "stderr":
         raise ValueError(f"{page.name} writes to stderr, which a reader would take for an error: {output['text']}")
     data = output.get("data", {"text/plain": output.get("text", "")})
     if "image/png" in data:
         page.add_picture(base64.b64decode(data["image/png"]), alt)
-    elif "text/markdown" in data:
+        shown = {"image/png": base64.b64encode(page.pictures[-1]).decode(), "text/plain": alt}
+        return nbformat.v4.new_output("display_data", shown)
+    if "text/markdown" in data:
         page.add_text(data["text/markdown"])
-    else:
-        page.add_text(ANSI.sub("", data["text/plain"]), "text")
+        return nbformat.v4.new_output("display_data", {"text/markdown": data["text/markdown"]})
+    text = ANSI.sub("", data["text/plain"]).rstrip()
+    page.add_text(text, "text")
+    return nbformat.v4.new_output("stream", name="stdout", text=text + "\n")
 
 
 if __name__ == "__main__":

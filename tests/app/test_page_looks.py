@@ -72,6 +72,44 @@ def test_no_screen_is_too_narrow_and_all_words_can_be_read(
             assert contrast(page, selector) >= 4.5, selector
 
 
+# Of each chart, the right edge of what stands at its start and the left edge of what stands at its end.
+AXIS_WORDS = """charts => charts.map(chart => {
+  const [start, end] = [...chart.querySelectorAll("text")].slice(-2).map(words => words.getBoundingClientRect());
+  return [start.right, end.left];
+})"""
+
+
+@pytest.mark.parametrize("width", [320, 1190, 1280])
+def test_four_walks_side_by_side_have_room_for_their_words_and_sliders(
+    chromium: Any, app: RunningApp, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("samp.app.spectator.PACE", 0.0)  # a walk of which enough was seen is offered again
+    with opened(chromium, app, width=width) as seen:
+        page = seen.page
+        choose(page)
+        page.evaluate("document.querySelector('#options').open = true")
+        use(page, "consensus", "coupled", "samp", "samp++")
+        ask(page)
+        wait_for_answer(page)
+        sliders = page.locator(".reel:not([hidden]) input")
+        charts = page.eval_on_selector_all(".walk:not([hidden]) .chart", AXIS_WORDS)
+        assert len(charts) == sliders.count() == 4
+        assert all(slider.bounding_box()["width"] >= 100 for slider in sliders.all())
+        assert all(start + 5 < end for start, end in charts)
+
+
+def test_the_history_tells_qualities_apart(chromium: Any, app: RunningApp) -> None:
+    with opened(chromium, app) as seen:
+        page = seen.page
+        choose(page)
+        for quality in ("standard", "draft"):
+            use(page, "coupled", quality=quality)
+            ask(page)
+            wait_for_answer(page)
+            words = "Coupled" if quality == "standard" else "Coupled · draft"
+            wait_until(page, lambda words=words: page.inner_text("#history [aria-current] span") == words)
+
+
 def test_the_button_is_in_sight_on_a_phone_before_during_and_after_a_walk(chromium: Any, app: RunningApp) -> None:
     with opened(chromium, app, width=390, height=844, has_touch=True) as seen:
         page = seen.page

@@ -18,6 +18,7 @@ from PIL import Image
 
 import samp
 from app_server import RunningApp, models, running_app
+from samp.app.results import NO_SUM
 from samp.images import example_photo
 from samp.models.prediction import classify_photo
 
@@ -116,6 +117,13 @@ def test_what_cannot_be_exported_is_not_found(app: RunningApp, file: str) -> Non
     job = app.submit(methods=["consensus"], quality="draft")
     app.follow(job)
     assert app.call("GET", f"/api/jobs/{job}/export/{file}").status == 404
+
+
+def test_credit_that_does_not_add_up_is_said_not_to(app: RunningApp) -> None:
+    shown = final_results(app, app.submit(methods=["samp", "coupled", "gradient"], quality="draft"))
+    assert abs(shown["samp"]["residual"]) > 0.5
+    told = {name: (result["adds_up"], NO_SUM in result["notes"]) for name, result in shown.items()}
+    assert told == {"samp": (False, True), "coupled": (True, False), "gradient": (True, False)}
 
 
 def test_ever_clearer_results_come_before_the_final_one(app: RunningApp) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import importlib.util
 import io
-import json
 import os
 import re
 import sys
@@ -100,6 +100,13 @@ def read(name: str) -> str:
     return (FOLDER / name).read_text(encoding="utf-8")
 
 
+def read_notebook(name: str) -> Any:
+    """The cells of a tutorial's notebook, which must be a valid one."""
+    notebook = nbformat.reads(read(f"{name}.ipynb"), as_version=4)
+    nbformat.validate(notebook)
+    return notebook.cells
+
+
 def test_there_are_as_many_claims_as_tutorials() -> None:
     assert sorted(CLAIMS) == TUTORIALS
 
@@ -125,8 +132,23 @@ def test_a_page_and_a_notebook_are_of_the_present_script(name: str) -> None:
     advice = f"run `python docs/build_tutorials.py {name}`, look at the page, and commit it"
     digest = hashlib.sha256((FOLDER / f"{name}.py").read_bytes()).hexdigest()
     assert f"SHA-256 {digest}." in read(f"{name}.md").splitlines()[0], advice
-    written = nbformat.writes(build_tutorials.make_notebook(FOLDER / f"{name}.py"))
-    assert json.loads(read(f"{name}.ipynb"))["cells"] == json.loads(written)["cells"], advice
+    cells, expected = read_notebook(name), build_tutorials.make_notebook(FOLDER / f"{name}.py").cells
+    assert [(cell.cell_type, cell.source) for cell in cells] == [(one.cell_type, one.source) for one in expected], (
+        advice
+    )
+
+
+@pytest.mark.parametrize("name", TUTORIALS)
+def test_a_notebook_was_run_in_order_and_has_the_outputs_of_the_page(name: str) -> None:
+    page, code = read(f"{name}.md"), [cell for cell in read_notebook(name) if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
+    outputs = [output.get("data", {"text": output.get("text")}) for cell in code for output in cell.outputs]
+    pictures = [base64.b64decode(data["image/png"]) for data in outputs if "image/png" in data]
+    files = sorted(FOLDER.glob(f"{name}-*.png"))
+    assert pictures == [path.read_bytes() for path in files]
+    texts = [data["text"] for data in outputs if "text" in data]
+    assert texts == re.findall(r"^```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert all(data["text/markdown"] in page for data in outputs if "text/markdown" in data)
 
 
 @pytest.mark.parametrize("name", TUTORIALS)
@@ -179,6 +201,10 @@ def test_output_is_shown_below_its_code_and_a_picture_becomes_a_file(tmp_path: P
     shown = f"```python\n{code}\n```\n\n```text\none\ntwo\n```\n\n![a red picture](01_small-1.png)"
     assert shown in "\n".join(page.lines)
     assert len(page.pictures) == 1
+    (cell,) = page.notebook.cells
+    assert cell.execution_count == 1
+    assert [output.get("text") for output in cell.outputs] == ["one\ntwo\n", None]
+    assert base64.b64decode(cell.outputs[1].data["image/png"]) == page.pictures[0]
 
 
 @pytest.mark.parametrize(

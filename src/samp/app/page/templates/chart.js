@@ -4,6 +4,7 @@ import { make, number } from "./dom.js";
 
 const HEIGHT = 150;
 const MARGIN = { left: 44, right: 12, top: 12, bottom: 24 };
+const NARROW = 240; // pixels: below, the words under the axis would meet
 const WAYS = ["to_image", "to_baseline"];
 
 export class Chart {
@@ -59,7 +60,7 @@ export class Chart {
     const x = (share) => MARGIN.left + share * (width - MARGIN.left - MARGIN.right);
     const y = (score) => HEIGHT - MARGIN.bottom - ((score - low) / (high - low)) * (HEIGHT - MARGIN.top - MARGIN.bottom);
     this.svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
-    this.svg.replaceChildren(...drawAxes(low, high, x, y), ...this.drawLines(x, y), ...Object.values(this.here).flatMap((frame) => drawDot(frame, x, y)));
+    this.svg.replaceChildren(...drawAxes(low, high, x, y, width), ...this.drawLines(x, y), ...Object.values(this.here).flatMap((frame) => drawDot(frame, x, y)));
   }
 
   drawLines(x, y) {
@@ -80,12 +81,12 @@ function drawDot({ moved, score, direction }, x, y) {
   return [dot, make("text", { class: "score", x: x(moved) + gap, y: direction === "to_image" ? Math.max(12, y(score) - 9) : y(score) + 18, "text-anchor": end }, number(score))];
 }
 
-function drawAxes(low, high, x, y) {
+function drawAxes(low, high, x, y, width) {
   const ticks = listTicks(low, high).flatMap((tick) => [
     make("line", { class: "grid", x1: x(0), x2: x(1), y1: y(tick), y2: y(tick) }),
     make("text", { x: x(0) - 8, y: y(tick), dy: "0.35em", "text-anchor": "end" }, `${tick}`.replace("-", "−")),
   ]);
-  const ends = [[0, "start", "start of the walk"], [1, "end", "end"]].map(([share, anchor, words]) =>
+  const ends = [[0, "start", width < NARROW ? "start" : "start of the walk"], [1, "end", "end"]].map(([share, anchor, words]) =>
     make("text", { x: x(share), y: HEIGHT - 6, "text-anchor": anchor }, words),
   );
   return [...ticks, ...ends];

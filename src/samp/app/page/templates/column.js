@@ -8,7 +8,7 @@ import { Reel } from "./reel.js";
 
 const WAYS = { to_image: "Pixels appear", to_baseline: "Pixels disappear" };
 export const VIEWS = {
-  overlay: ["Outlined", "The part with half of the credit. Pale: what the model is not shown."],
+  overlay: ["Outlined", "The part with half of the positive credit. Pale: what the model is not shown."],
   glow: ["Map on photo", "The credit of each pixel, over the photo."],
   map: ["Map", "The credit of each pixel: bright is much."],
   region: ["Part alone", "The outlined part alone, the rest blurred."],

@@ -28,13 +28,19 @@ export const makeSentences = (sentences) =>
 export const makeNotes = (notes) =>
   notes?.length ? make("details", { class: "made" }, make("summary", {}, "How it was made"), ...notes.map((words) => make("p", { class: "quiet" }, words))) : "";
 
+/** How much of the score change the credit misses; where it is much, in words too. */
+function residualOf({ residual_words: words, adds_up: addsUp }) {
+  const short = words?.replace(/ \(.*/, "").replace(" a score change of", "").replace("-", "−");
+  return short == null || addsUp ? short : `${short}: its credit does not add up`;
+}
+
 /** How a result was made, and what it misses. */
 export function makeFacts(result, method) {
   const rows = [
     ["Method", method],
     ["Explained", `${result.label}${result.index == null ? "" : ` (${result.index})`}`],
     [`Score${result.score_is ? `, the ${result.score_is}` : ""}`, result.score == null ? null : number(result.score)],
-    ["Residual", result.residual_words?.replace(/ \(.*/, "").replace(" a score change of", "").replace("-", "−")],
+    ["Residual", residualOf(result)],
     ["Reproducible at", result.resolution > 0 ? `${result.resolution} px` : result.resolution === 0 ? "each pixel" : null],
     ["Mean of", result.walks > 1 ? `${result.walks} walks` : null],
     ["Cost", [`${result.gradients ?? "–"} gradients`, result.seconds == null ? null : `${result.seconds.toFixed(1)} s`].filter(Boolean).join(", ")],

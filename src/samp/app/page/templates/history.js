@@ -44,9 +44,9 @@ async function refresh() {
 
 function makeEntry(job) {
   const methods = job.methods.map((name) => labelOf(info.methods, name)).join(", ");
-  const state = WORDS[job.state];
-  const button = makeButton(make("img", { src: job.photo.thumb, alt: "" }), () => open(job), { "data-job": job.job, title: `${job.photo.name}, ${labelOf(info.models, job.model)}` });
-  button.append(make("strong", {}, job.label ?? job.photo.name), make("span", { class: "quiet" }, state ? `${methods} · ${state}` : methods));
+  const words = [methods, job.quality === info.quality ? "" : job.quality, WORDS[job.state]].filter(Boolean);
+  const button = makeButton(make("img", { src: job.photo.thumb, alt: "" }), () => open(job), { "data-job": job.job, title: `${job.photo.name}, ${labelOf(info.models, job.model)}, seed ${job.seed}` });
+  button.append(make("strong", {}, job.label ?? job.photo.name), make("span", { class: "quiet" }, words.join(" · ")));
   setCurrent(button);
   return button;
 }
