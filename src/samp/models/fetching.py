@@ -118,5 +118,6 @@ def _short_waits() -> Iterator[None]:
 
 
 def _first_line(error: Exception) -> str:
-    lines = str(getattr(error, "reason", "") or error).strip().splitlines()
+    reason = getattr(error, "reason", "") or error  # of a URLError, the error of the connection
+    lines = str(getattr(reason, "strerror", None) or reason).strip().splitlines()  # without "[Errno -2]"
     return lines[0].rstrip(".") if lines else type(error).__name__

@@ -28,7 +28,7 @@ CLASSIFIERS = ("CNN, ReLU", "CNN, ReLU6", "CNN, SiLU", "ResNet")
 """Their head is a mean over the last map and one linear layer."""
 
 
-class Scored(nn.Module):
+class ScoreNet(nn.Module):
     """The score of one sample of a family, b numbers: that of rows which all have this sample's target."""
 
     def __init__(self, family: Family, sample: int) -> None:
@@ -55,7 +55,7 @@ def peer_values(name: str, family: Family) -> list[Tensor] | None:
     for sample in range(2):
         inputs, baselines = _sample(family, sample)
         inputs = tuple(one.clone().requires_grad_() for one in inputs)
-        values = explain(Scored(family, sample), inputs, baselines)
+        values = explain(ScoreNet(family, sample), inputs, baselines)
         found.append(_by_feature(family, [one.detach() for one in values]))
     return found
 
@@ -66,13 +66,13 @@ def _explainer(name: str, family: Family) -> Callable[..., tuple[Tensor, ...]] |
     by_relu = family.name in RELU_MODULES
     image = not family.is_text and family.name not in ("tabular", "two inputs")
     known: dict[str, Callable[..., tuple[Tensor, ...]]] = {
-        "ig": _integrated,
+        "ig": _integrate,
         "gradient": lambda net, x, _: attr.Saliency(net).attribute(x, abs=False),
         "saliency": lambda net, x, _: attr.Saliency(net).attribute(x, abs=True),
         "gradientxinput": lambda net, x, _: attr.InputXGradient(net).attribute(x),
-        "ablation": _ablated_text if family.is_text else _ablated,
-        **({"occlusion": _occluded, "ig-blurred": _from_blurred, "ig-both": _from_both} if image else {}),
-        **({"ig-both": _integrated} if family.is_text else {}),  # two lines from one baseline, whose mean is shown
+        "ablation": _ablate_text if family.is_text else _ablate,
+        **({"occlusion": _occlude, "ig-blurred": _from_blurred, "ig-both": _from_both} if image else {}),
+        **({"ig-both": _integrate} if family.is_text else {}),  # two lines from one baseline, whose mean is shown
         **({"guidedbackprop": lambda net, x, _: attr.GuidedBackprop(net).attribute(x)} if by_relu else {}),
         **({"deconvolution": lambda net, x, _: attr.Deconvolution(net).attribute(x)} if by_relu else {}),
         **({"cam": _cam(LAST_MAPS[family.name])} if family.name in CLASSIFIERS else {}),
@@ -81,7 +81,7 @@ def _explainer(name: str, family: Family) -> Callable[..., tuple[Tensor, ...]] |
     return known.get(name)
 
 
-def _integrated(net: Scored, inputs: tuple[Tensor, ...], baselines: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+def _integrate(net: ScoreNet, inputs: tuple[Tensor, ...], baselines: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     from captum.attr import IntegratedGradients
 
     points = 51
@@ -89,19 +89,19 @@ def _integrated(net: Scored, inputs: tuple[Tensor, ...], baselines: tuple[Tensor
     return tuple(one * points / (points - 1) for one in values)  # Captum's weights sum to (n − 1) / n
 
 
-def _from_blurred(net: Scored, inputs: tuple[Tensor, ...], _: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    return _integrated(net, inputs, tuple(Blurred()(one.detach()) for one in inputs))
+def _from_blurred(net: ScoreNet, inputs: tuple[Tensor, ...], _: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    return _integrate(net, inputs, tuple(Blurred()(one.detach()) for one in inputs))
 
 
-def _from_both(net: Scored, inputs: tuple[Tensor, ...], baselines: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    lines = _integrated(net, inputs, baselines), _from_blurred(net, inputs, baselines)
+def _from_both(net: ScoreNet, inputs: tuple[Tensor, ...], baselines: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    lines = _integrate(net, inputs, baselines), _from_blurred(net, inputs, baselines)
     return tuple(one + other for one, other in zip(*lines, strict=True))
 
 
 def _cam(layer: str) -> Callable[..., tuple[Tensor, ...]]:
     """Return Σ_k w_k A_k, with the weights w_k of the class in the linear layer."""
 
-    def explain(net: Scored, inputs: tuple[Tensor, ...], _: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    def explain(net: ScoreNet, inputs: tuple[Tensor, ...], _: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         maps: list[Tensor] = []
         hook = net.net.get_submodule(layer).register_forward_hook(lambda module, given, made: maps.append(made))
         net(*inputs)
@@ -116,7 +116,7 @@ def _cam(layer: str) -> Callable[..., tuple[Tensor, ...]]:
 def _grad_cam(layer: str) -> Callable[..., tuple[Tensor, ...]]:
     from captum.attr import LayerAttribution, LayerGradCam
 
-    def explain(net: Scored, inputs: tuple[Tensor, ...], _: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    def explain(net: ScoreNet, inputs: tuple[Tensor, ...], _: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         peer = LayerGradCam(net, net.net.get_submodule(layer))
         small = cast(Tensor, peer.attribute(inputs, relu_attributions=True))
         return (_over_channels(LayerAttribution.interpolate(small, inputs[0].shape[2:], "bilinear"), inputs[0]),)
@@ -125,7 +125,7 @@ def _grad_cam(layer: str) -> Callable[..., tuple[Tensor, ...]]:
 
 
 @torch.no_grad()
-def _occluded(net: Scored, inputs: tuple[Tensor, ...], baselines: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+def _occlude(net: ScoreNet, inputs: tuple[Tensor, ...], baselines: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """Return the loss of score when a window is black, for each of the windows beside each other."""
     (x,), (black,) = inputs, baselines
     lost = torch.zeros_like(x[:, :1])
@@ -139,15 +139,15 @@ def _occluded(net: Scored, inputs: tuple[Tensor, ...], baselines: tuple[Tensor, 
 
 
 @torch.no_grad()
-def _ablated(net: Scored, inputs: tuple[Tensor, ...], baselines: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+def _ablate(net: ScoreNet, inputs: tuple[Tensor, ...], baselines: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """Return the loss of score without each number, or of images without each pixel."""
     return tuple(
-        _ablated_input(net, inputs, number, baselines[number], pixels=inputs[number].dim() == 4)
+        _ablate_input(net, inputs, number, baselines[number], pixels=inputs[number].dim() == 4)
         for number in range(len(inputs))
     )
 
 
-def _ablated_text(net: Scored, inputs: tuple[Tensor, ...], baselines: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+def _ablate_text(net: ScoreNet, inputs: tuple[Tensor, ...], baselines: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """Return the loss of score without each token, in equal parts over its embedding."""
     (x,), (empty,) = inputs, baselines
     with torch.no_grad():
@@ -155,7 +155,7 @@ def _ablated_text(net: Scored, inputs: tuple[Tensor, ...], baselines: tuple[Tens
     return ((torch.stack(lost, 1)[..., None] / x.shape[2]).expand_as(x),)
 
 
-def _ablated_input(net: Scored, inputs: tuple[Tensor, ...], number: int, baseline: Tensor, pixels: bool) -> Tensor:
+def _ablate_input(net: ScoreNet, inputs: tuple[Tensor, ...], number: int, baseline: Tensor, pixels: bool) -> Tensor:
     x = inputs[number]
     groups = x[0, 0].numel() if pixels else x.numel()
     kept = ~torch.eye(groups, dtype=torch.bool)
