@@ -43,10 +43,9 @@ class ScoreNet(nn.Module):
 def peer_values(name: str, family: Family) -> list[Tensor] | None:
     """Return each sample's credit by Captum or by the method's definition, or None if there is neither.
 
-        >>> from samp.baselines import Blurred
-    from samp_lab.matrix.families import make_family
-        >>> peer_values("rise", make_family("tabular")) is None
-        True
+    >>> from samp_lab.matrix.families import make_family
+    >>> peer_values("rise", make_family("tabular")) is None
+    True
     """
     explain = _explainer(name, family)
     if explain is None:
