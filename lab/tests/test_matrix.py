@@ -13,7 +13,7 @@ from samp.methods import names, resolve_method
 from samp_lab.matrix import cells
 from samp_lab.matrix.cells import Cell, measure_cell
 from samp_lab.matrix.families import FAMILIES, Family, make_family
-from samp_lab.matrix.page import find_wrong, measure_matrix, write_page
+from samp_lab.matrix.page import CHECKS, find_wrong, measure_matrix, write_page
 
 PAGE = Path(__file__).parents[2] / "docs" / "matrix.md"
 pytest.importorskip("transformers", reason="needs transformers")
@@ -44,6 +44,16 @@ def read_page_row(method: str) -> dict[str, str]:
     return {name: states.get(mark, "refuses") for name, mark in zip(FAMILIES, marks, strict=True)}
 
 
+def test_a_method_with_a_plain_tick_names_the_test_that_compares_it() -> None:
+    page, root = PAGE.read_text(encoding="utf-8"), PAGE.parents[1]
+    plain = {method for method in names() if "runs" in read_page_row(method).values()}
+    assert plain - set(CHECKS) <= {"random"}  # it has nothing to be compared with
+    for method, check in CHECKS.items():
+        file, name = check.test.split("::")
+        assert f"def {name}(" in (root / file).read_text(encoding="utf-8")
+        assert (f"- `{method}`: {check.what}" in page) == (method in plain)
+
+
 def test_every_refusal_says_what_to_do_instead() -> None:
     notes = re.findall(r"^\d+\. (.*)$", PAGE.read_text(encoding="utf-8"), flags=re.M)
     assert len(notes) > 10
@@ -57,8 +67,8 @@ def test_a_credit_that_does_not_sum_is_wrong(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_credit_other_than_captums_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cells, "captum_values", lambda name, family: list(torch.ones(2, 9)))
-    assert measure_cell("ig", make_family("tabular")).note == "Captum has another credit"
+    monkeypatch.setattr(cells, "peer_values", lambda name, family: list(torch.ones(2, 9)))
+    assert measure_cell("ig", make_family("tabular")).note == "its peer has another credit"
 
 
 def test_a_credit_that_depends_on_the_batch_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:

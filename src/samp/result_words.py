@@ -15,13 +15,27 @@ def score_source(kind: str, model: str) -> str:
     return model if kind == "score" else f"{kind}, {model}"
 
 
-def format_residual(residual: float, change: float) -> str:
-    """Return a text with the residual, the score change, and the sum of the credit.
+def format_residual(residual: float, change: float, absorbed: float | None = None) -> str:
+    """Return a text with the residual, what the credit is to sum to, and its sum.
+
+    That is the score change, or with `absorbed` the score less what biases absorb.
 
     >>> format_residual(-0.5, 2.0)
     '-0.500 of a score change of 2.000 (credit sums to 2.500)'
+    >>> format_residual(0.0, 2.0, absorbed=7.0)
+    '+0.000 of the score less 7.000 that biases absorb (credit sums to 2.000)'
     """
-    return f"{residual:+z.3f} of a score change of {change:.3f} (credit sums to {change - residual:.3f})"
+    whole = name_sum(f"{change:.3f}", None if absorbed is None else f"{absorbed:.3f}")
+    return f"{residual:+z.3f} of {whole} (credit sums to {change - residual:.3f})"
+
+
+def name_sum(change: str, absorbed: str | None) -> str:
+    """Return what the credit is to sum to.
+
+    >>> name_sum("2", None), name_sum("2", "7")
+    ('a score change of 2', 'the score less 7 that biases absorb')
+    """
+    return f"a score change of {change}" if absorbed is None else f"the score less {absorbed} that biases absorb"
 
 
 def resolution_words(resolution: Tensor) -> str:

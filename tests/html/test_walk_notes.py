@@ -7,6 +7,7 @@ import torch
 
 import samp
 from samp.html.walk_notes import describe_score_change
+from samp.plots.reading import describe_sum
 
 
 def record(result: samp.Attribution) -> dict[str, object]:
@@ -49,3 +50,20 @@ def test_one_walk_is_said_to_be_one(method: object, words: str) -> None:
 def test_a_method_that_does_not_walk_has_a_score_alone() -> None:
     note = describe_score_change(explained("gradientxinput"), "#7F7F7F")
     assert note == "Score 2.000: the logit of cat (1) for the picture."
+
+
+def test_what_biases_absorb_is_no_walk() -> None:
+    """LRP has no baseline: its credit is the score less what is lost on the way."""
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(
+        torch.nn.Flatten(), torch.nn.Linear(192, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2)
+    ).eval()
+    x = torch.rand(1, 3, 8, 8)
+    result = samp.explain(net, x, target=1, method="lrp")
+    score, credit = float(net(x)[0, 1].detach()), float(result.values.sum())
+    given = {**record(result), "score": score, "absorbed": result.details["absorbed"][0]}
+    assert describe_score_change(given, "#7F7F7F") == (
+        f"Score {score:.3f}: the logit of cat (1) for the picture. "
+        f"Biases absorb {score - credit:.3f} of it, so that {credit:.3f} is left."
+    )
+    assert "that biases absorb" in describe_sum(result, 0)

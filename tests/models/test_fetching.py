@@ -22,6 +22,7 @@ import pytest
 import torch
 from torch import nn
 
+import samp
 from samp import models
 from samp.models.fetching import HubError, fetch
 
@@ -199,3 +200,18 @@ def test_real_code_in_a_repository_is_not_run(tmp_path: Path) -> None:
     with pytest.raises(HubError, match="brings Python code of its own"):
         models.load(f"hf:{tmp_path}", trust=True)
     assert not (tmp_path / "trace").exists()
+
+
+@pytest.mark.parametrize("load", [models.load, samp.text.load])
+def test_a_path_that_is_no_folder_is_not_asked_of_the_hub(load: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "nothing", tmp_path / "file"):
+        with pytest.raises(HubError, match=f"^hf:{path} could not be loaded: there is no folder {path}.$"):
+            load(f"hf:{path}")
+
+
+@pytest.mark.parametrize("load", [models.load, samp.text.load])
+def test_a_folder_without_a_net_is_not_blamed_on_the_network(load: Any, tmp_path: Path) -> None:
+    pytest.importorskip("transformers", reason="needs transformers")
+    with pytest.raises(HubError, match=r"could not be loaded \(.*\): give a folder as save_pretrained writes it\.$"):
+        load(f"hf:{tmp_path}")

@@ -230,10 +230,14 @@ def test_the_model_is_left_as_it_was() -> None:
 
 
 @pytest.mark.parametrize(
-    "method", ["gradcam", "cam", "rise", "xrai", "blurig", "occlusion", "spectralig", "lrp", "sobel"]
+    ("method", "instead"),
+    [
+        *((method, "ig") for method in ("gradcam", "cam", "rise", "xrai", "blurig", "spectralig", "sobel")),
+        *(("ig-blurred", "ig"), ("occlusion", "ablation"), ("lrp", "attnlrp")),
+    ],
 )
-def test_methods_of_images_refuse_and_say_what_to_use(method: str) -> None:
-    with pytest.raises(ValueError, match=f"^{method} .*cannot explain a text: use 'ig'"):
+def test_methods_of_images_refuse_and_say_what_to_use(method: str, instead: str) -> None:
+    with pytest.raises(ValueError, match=f"^{method} [^,';]* and cannot explain a text: use '{instead}'"):
         ask(CLASSIFIER, SENTENCES[0], method=method)
 
 
@@ -360,7 +364,7 @@ def test_a_tokenizer_without_the_other_package_works() -> None:
 
 
 def test_a_baseline_of_the_method_is_refused() -> None:
-    for own in (torch.full((1, 4, WIDTH), 0.5), samp.baselines.Constant(1.0)):
+    for own in (torch.full((1, 4, WIDTH), 0.5), samp.baselines.Constant(1.0), samp.baselines.Blurred()):
         with pytest.raises(ValueError, match=r"pass baseline=… to samp\.text\.explain"):
             ask(CLASSIFIER, "the film", method=samp.IG(baseline=own))
     by_name, as_object = (ask(CLASSIFIER, "the film", target=1, method=one) for one in ("ig", samp.IG()))

@@ -34,7 +34,7 @@ bench.add_command(panel)
 def matrix(methods: tuple[str, ...], families: tuple[str, ...], out: str | None) -> None:
     """Every method on every family of models: what was checked of its answer, or how it refuses.
 
-    Exits with 1 if a cell is wrong: a crash, a sum that does not hold, a credit that is not Captum's.
+    Exits with 1 if a cell is wrong: a crash, a sum that does not hold, a credit that is not its peer's.
 
     Example: samp bench matrix --method ig --family ViT
     """

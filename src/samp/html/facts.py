@@ -88,6 +88,7 @@ def facts(
         "score_change_by_direction": {name: _number(float(c[sample])) for name, c in result.score_change.items()},
         "credit": _number(float(result.group_values[sample].double().sum())),
         "residual": _number(residual),
+        **({"absorbed": float(result.details["absorbed"][sample])} if "absorbed" in result.details else {}),
         "gradients": int(result.gradients[sample]),
         "forwards": int(result.details.get("forwards", 0)),
         "walks": result.details.get("walks"),
@@ -163,7 +164,7 @@ def printable_path(path: Path) -> str:
 def _residual(record: Record) -> str:
     if record["residual"] is None:
         return "none: this method's credit is not meant to sum to the score"
-    return format_residual(record["residual"], record["score_change"])
+    return format_residual(record["residual"], record["score_change"], record.get("absorbed"))
 
 
 def _walks(record: Record) -> str:

@@ -32,6 +32,10 @@ def describe_score_change(record: Mapping[str, Any], zero: str) -> str:
     changes = {name: change for name, change in record["score_change_by_direction"].items() if change is not None}
     if record["score_change"] is None or not changes:
         return f"{score} for the picture."
+    if (absorbed := record.get("absorbed")) is not None:
+        return (
+            f"{score} for the picture. Biases absorb {absorbed:.3f} of it, so that {changes['to_image']:.3f} is left."
+        )
     ends = _baseline_words(record["method"], zero)
     ways = {
         "to_image": f"from {ends[1]} up to the picture",

@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -26,11 +27,11 @@ class HubError(OSError):
 
 
 @contextmanager
-def fetch(model: str, instead: str, from_hub: bool) -> Iterator[None]:
+def fetch(model: str, instead: str | None, from_hub: bool) -> Iterator[None]:
     """Within this context, turn whatever a package raises while it makes the net `model` into one `HubError`.
 
-    `instead` is the advice at the end of its message. If the net is `from_hub`, Hugging Face's, and the hub cannot be
-    reached, only its cache is used: its own retries take a minute.
+    `instead` is the advice at the end of its message, None for a net from a folder. If the net is `from_hub`, Hugging
+    Face's, and the hub cannot be reached, only its cache is used: its own retries take a minute.
 
     >>> with fetch("torchvision:net", instead="give `weights`", from_hub=False):
     ...     raise OSError("no route to host")
@@ -51,9 +52,26 @@ def fetch(model: str, instead: str, from_hub: bool) -> Iterator[None]:
             ) from error
         not_cached = missing and isinstance(error, OSError)  # any other error is about what the cache holds
         reason = f"{missing}, and its cache has not got it" if not_cached else _first_line(error)
-        raise HubError(
-            f"{model} could not be loaded ({reason}): check its name and the network, or {instead}."
-        ) from error
+        advice = (
+            f"check its name and the network, or {instead}" if instead else "give a folder as save_pretrained writes it"
+        )
+        raise HubError(f"{model} could not be loaded ({reason}): {advice}.") from error
+
+
+def is_folder(name: str) -> bool:
+    """Return whether `name` is a folder rather than a repository of the hub; raise HubError for a path that is neither.
+
+    >>> is_folder("google/vit-base-patch16-224")
+    False
+    >>> is_folder("/nowhere/vit")
+    Traceback (most recent call last):
+    samp.models.fetching.HubError: hf:/nowhere/vit could not be loaded: there is no folder /nowhere/vit.
+    """
+    if Path(name).is_dir():
+        return True
+    if Path(name).exists() or name.startswith(("/", ".", "~")) or name.count("/") > 1:
+        raise HubError(f"hf:{name} could not be loaded: there is no folder {name}.")
+    return False
 
 
 def _why_offline() -> str | None:
@@ -100,5 +118,6 @@ def _short_waits() -> Iterator[None]:
 
 
 def _first_line(error: Exception) -> str:
-    lines = str(getattr(error, "reason", "") or error).strip().splitlines()
+    reason = getattr(error, "reason", "") or error  # of a URLError, the error of the connection
+    lines = str(getattr(reason, "strerror", None) or reason).strip().splitlines()  # without "[Errno -2]"
     return lines[0].rstrip(".") if lines else type(error).__name__

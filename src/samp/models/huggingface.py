@@ -14,7 +14,7 @@ from torch import nn
 
 from samp.models.classifier import Classifier
 from samp.models.cropping import ResizeThenCrop
-from samp.models.fetching import fetch
+from samp.models.fetching import fetch, is_folder
 from samp.models.hubs import import_package
 from samp.models.loaded_net import LoadedNet, NetAdapter
 
@@ -33,7 +33,8 @@ def load_huggingface(name: str, pretrained: bool) -> LoadedNet:
     """
     package = import_package("transformers", "transformers")
     nets = package.AutoModelForImageClassification
-    with fetch(f"hf:{name}", FOLDER, from_hub=not Path(name).is_dir()):
+    folder = is_folder(name)
+    with fetch(f"hf:{name}", None if folder else FOLDER, from_hub=not folder):
         config = package.AutoConfig.from_pretrained(name, trust_remote_code=False)
         net, missing = _read_net(nets, name) if pretrained else (nets.from_config(config), [])
         stated, processor = _read_processor(package, name)

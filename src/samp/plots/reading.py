@@ -13,6 +13,7 @@ from torch import Tensor
 from samp.attribution import Attribution, describe_walks
 from samp.checks import check_real
 from samp.groups import check_map_layout
+from samp.result_words import name_sum
 
 Array = np.ndarray[Any, np.dtype[Any]]
 CreditMap = Attribution | Tensor | Array
@@ -173,8 +174,14 @@ def _residual_words(result: Attribution, sample: int) -> str:
     residual = float(result.residual[sample])
     if math.isnan(residual):
         return "no residual: this credit is not meant to sum to the score"
+    return f"residual {format_number(residual)} of {describe_sum(result, sample)}"
+
+
+def describe_sum(result: Attribution, sample: int) -> str:
+    """Return what the credit of a sample is to sum to, in words."""
     change = sum(float(change[sample]) for change in result.score_change.values())
-    return f"residual {format_number(residual)} of a score change of {format_number(change)}"
+    absorbed = result.details.get("absorbed")
+    return name_sum(format_number(change), None if absorbed is None else format_number(absorbed[sample]))
 
 
 def _picture_of_image(photo: Image.Image) -> PhotoPixels:

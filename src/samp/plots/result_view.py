@@ -13,7 +13,7 @@ from PIL import Image
 from torch import Tensor
 
 from samp.attribution import Attribution, describe_walks
-from samp.plots.reading import cost_words, format_number, photo_of
+from samp.plots.reading import cost_words, describe_sum, format_number, photo_of
 from samp.plots.result_pictures import SQUARES, as_wide, enlarge_squares, glow, kept_photo, shrink_map, to_image
 from samp.plots.shading import drawable_map, full_amount, signed_colours
 from samp.plots.top import top_features
@@ -152,8 +152,7 @@ def _facts(result: Attribution, sample: int) -> tuple[tuple[str, str], ...]:
     score, residual = score_of(result, sample), float(result.residual[sample])
     missing = "none: this credit is not meant to sum to the score"
     if not math.isnan(residual):
-        change = sum(float(change[sample]) for change in result.score_change.values())
-        missing = f"{format_number(residual)} of a score change of {format_number(change)}"
+        missing = f"{format_number(residual)} of {describe_sum(result, sample)}"
     facts = {
         "score": "" if score is None else format_number(score),
         "residual": missing,

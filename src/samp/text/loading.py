@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from torch import nn
 
-from samp.models.fetching import fetch
+from samp.models.fetching import fetch, is_folder
 
 FOLDER = "give a copy from another machine as hf:FOLDER"
 
@@ -30,7 +29,8 @@ def load(name: str) -> tuple[nn.Module, Any]:
     if prefix != "hf" or not place:
         raise ValueError(f"a text model is hf:FOLDER or hf:OWNER/NAME, not {name!r}: load others in Python.")
     package = _import_transformers()
-    with fetch(name, FOLDER, from_hub=not Path(place).is_dir()):
+    folder = is_folder(place)
+    with fetch(name, None if folder else FOLDER, from_hub=not folder):
         config = package.AutoConfig.from_pretrained(place, trust_remote_code=False)
         kind = find_architecture(package, getattr(config, "architectures", None))
         model = kind.from_pretrained(place, trust_remote_code=False)

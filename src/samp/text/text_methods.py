@@ -18,6 +18,12 @@ DEPENDS_ON_SIZE = ("consensus", "smoothgrad", "shapley", "lime", "random", "guid
 """Methods whose results padding would change: their draws depend on the size of the input, and each step of Guided IG
 moves a share of its elements."""
 INSTEAD = "use 'ig', 'samp' or another path method, or 'shapley', which needs no gradients"
+INSTEAD_OF = {
+    **dict.fromkeys(SIGNED, "use 'saliency' or 'gradientxinput'"),
+    "occlusion": "use 'ablation', which takes away one token after another",
+    "ig-blurred": "use 'ig'",
+    "lrp": "use 'attnlrp', which has them, or 'ig' or another path method",
+}
 CANCELS = "sums the gradient over the embedding, which a LayerNorm behind it makes 0,"
 REASONS = {
     **dict.fromkeys(SIGNED, CANCELS),
@@ -26,13 +32,13 @@ REASONS = {
     "gradcam++": "maps feature channels of images",
     "rise": "hides areas of images",
     "xrai": "joins areas of images",
-    "occlusion": "slides a window over images; 'ablation' takes away one token after another",
+    "occlusion": "slides a window over images",
     "blurig": "blurs images",
     "ig-blurred": "starts from a blurred image",
     "spectralig": "filters the frequencies of images",
     "sobel": "finds edges of images",
     "ig2": "searches its baseline among images",
-    "lrp": "has no rules for transformers, which 'attnlrp' has,",
+    "lrp": "has no rules for transformers",
     "attentionrollout": "gives relevance to special tokens too, which are no features here,",
     "attentionrelevance": "gives relevance to special tokens too, which are no features here,",
     "deepshap": "averages over black, white and noisy images",
@@ -69,8 +75,8 @@ def resolve_text_method(method: str | Method) -> Method:
         return resolved
     if name is None or name in (*WALKS, *OTHERS):
         return resolved
-    instead = "use 'saliency' or 'gradientxinput'" if name in SIGNED else INSTEAD
-    raise ValueError(f"{name} {REASONS.get(name, FOR_IMAGES)} and cannot explain a text: {instead}.")
+    reason, instead = REASONS.get(name, FOR_IMAGES), INSTEAD_OF.get(name, INSTEAD)
+    raise ValueError(f"{name} {reason} and cannot explain a text: {instead}.")
 
 
 def depends_on_size(method: Method | None) -> bool:
@@ -93,12 +99,10 @@ def with_baseline(method: Method, baseline: Any) -> Method:
 
 
 def _check_baseline(method: Method) -> None:
-    """Raise ValueError for a method with a baseline that is neither its default nor that of a built-in one."""
-    from samp.methods import names
-
+    """Raise ValueError for a method with a baseline that is neither its default nor that of a method for texts."""
     if not has_baseline(method):
         return
-    alike = [one for one in map(resolve_method, names()) if type(one) is type(method)]
+    alike = [one for one in map(resolve_method, (*WALKS, *OTHERS)) if type(one) is type(method)]
     usual = [getattr(one, "baseline", None) for one in alike]
     usual += [field.default for field in fields(method) if field.name == "baseline"]  # type: ignore[arg-type]  # a dataclass
     if MISSING not in usual and not any(_is_same(getattr(method, "baseline", None), one) for one in usual):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -180,6 +181,15 @@ def test_winning_probabilities_are_those_of_the_paper_on_non_negative_activation
     torch.testing.assert_close(explain(model, x, MWP(), target=3).values, _excited(a.weight, x, p).detach(), **CLOSE)
 
 
+def test_the_contrast_is_the_map_of_the_class_with_its_last_weights_negated() -> None:
+    model, x = net("modules", bias=True), images().abs()
+    negated = deepcopy(model)
+    with torch.no_grad():
+        negated[5].weight.neg_()
+    expected = explain(model, x, MWP(), target=3).values - explain(negated, x, MWP(), target=3).values
+    torch.testing.assert_close(explain(model, x, ContrastiveMWP(), target=3).values, expected, **CLOSE)
+
+
 def _excited(weight: Tensor, a: Tensor, p: Tensor) -> Tensor:
     """The paper's rule for a convolution."""
     positive = weight.clamp(min=0)
@@ -195,3 +205,15 @@ def test_guided_maps_are_not_the_plain_gradient(build: str, method: Any) -> None
     result = explain(model, x.detach(), method, target=0)
     assert not torch.allclose(result.values, gradient)
     assert sum(result.details["operations"]["by rule"].values()) >= 1
+
+
+@pytest.mark.parametrize("method", [GuidedBackprop(), Deconvolution()])
+def test_a_rectifier_of_the_target_keeps_its_gradient(method: Any) -> None:
+    """Such as that of a detection's overlap: the rules are those of the model's layers."""
+    model, x = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 2)).double().eval(), torch.rand(3, 4).double()
+    inside = explain(model, x, method, target=lambda output: 5 - output[:, 1])
+    outside = explain(model, x, method, target=lambda output: (5 - output[:, 1]).clamp(min=0))
+    assert float(inside.values.abs().max()) > 0
+    assert torch.equal(outside.values, inside.values)
+    with pytest.raises(NotImplementedError, match="this model has none"):
+        explain(nn.Linear(4, 2).double().eval(), x, method, target=lambda output: output[:, 0].relu())

@@ -14,12 +14,14 @@ from samp.methods import Method, resolve_method
 from samp.methods.captum_adapters import LIME
 from samp.methods.ig2 import IG2
 from samp_lab.matrix.families import Family, encode_words
-from samp_lab.matrix.peers import captum_values
+from samp_lab.matrix.peers import peer_values
 
 State = Literal["sums", "agrees", "runs", "refuses", "wrong"]
 SMALL = {"masks": 48, "samples": 16, "side": 32, "window": 8, "stride": 8, "walks": 2}
 EXACT = ("consensus", "coupled", "idgi", "shapley", "deeplift", "deepshap")
 """Methods whose credit sums to the change of the score whatever the net; those of many steps only nearly do."""
+ABSORBED = ("lrp", "attnlrp", "libragrad")
+"""Methods whose credit sums to the score less what, by their own account, biases and ε have absorbed."""
 SUM_BOUND, AGREE_BOUND = 1e-3, 1e-3
 BATCH_BOUND = 1e-2
 DRAWS_BY_BATCH = ("lime",)
@@ -31,9 +33,10 @@ REFUSALS = (ValueError, TypeError, NotImplementedError)
 class Cell:
     """What a method gave on a family.
 
-    `state`: "sums" (the credit sums to the change of the score), "agrees" (with Captum's own implementation), "runs"
-    (finite, not constant, and the same for a sample alone), "refuses" (`note` is the message), or "wrong" (`note` says
-    how). `size` is the largest relative error of the check.
+    `state`: "sums" (the credit sums to the change of the score, or to the score less what is absorbed), "agrees" (with
+    Captum's own implementation, or the method's definition computed anew), "runs" (finite, not constant, and the same
+    for a sample alone), "refuses" (`note` is the message), or "wrong" (`note` says how). `size` is the largest relative
+    error of the check.
     """
 
     state: State
@@ -67,14 +70,15 @@ def _check(name: str, family: Family, method: Method, credit: list[Tensor], resi
     gap = max(_relative(one, other) for one, other in zip(credit, alone, strict=True))
     if gap > BATCH_BOUND and name not in DRAWS_BY_BATCH:
         return Cell("wrong", "a sample alone gets another credit", gap)
-    if name in EXACT:
-        error = float((residual.abs() / change.abs().clamp_min(1e-6)).max())
+    if name in (*EXACT, *ABSORBED):
+        whole = change.abs() if name in EXACT else torch.stack([one.abs().sum() for one in credit])
+        error = float((residual.abs() / whole.clamp_min(1e-6)).max())
         return Cell("sums", "", error) if error <= SUM_BOUND else Cell("wrong", "the credit does not sum", error)
-    peer = captum_values(name, family) if family.captum else None
+    peer = peer_values(name, family)
     if peer is None:
         return Cell("runs", "", gap)
     error = max(_relative(one, other) for one, other in zip(credit, peer, strict=True))
-    return Cell("agrees", "", error) if error <= AGREE_BOUND else Cell("wrong", "Captum has another credit", error)
+    return Cell("agrees", "", error) if error <= AGREE_BOUND else Cell("wrong", "its peer has another credit", error)
 
 
 def _explain(family: Family, method: Method, samples: Sequence[int]) -> tuple[list[Tensor], Tensor, Tensor]:

@@ -33,8 +33,6 @@ class Family:
     inputs: Tensor | tuple[Tensor, ...] | None
     target: Any
     texts: tuple[str, ...] = ()
-    captum: bool = True
-    """Whether Captum can explain the same score: one input, and one output number for each class."""
 
     @property
     def is_text(self) -> bool:
@@ -159,11 +157,11 @@ def _image_family(make: Callable[[], nn.Module]) -> Callable[[str], Family]:
 
 def _text_family(make: Callable[[], nn.Module]) -> Callable[[str], Family]:
     sentences = ("the film was very good", "its music made me smile but the film was not good")
-    return lambda name: Family(name, make(), None, [1, 2], sentences, captum=False)
+    return lambda name: Family(name, make(), None, [1, 2], sentences)
 
 
 def _two_inputs(name: str) -> Family:
-    return Family(name, TwoInputs(), (_images(), torch.rand(SAMPLES, 5).double()), [0, 1], captum=False)
+    return Family(name, TwoInputs(), (_images(), torch.rand(SAMPLES, 5).double()), [0, 1])
 
 
 def _tabular(name: str) -> Family:
@@ -175,13 +173,13 @@ def _segmentation(name: str) -> Family:
     net = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, CLASSES, 3, padding=1))
     mask = torch.zeros(SIDE, SIDE)
     mask[8:20, 10:24] = 1
-    return Family(name, net, _images(), samp.targets.Segmentation(1, mask), captum=False)
+    return Family(name, net, _images(), samp.targets.Segmentation(1, mask))
 
 
 def _detection(name: str) -> Family:
     output = samp.targets.YOLOBoxes(objectness=False)
     box = samp.targets.Detection((8.0, 8.0, 20.0, 20.0), label=1, output=output)
-    return Family(name, Detector(), _images(), box, captum=False)
+    return Family(name, Detector(), _images(), box)
 
 
 FAMILIES: Mapping[str, Callable[[str], Family]] = {

@@ -32,7 +32,9 @@ def forward(mode: Propagation, problem: Problem, x: Tensor, samples: Tensor) -> 
         inputs = leaf.view_as(leaf)  # the mode would take a leaf for a parameter
         mode.begin(problem.model, leaf)
         with mode:
-            score = problem.score(problem.output(inputs, samples), samples)
+            output = problem.output(inputs, samples)
+            mode.on_output()
+            score = problem.score(output, samples)
         mode.check_score(score)
         problem.count_failures(score, samples)
         return score, leaf

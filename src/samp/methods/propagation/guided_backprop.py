@@ -92,11 +92,17 @@ def _attribute(problem: Problem, run: RunOptions, method: object, deconvolution:
 
 
 class RectifiedGradient(Propagation):
-    """Rectifiers let only positive gradients through; all other operations keep torch's gradient."""
+    """Rectifiers let only positive gradients through; all other operations keep torch's gradient.
+
+    So do those of the target, which are no layers of the model: a detection's overlap is cut off at 0, too.
+    """
 
     def __init__(self, method: str, deconvolution: bool) -> None:
         super().__init__(method)
-        self.deconvolution = deconvolution
+        self.deconvolution, self.inside_model = deconvolution, True
+
+    def on_output(self) -> None:
+        self.inside_model = False
 
     def on_unknown(self, call: Call) -> object:
         """Keep torch's gradient, which any operation has."""
@@ -125,8 +131,10 @@ class RectifiedGradient(Propagation):
         (x,) = call.inputs
         return torch.equal(sources[0], x) and torch.equal(call.at(x.detach()), x.detach().clamp(min=0))
 
-    def _rectify(self, call: Call) -> Tensor:
+    def _rectify(self, call: Call) -> object:
         """Run a rectifier with max(gradient, 0) as its rule, for guided backpropagation only where it is on."""
+        if not self.inside_model:
+            return self.use_gradient(call)
 
         def forward(x: Tensor) -> tuple[Tensor, Pull]:
             on = 1.0 if self.deconvolution else vjp(call.at, [x], torch.ones_like(x))[0]

@@ -190,6 +190,12 @@ class Propagation(TorchFunctionMode):
             "use the nn.Module in floats that it was made from, or a method without gradients, such as 'rise'."
         )
 
+    def on_output(self) -> None:
+        """Called between the model, whose output is there, and the target, which makes a score of it.
+
+        Rules hold for both, unless a method says otherwise.
+        """
+
     def check_score(self, score: Tensor) -> None:
         """Raise NotImplementedError if an autograd function of the model's own, or a last unseen operation, made it.
 
