@@ -19,7 +19,7 @@ class CallSizes:
     """The numbers of rows of a model's calls: the largest, and its halves.
 
     >>> sizes = CallSizes(largest=100)
-    >>> [sizes.size_for(rows) for rows in (100, 51, 50, 26, 25, 13, 12, 1)]
+    >>> [sizes.size_for(rows) for rows in (100, 51, 50, 26, 25, 14, 13, 1)]
     [100, 100, 50, 50, 25, 25, 13, 13]
     """
 
@@ -43,7 +43,7 @@ class CallSizes:
 def make_call_sizes(model: object, device: torch.device, largest: int) -> CallSizes | None:
     """Return the sizes of the model's calls where each new one is costly, else None.
 
-    >>> make_call_sizes(nn.Linear(2, 1), torch.device("cpu"), 8) is None
+    >>> make_call_sizes(torch.nn.Linear(2, 1), torch.device("cpu"), 8) is None
     True
     """
     return CallSizes(largest) if is_compiled(model) or tunes_each_size(device) else None
@@ -57,7 +57,7 @@ def tunes_each_size(device: torch.device) -> bool:
 def is_compiled(model: object) -> bool:
     """Return whether `torch.compile` made this.
 
-    >>> is_compiled(nn.Linear(2, 1)), is_compiled(torch.compile(nn.Linear(2, 1)))
+    >>> is_compiled(torch.nn.Linear(2, 1)), is_compiled(torch.compile(torch.nn.Linear(2, 1)))
     (False, True)
     """
     # without importing torch._dynamo, which takes seconds

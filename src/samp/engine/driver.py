@@ -157,7 +157,9 @@ def _watch(
 
     def watch(before: Step | None, step: Step, account: Account) -> None:
         if meter:  # counting arrivals waits for the device
-            broken = ~step.finite if before is None else ~step.finite & before.finite
+            broken = ~step.finite
+            if before is not None:
+                broken[: len(before.finite)] &= before.finite  # rows behind those have just begun
             arrived = ~step.moving.any(1) & step.finite
             meter.record_step(len(step.rows) * each, int((arrived | broken).sum()))
         if on_step:
