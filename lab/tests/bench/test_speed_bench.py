@@ -29,7 +29,7 @@ def test_the_report_has_bare_calls_walks_latency_and_three_lines() -> None:
         "| images | 1, 2 |",
     ):
         assert row in text
-    assert text.count("| fast: ") == 4
+    assert text.count("| fast: ") == 6
     for library in ("samp", "captum", "saliency", "shap", "pytorch-grad-cam"):
         assert f"| {library} | " in text
     assert "| pixels | 64, 144, 256, 400 |" in text

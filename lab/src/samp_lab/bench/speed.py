@@ -33,7 +33,7 @@ from samp_lab.bench.speed_tables import BareRate, CostLine, WalkRate, bare_table
 Work = Callable[[], object]
 Net = Callable[..., Any]
 CALLS = 15  # in a row, as many as a walk makes
-METHODS = ("samp++", "coupled")
+METHODS = ("samp++", "coupled", "consensus")
 MakeInputs = Callable[[int], tuple[Tensor, int]]  # images and steps of a walk of this amount
 
 
