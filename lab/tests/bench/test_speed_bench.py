@@ -13,6 +13,7 @@ from samp_lab.bench.map_agreement import measure_agreement
 from samp_lab.bench.speed import SpeedSettings, measure_bare_calls, tables
 from samp_lab.bench.speed_peers import CONTENDERS, Contender, Task, count_gradients, measure_contenders, peer_table
 from samp_lab.bench.speed_tables import BareRate, CostLine, WalkRate, walk_table
+from samp_lab.bench.tuning import measure_tuning, tuning_table
 
 
 def small() -> nn.Module:
@@ -63,6 +64,20 @@ def test_libraries_take_the_gradients_that_they_are_asked_for() -> None:
     assert {one.gradients / one.images for one in found.values()} <= {30.0, 31.0}  # samp's includes the image itself
     walk = count_gradients(task, next(one for one in CONTENDERS if one.method == "samp++"))
     assert walk == samp.explain(task.model, task.x, target=0, method="samp++", batch_size=6).gradients.sum()
+
+
+def test_walks_are_timed_with_tuning_and_without_and_leave_it_as_it_was() -> None:
+    seen: list[bool] = []
+
+    def note(work: Callable[[], object]) -> float:
+        seen.append(torch.backends.cudnn.benchmark)
+        return run_once(work)
+
+    (found,) = measure_tuning(small(), torch.rand(5, 3, 16, 16), ["samp++"], 4, note, note)
+    assert seen == [False, True, True]
+    assert not torch.backends.cudnn.benchmark
+    assert found.sizes > 1  # a CPU tunes nothing, so each number of rows is a size
+    assert tuning_table([found]).splitlines()[2].startswith("| samp++ | 5 | 2.000 | 2.000 | 2.000 | **1.000** |")
 
 
 def run_once(work: Callable[[], object]) -> float:

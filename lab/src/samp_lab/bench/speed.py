@@ -29,6 +29,7 @@ from samp.fast.model_copy import HALF, ModelCopy, copy_model
 from samp_lab.bench.machine import describe_machine, peak_bytes, synchronize
 from samp_lab.bench.speed_peers import Task, measure_contenders, peer_table
 from samp_lab.bench.speed_tables import BareRate, CostLine, WalkRate, bare_table, lines_table, walk_table
+from samp_lab.bench.tuning import measure_tuning, tuning_table
 
 Work = Callable[[], object]
 Net = Callable[..., Any]
@@ -66,6 +67,8 @@ def tables(model: nn.Module, settings: SpeedSettings) -> Iterator[str]:
         asked = itertools.product([method], SPEEDS, settings.images)
         yield walk_table([measure_walk(model, *one, settings) for one in asked], bare)
     yield _peer_table(model, bare, settings)
+    if torch.device(settings.device).type == "cuda":
+        yield _tuning_table(model, settings)
     yield _latency_table(model, settings)
     yield lines_table(measure_lines(model, settings))
     yield describe_machine(settings.device)
@@ -203,6 +206,12 @@ def _peer_table(model: nn.Module, bare: Sequence[BareRate], settings: SpeedSetti
     images = settings.images[-1]
     task = Task(model, _images(images, settings), settings.rows_of(images))
     return peer_table(measure_contenders(task, partial(_median, settings=settings)), bare, task.rows)
+
+
+def _tuning_table(model: nn.Module, settings: SpeedSettings) -> str:
+    images = settings.images[-1]
+    timing = partial(_seconds, device=settings.device), partial(_median, settings=settings)
+    return tuning_table(measure_tuning(model, _images(images, settings), METHODS, settings.rows_of(images), *timing))
 
 
 def _latency_table(model: nn.Module, settings: SpeedSettings) -> str:
