@@ -25,6 +25,7 @@ from samp.batch.progress import RunProgress
 from samp.batch.shard_plan import Job
 from samp.batch.summary import Summary
 from samp.models import Classifier
+from samp.threads import SHORT_WAIT
 from small_runs import same
 
 linux = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="finds processes by /proc, which Linux has")
@@ -205,8 +206,8 @@ def test_processes_share_the_cores_and_their_threads_sleep(monkeypatch: pytest.M
     if not hasattr(os, "sched_getaffinity"):
         pytest.skip("cores are counted otherwise here")
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(16)))
-    assert thread_settings(4, {}) == {"OMP_NUM_THREADS": "4", "OMP_WAIT_POLICY": "passive"}
-    assert thread_settings(4, {"OMP_NUM_THREADS": "3"}) == {"OMP_WAIT_POLICY": "passive"}
+    assert thread_settings(4, {}) == {"OMP_NUM_THREADS": "4", **SHORT_WAIT}
+    assert thread_settings(4, {"OMP_NUM_THREADS": "3"}) == SHORT_WAIT
 
 
 def test_processes_get_these_settings_and_this_one_keeps_its_own(

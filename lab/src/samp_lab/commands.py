@@ -219,6 +219,19 @@ def startup(repeats: int) -> None:
 
 
 @bench.command()
+@click.option("--repeats", default=3, show_default=True, help="Runs of each kind; the table shows their median.")
+@click.option("--quality", default="draft", show_default=True, help="draft, standard or fine.")
+def threads(repeats: int, quality: str) -> None:
+    """Time of one `samp explain` and of two at once, by how long waiting threads spin.
+
+    Example: samp bench threads --repeats 5
+    """
+    from samp_lab.bench.threads import measure, table
+
+    say_block(table(measure(repeats, quality)))
+
+
+@bench.command()
 @click.option("--method", default="consensus", show_default=True, help="Method of the job.")
 @click.option("--repeats", default=5, show_default=True, help="Pairs of runs; the table shows their median.")
 def app(method: str, repeats: int) -> None:

@@ -30,6 +30,7 @@ from samp.batch.progress_files import ProgressFiles
 from samp.batch.shard_plan import Job, RunPlan
 from samp.batch.sources import Source
 from samp.models import Classifier
+from samp.threads import wait_settings
 
 PATIENCE = 30.0  # seconds for a process that was told to end; it saves its finished rows before
 
@@ -162,14 +163,14 @@ class Team:
 def thread_settings(processes: int, present: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of one of so many processes, without what the user has set: its part of the cores.
 
-    Threads that wait must sleep: spinning, they would take the cores from the other processes.
+    Threads that wait soon sleep.
 
     >>> thread_settings(10**6, {"OMP_WAIT_POLICY": "active"})
     {'OMP_NUM_THREADS': '1'}
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    ours = {"OMP_NUM_THREADS": str(max(cores // processes, 1)), "OMP_WAIT_POLICY": "passive"}
-    return {name: value for name, value in ours.items() if name not in present}
+    part = {} if "OMP_NUM_THREADS" in present else {"OMP_NUM_THREADS": str(max(cores // processes, 1))}
+    return part | wait_settings(present)
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from typing import Any
 
 from samp.batch.workers import Workers
 from samp.extras import install_command
+from samp.threads import wait_settings
 
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",  # no statistics leave the machine
@@ -91,7 +92,8 @@ def import_ray(local: bool) -> Any:
     If the program has imported Ray before, it has read the environment already; then its constant is set instead.
     Raises ImportError if Ray is not installed.
     """
-    for name, value in {**QUIET, **(LOOPBACK if local else {})}.items():
+    ours = {**QUIET, **LOOPBACK, **wait_settings(os.environ)} if local else QUIET  # a local Ray's workers inherit them
+    for name, value in ours.items():
         os.environ.setdefault(name, value)
     _choose_token(local)
     try:

@@ -15,6 +15,7 @@ import click
 from samp import __version__
 from samp.cli.flags import name_flags, note_command
 from samp.cli.terminal import accept_any_encoding, clear_line, printable, say, say_block, say_traceback
+from samp.threads import wait_settings
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -48,6 +49,7 @@ class Commands(click.Group):
 
     def main(self, *args: Any, **how: Any) -> Any:
         accept_any_encoding()
+        os.environ.update(wait_settings(os.environ))  # before torch is imported
         return super().main(*args, **how)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
