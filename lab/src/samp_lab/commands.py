@@ -10,7 +10,7 @@ import click
 from samp.cli.terminal import say, say_block
 from samp.lookup import look_up
 from samp_lab.experiment_commands import ExperimentGroup
-from samp_lab.panel_commands import panel
+from samp_lab.panel_commands import agreement, panel
 
 
 @click.group(cls=ExperimentGroup)
@@ -25,6 +25,7 @@ def bench() -> None:
 
 
 bench.add_command(panel)
+bench.add_command(agreement)
 
 
 @bench.command()
@@ -252,21 +253,14 @@ def app(method: str, repeats: int) -> None:
 @click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
 @click.option("--repeats", default=3, show_default=True, help="Runs; the table shows their median.")
 @click.option("--compile/--no-compile", "compiled", default=False, help="Bare calls compiled, too (a minute each).")
-@click.option("--agreement", is_flag=True, help="Instead, how far fast maps of a real net agree with exact ones.")
-def speed(
-    net: str, images: str, rows: int, side: int, device: str, repeats: int, compiled: bool, agreement: bool
-) -> None:
+def speed(net: str, images: str, rows: int, side: int, device: str, repeats: int, compiled: bool) -> None:
     """Walks, exact and fast, beside the fastest bare gradients; one photo; memory; cost by images, steps and pixels.
 
     Example: samp bench speed --device cuda --images 64,256 --rows 256 --repeats 3 --compile
     """
     from samp_lab.bench.overhead import load_net
     from samp_lab.bench.speed import SpeedSettings, tables
-    from samp_lab.bench.speed_agreement import agreement_report
 
-    if agreement:
-        say_block(agreement_report(device))
-        return
     counts = tuple(sorted(int(count) for count in images.split(",")))
     settings = SpeedSettings(device, counts, rows, side, repeats, compiled)
     for table in tables(load_net(net).to(device), settings):

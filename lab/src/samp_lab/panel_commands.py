@@ -1,9 +1,11 @@
-"""`samp bench panel`: measure the panel on several nets, and make the leaderboard."""
+"""`samp bench panel` makes the leaderboard of several nets; `samp bench agreement` has the panel judge both speeds."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,14 +13,27 @@ from samp.cli.flags import name_flags
 from samp.cli.terminal import say
 from samp_lab.experiment_commands import command_line
 
+if TYPE_CHECKING:
+    from samp_lab.leaderboard.run import LeaderboardOptions
+
+
+photos_option = click.option(
+    "--photos", type=click.IntRange(1), default=100, show_default=True, help="Photos on each net."
+)
+device_option = click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
+data_option = click.option("--data", type=click.Path(path_type=Path), envvar="SAMP_DATA", help="Folder of the data.")
+seed_option = click.option(
+    "--seed", default=0, show_default=True, help="Picks the photos; seeds random methods and judges."
+)
+
 
 @click.command()
 @click.option("--net", "nets", multiple=True, help="Net, as often as you like; all of the leaderboard if left out.")
-@click.option("--photos", type=click.IntRange(1), default=100, show_default=True, help="Photos on each net.")
+@photos_option
 @click.option("--methods", multiple=True, help="Method of the leaderboard, as often as you like; all if left out.")
-@click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
-@click.option("--data", type=click.Path(path_type=Path), envvar="SAMP_DATA", help="Folder of the data.")
-@click.option("--seed", default=0, show_default=True, help="Picks the photos; seeds random methods and judges.")
+@device_option
+@data_option
+@seed_option
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -46,20 +61,62 @@ def panel(
     Example:
       samp bench panel --net mobilenet_v2 --net resnet50 --photos 100 --device cuda
     """
-    failed = []
-    if not render:
-        from samp.models.prediction import usable_device
-        from samp_lab.leaderboard.run import NETS, LeaderboardOptions, measure_nets
+    from samp_lab.leaderboard.run import NETS, LeaderboardOptions
 
-        usable_device(device)
-        options = LeaderboardOptions(photos, methods or None, device, data, seed)
-        failed = measure_nets(nets or NETS, options, out, command=command_line(), say=say)
-        for one in failed:
-            say(f"samp: {one.title} failed: {name_flags(one.why)}", err=True)
+    failed = False
+    if not render:
+        failed = _measure(nets or NETS, LeaderboardOptions(photos, methods or None, device, data, seed), out)
     if render or (out / "panel.json").is_file():
         render_pages(out)
     if failed:
         sys.exit(1)
+
+
+@click.command()
+@click.option("--net", "nets", multiple=True, help="Net, as often as you like; three if left out.")
+@photos_option
+@click.option("--methods", multiple=True, help="Method, as often as you like; consensus, coupled, SAMP++ if left out.")
+@device_option
+@data_option
+@seed_option
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default="results/fast",
+    show_default=True,
+    help="Folder of panel.json and agreement.md.",
+)
+def agreement(
+    nets: tuple[str, ...], photos: int, methods: tuple[str, ...], device: str, data: Path | None, seed: int, out: Path
+) -> None:
+    """Whether fast maps are as good as exact ones: the same methods at both speeds before all judges of the panel.
+
+    Each net is kept when it is done, so that the same command resumes a run that was stopped. Exit code 1 if any net
+    failed.
+
+    Example: samp bench agreement --net mobilenet_v2 --photos 20
+    """
+    from samp_lab.bench.speed_agreement import METHODS, NETS, both_speeds, write_agreement
+    from samp_lab.leaderboard.run import LeaderboardOptions
+
+    options = LeaderboardOptions(photos, both_speeds(methods or METHODS), device, data, seed)
+    failed = _measure(nets or NETS, options, out)
+    if (out / "panel.json").is_file():
+        say(f"written: {write_agreement(out)}")
+    if failed:
+        sys.exit(1)
+
+
+def _measure(nets: Sequence[str], options: LeaderboardOptions, out: Path) -> bool:
+    """Measure the panel on these nets into a folder, say what failed, and return whether any did."""
+    from samp.models.prediction import usable_device
+    from samp_lab.leaderboard.run import measure_nets
+
+    usable_device(options.device)
+    failed = measure_nets(nets, options, out, command=command_line(), say=say)
+    for one in failed:
+        say(f"samp: {one.title} failed: {name_flags(one.why)}", err=True)
+    return bool(failed)
 
 
 def render_pages(out: Path) -> None:

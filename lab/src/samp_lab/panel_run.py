@@ -19,12 +19,9 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
-import samp
 from samp.annotations.boxes import as_mask, crop_boxes
 from samp.images import crop_centre
 from samp.lookup import look_up
-from samp.methods import Method, resolve_method
-from samp.methods.consensus import Consensus
 from samp.metrics import (
     JUDGES,
     PROTOCOLS,
@@ -34,7 +31,6 @@ from samp.metrics import (
     Panel,
     difull,
     energy,
-    explain_maps_by,
     join_panels,
     make_grids,
     panel,
@@ -42,8 +38,8 @@ from samp.metrics import (
 from samp.models.classifier import IMAGENET
 from samp_lab.datasets import Entry, Images, open_dataset
 from samp_lab.nets.planted import plant_images, planted_net
+from samp_lab.panel_methods import METHODS, find_contestant
 from samp_lab.panel_nets import TRANSFER, load_net
-from samp_lab.path_rivals import PATH_RIVALS
 from samp_lab.runner import error_line
 from samp_lab.setups import HALVES
 
@@ -51,26 +47,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SIZE = 224
-METHODS: Mapping[str, str | Method] = {
-    "consensus": Consensus(),
-    "consensus, fine": Consensus("fine"),
-    "consensus, draft": Consensus("draft"),
-    "coupled": samp.Coupled(),
-    "coupled, fine": samp.Coupled("fine"),
-    "SAMP++": "samp++",
-    "SAMP++, η 0.02": samp.SAMPPlusPlus(eta=0.02),
-    "IG": "ig",
-    "IDGI": "idgi",
-    "Guided IG": "guidedig",
-    "Blur IG": "blurig",
-    "SmoothGrad": "smoothgrad",
-    "Grad-CAM": "gradcam",
-    "gradient × input": "gradientxinput",
-    "Sobel": "sobel",
-    "random": "random",
-}
-# Too dear to be there by default; `--methods` takes their names too.
-ON_REQUEST: Mapping[str, str | Method] = {"Spectral IG": "spectralig", "IG2": "ig2", **PATH_RIVALS}
 CURVES = ("paper", "rise", "diffid", "diffid-signed", "road", "sds", "transfer", "concentration")
 AGAIN = ("stability", "random-logit", "random-weights")
 PLACES = ("energy", "auroc", "pointing", "precision")
@@ -133,6 +109,8 @@ class PanelRun:
     """How many images each set has."""
     refused: dict[str, str] = field(default_factory=dict)
     """By method that does not apply to this net, why."""
+    speeds: dict[str, str] = field(default_factory=dict)
+    """By method that was asked to be fast, how its gradients were computed."""
 
 
 def measure_panel(net: str, options: PanelOptions, say: Callable[[str], None] = lambda line: None) -> PanelRun:
@@ -146,12 +124,11 @@ class PanelRunner:
 
     def __init__(self, options: PanelOptions, say: Callable[[str], None]) -> None:
         self.options, self.say, self.started = options, say, time.perf_counter()
-        self.methods = {
-            name: resolve_method(look_up(name, {**METHODS, **ON_REQUEST}, "method")) for name in options.methods
-        }
+        self.contestants = {name: find_contestant(name) for name in options.methods}
         self.gradients: dict[str, float] = {}
         self.seconds: dict[str, float] = {}
         self.refused: dict[str, str] = {}
+        self.speeds: dict[str, str] = {}
 
     def judge_net(self, name: str) -> PanelRun:
         """Return the run of a net for photos, over all image sets."""
@@ -174,7 +151,7 @@ class PanelRunner:
             "boxes": self.boxes,
             "grids": 4 * self.options.grids,
         }
-        return PanelRun(join_panels(panels), self.gradients, self.seconds, images, self.refused)
+        return PanelRun(join_panels(panels), self.gradients, self.seconds, images, self.refused, self.speeds)
 
     def judge_planted(self) -> PanelRun:
         """Return the run of the net whose used pixels are known."""
@@ -182,18 +159,18 @@ class PanelRunner:
         net = planted_net().net.to(self.options.device)
         x, target, used = (t.to(self.options.device) for t in (given.images, given.target, given.used))
         found = self._judge("planted", net, x, target, [TRUTH], truth=used, keep=True)
-        return PanelRun(found, self.gradients, self.seconds, {"planted": len(x)})
+        return PanelRun(found, self.gradients, self.seconds, {"planted": len(x)}, speeds=self.speeds)
 
     def _drop_refusing(self, model: nn.Module, photo: Tensor, target: Tensor) -> None:
         """Leave out the methods that do not apply to this net, and keep what they say; raise if none is left."""
-        for name, method in list(self.methods.items()):
+        for name, contestant in list(self.contestants.items()):
             try:
-                samp.explain(model, photo, target=target, method=method, seed=self.options.seed)
+                contestant.explain(model, photo, target, self.options.seed)
             except (ValueError, TypeError, NotImplementedError) as error:  # how methods refuse
                 self.refused[name] = error_line(error)
-                del self.methods[name]
+                del self.contestants[name]
                 self.say(f"{name} does not apply: {self.refused[name]}")
-        if not self.methods:
+        if not self.contestants:
             raise ValueError(f"no method applies to this net: {'; '.join(self.refused.values())}")
 
     def _judge_again(self, model: nn.Module, photos: Tensor, classes: Tensor) -> Panel:
@@ -222,8 +199,8 @@ class PanelRunner:
     def _judge_separately(self, model: nn.Module, grids: Grids) -> Panel:
         """Return the panel of DiFull alone."""
         scores = {
-            name: difull(model, grids, explain_maps_by(method), seed=self.options.seed).share.flatten()
-            for name, method in self.methods.items()
+            name: difull(model, grids, one.explain_maps, seed=self.options.seed).share.flatten()
+            for name, one in self.contestants.items()
         }
         self._report("DiFull")
         count = {"images": len(next(iter(scores.values()))), "seed": self.options.seed}
@@ -242,16 +219,18 @@ class PanelRunner:
     ) -> Panel:
         """Return the panel of these images; with `keep`, note the gradients and the time of every method."""
         maps = {}
-        for name, method in self.methods.items():
+        for name, contestant in self.contestants.items():
             started = self._now()
-            result = samp.explain(model, x, target=classes, method=method, seed=self.options.seed)
+            result = contestant.explain(model, x, classes, self.options.seed)
             maps[name] = result.map
             if keep:
                 self.gradients[name] = float(result.gradients.double().mean())
                 self.seconds[name] = self._now() - started
+                if contestant.speed == "fast":
+                    self.speeds[name] = str(result.details["speed"])
         self._report(f"maps of {len(x)} {what}")
         started = self._now()
-        again = {name: explain_maps_by(method) for name, method in self.methods.items()}
+        again = {name: contestant.explain_maps for name, contestant in self.contestants.items()}
         chosen = [_rise_judge() if judge == "rise" else judge for judge in judges]
         found = panel(
             model, x, maps, classes, others=others, truth=truth, explain_maps=again, judges=chosen,

@@ -165,7 +165,7 @@ def test_methods_that_do_not_apply_to_a_net_are_left_out_with_their_reason(tmp_p
     runner = PanelRunner(PanelOptions(tmp_path, methods=("IG", "Grad-CAM", "random")), quiet)
     net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 2)).eval()
     runner._drop_refusing(net, torch.rand(1, 3, 4, 4), torch.tensor([1]))
-    assert list(runner.methods) == ["IG", "random"]
+    assert list(runner.contestants) == ["IG", "random"]
     assert list(runner.refused) == ["Grad-CAM"]
     assert "GradCAM" in runner.refused["Grad-CAM"]
     with pytest.raises(ValueError, match="no method applies to this net: "):

@@ -31,7 +31,7 @@ class LeaderboardOptions:
 
     photos: int = 100
     methods: tuple[str, ...] | None = None
-    """Names of the leaderboard's methods (`samp_lab.panel_run.METHODS`); None for all of them."""
+    """Names of the leaderboard's methods (`samp_lab.panel_methods.METHODS`); None for all of them."""
     device: str = "cpu"
     data: Path | None = None
     seed: int = 0
@@ -134,4 +134,5 @@ def measure_net(net: str, options: LeaderboardOptions) -> dict[str, Any]:
         "images": dict(found.images),
         "seconds": dict(found.seconds),
         **({"refused": dict(found.refused)} if found.refused else {}),
+        **({"speeds": dict(found.speeds)} if found.speeds else {}),
     }
