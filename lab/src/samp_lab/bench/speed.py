@@ -81,14 +81,9 @@ def measure_bare_calls(model: nn.Module, batch: int, settings: SpeedSettings, la
         yield from _measure_bare_call(
             way, x, partial(make_gradient_call, net, x, last="channels last" in way), settings
         )
-    if settings.compiled:
-        fast = get_or_prepare(model, True, x.device).fastest
-        yield from _measure_bare_call(
-            "bfloat16, channels last, compiled for any batch",
-            x,
-            partial(make_gradient_call, fast, x, last=True),
-            settings,
-        )
+    if settings.compiled and (net := get_or_prepare(model, True, x.device).compiled):  # none on a CPU
+        way = "bfloat16, channels last, compiled for any batch"
+        yield from _measure_bare_call(way, x, partial(make_gradient_call, net, x, last=True), settings)
     if x.is_cuda and batch <= MOST_ROWS:
         for way, net in _capturable_nets(model, settings):
             yield from _measure_bare_call(f"{way}, CUDA graph", x, partial(_capture, net, x), settings)
@@ -97,6 +92,7 @@ def measure_bare_calls(model: nn.Module, batch: int, settings: SpeedSettings, la
 def _ways(model: nn.Module, settings: SpeedSettings, largest: bool) -> Iterator[tuple[str, Net]]:
     kind = torch.device(settings.device).type
     yield "float32" + (" (TF32 convolutions)" if kind == "cuda" else ""), model
+    yield "float32, channels last", ModelCopy(copy_model(model, False), kind, False)
     yield "bfloat16 autocast", ModelCopy(model, kind, True)
     yield "bfloat16, channels last", ModelCopy(copy_model(model, True), kind, True)
     if settings.compiled and largest:
