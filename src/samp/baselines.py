@@ -135,7 +135,8 @@ class Blurred:
     def __call__(self, x: Tensor, seed: int = 0) -> Tensor:
         if x.ndim != 4:
             raise ValueError(
-                f"only b c h w images can be blurred, but the input has shape {tuple(x.shape)}: pass another baseline."
+                f"only b c h w images can be blurred, but the input has shape {tuple(x.shape)}: pass another baseline, "
+                "such as 0."
             )
         height, width = x.shape[2:]
         paper_kernel, paper_sigma = _paper_blur(max(height, width))

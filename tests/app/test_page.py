@@ -115,6 +115,29 @@ def test_the_walk_can_be_watched_again_and_leads_back_to_the_answer(seen: Visit,
     assert page.get_attribute(".map img", "src") == answer
 
 
+def test_each_score_stands_at_its_own_dot(seen: Visit, every_step: None) -> None:
+    page = seen.page
+    choose(page)
+    use(page, "consensus")
+    ask(page)
+    wait_for_answer(page)
+    above = set()
+    for moment in range(int(page.get_attribute(".reel input", "max")) + 1):
+        page.fill(".reel input", str(moment))
+        wait_until(page, lambda: page.locator("circle.dot").count() == page.locator(".point:not([hidden])").count())
+        dots = page.eval_on_selector_all("circle.dot", DOTS)
+        if len(dots) == 2:
+            high, low = sorted(dots, key=lambda dot: dot["y"])
+            assert high["score"] < high["y"] < low["y"] < low["score"]
+            above.add(high["direction"])
+    assert above == {"to_image", "to_baseline"}, "either was the higher one at some moment"
+
+
+DOTS = """all => all.map((dot) => ({
+  direction: dot.classList[1], y: Number(dot.getAttribute("cy")), score: Number(dot.nextSibling.getAttribute("y")),
+}))"""
+
+
 def test_the_page_answers_while_a_walk_runs(seen: Visit, app: RunningApp, every_step: None) -> None:
     page = seen.page
     choose(page)
@@ -152,6 +175,7 @@ def test_cancel_stops_the_walk_at_its_next_step(seen: Visit, app: RunningApp) ->
 def test_another_class_is_found_by_name_and_explained(seen: Visit, app: RunningApp) -> None:
     page = seen.page
     choose(page)
+    assert texts(page, "#top span:first-of-type")[0] != "Egyptian cat"
     page.press("body", "/")
     page.keyboard.type("egypt")
     page.wait_for_selector("#found li")
@@ -161,7 +185,12 @@ def test_another_class_is_found_by_name_and_explained(seen: Visit, app: RunningA
     ask(page)
     wait_for_answer(page)
     assert app.describe(job_of(page))["target"] == CLASSES.index("Egyptian cat")
-    assert page.inner_text("h1") == "Why did the model say Egyptian cat?"
+    assert page.inner_text("h1") == "Why would the model say Egyptian cat?", "its answer is another"
+    page.reload()
+    wait_for_answer(page)
+    wait_until(page, lambda: page.inner_text("h1") == "Why would the model say Egyptian cat?")
+    page.click("#another")
+    assert page.inner_text("h1") == "Why did the model say that?"
 
 
 def test_one_of_the_best_classes_is_chosen_by_a_click(seen: Visit, app: RunningApp) -> None:

@@ -110,6 +110,19 @@ def test_the_history_tells_qualities_apart(chromium: Any, app: RunningApp) -> No
             wait_until(page, lambda words=words: page.inner_text("#history [aria-current] span") == words)
 
 
+def test_the_names_in_the_history_can_be_read_on_a_phone(chromium: Any, app: RunningApp) -> None:
+    with opened(chromium, app, width=390, height=844) as seen:
+        page = seen.page
+        choose(page)
+        for _ in range(4):
+            ask(page)
+            wait_for_answer(page)
+        wait_until(page, lambda: page.locator("#history li").count() >= 4)
+        cut = "all => all.filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.innerText)"
+        assert page.eval_on_selector_all("#history strong", cut) == []
+        assert not scrolls_sideways(page)
+
+
 def test_the_button_is_in_sight_on_a_phone_before_during_and_after_a_walk(chromium: Any, app: RunningApp) -> None:
     with opened(chromium, app, width=390, height=844, has_touch=True) as seen:
         page = seen.page

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import samp
-from cli_runs import answer, assert_refused, explain
+from cli_runs import a_photo, answer, assert_refused, explain
 
 text_nets = pytest.importorskip("text_nets", reason="needs transformers", exc_type=ImportError)
-from text_nets import bert_tokenizer, build, plain_tokenizer  # noqa: E402  # after the skip
+from text_nets import bert_tokenizer, build, plain_tokenizer, transformers  # noqa: E402  # after the skip
 
 
 @pytest.fixture(scope="module")
@@ -113,3 +113,25 @@ def test_a_model_without_scores_asks_for_another_text(tmp_path: Path) -> None:
 def test_a_folder_that_is_none_is_one_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert_refused(explain("--text", "a", "--model", "hf:no/such-model"), "hf:no/such-model could not be loaded")
+
+
+def test_a_net_that_reads_no_text_is_named(tmp_path: Path) -> None:
+    vit = transformers.ViTConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=1, image_size=8, patch_size=4)
+    transformers.ViTForImageClassification(vit).save_pretrained(tmp_path)
+    refused = explain("--text", "a", "--model", f"hf:{tmp_path}")
+    assert_refused(refused, "is ViTForImageClassification, which takes pixel_values and no text: give a text model.")
+
+
+def test_a_photo_is_no_question_to_a_text_model(folder: str, tmp_path: Path) -> None:
+    photo = a_photo(tmp_path / "photo.png")
+    assert_refused(explain(photo, "--model", folder), "is no image classifier but BertForSequenceClassification")
+
+
+@pytest.mark.parametrize("kind", ["BertForSequenceClassification", "GPT2LMHeadModel", "LlamaForCausalLM"])
+def test_a_folder_without_a_tokenizer_says_so(kind: str, tmp_path: Path) -> None:
+    build(kind).save_pretrained(tmp_path)  # transformers makes a tokenizer of special tokens for some of these
+    assert_refused(explain("--text", "a", "--model", f"hf:{tmp_path}"), "has no tokenizer that transformers can read")
+
+
+def test_an_empty_text_to_compare_with_is_refused(folder: str) -> None:
+    assert_refused(explain("--text", "a", "--similar-to", " ", "--model", folder), "--similar-to is empty")

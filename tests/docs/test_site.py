@@ -21,7 +21,7 @@ yaml = pytest.importorskip("yaml", reason="needs PyYAML")
 from docsite.check import check_site, read_page  # noqa: E402  (after the skip above)
 from docsite.llms import full_text, index_text  # noqa: E402
 from docsite.nav import nav_of, read_config, walk_nav  # noqa: E402
-from docsite.pages import load_api, make_pages  # noqa: E402
+from docsite.pages import copied_files, load_api, make_pages  # noqa: E402
 from docsite.rewriting import rewrite, space_blocks  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
@@ -92,17 +92,21 @@ def test_llms_txt_names_every_page_and_the_other_file_has_their_text() -> None:
 
 
 def test_every_link_between_pages_leads_to_one(pages: dict[str, str]) -> None:
-    made = {"player.html"}  # by docsite.player, when the site is built
+    along = {path.relative_to(ROOT / "docs").as_posix() for path in copied_files(ROOT)}
+    along.add("player.html")  # by docsite.player, when the site is built
     for place, text in pages.items():
         prose = re.sub(r"^(`{3,}).*?^\1$|`[^`\n]*`", "", text, flags=re.DOTALL | re.MULTILINE)
         for link in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", prose):
             there = os.path.normpath(os.path.join(os.path.dirname(place), link))
-            assert (
-                there in pages or (ROOT / "docs" / there).is_file() or there in made or there.startswith("results/")
-            ), (
-                place,
-                link,
-            )
+            assert there in pages or there in along or there.startswith("results/"), (place, link)
+
+
+def test_each_tutorial_comes_along_as_a_notebook_and_as_a_script() -> None:
+    along = {path.relative_to(ROOT / "docs").as_posix() for path in copied_files(ROOT)}
+    for place in NAV:
+        if place.startswith("tutorials/0"):
+            assert {place.replace(".md", ".ipynb"), place.replace(".md", ".py")} <= along
+    assert not any(path.endswith(".py") and "/" not in path for path in along), "no script that only builds docs"
 
 
 def test_links_that_leave_docs_and_the_api_page_are_led_to_where_the_site_has_them() -> None:

@@ -347,7 +347,7 @@ def test_what_is_no_text_is_refused() -> None:
 
 
 def test_baselines_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(ValueError, match="no mask token: pass baseline='zero', 'mean'"):
+    with pytest.raises(ValueError, match="no mask token: pass baseline='zero', baseline='mean'"):
         ask("GPT2LMHeadModel", "the film", baseline="mask")
     with pytest.raises(ValueError, match=rf"baseline has shape \(3,\): give one embedding, \({WIDTH},\)"):
         ask(CLASSIFIER, "the film", baseline=torch.zeros(3))
@@ -370,6 +370,8 @@ def test_a_baseline_of_the_method_is_refused() -> None:
     by_name, as_object = (ask(CLASSIFIER, "the film", target=1, method=one) for one in ("ig", samp.IG()))
     assert torch.equal(by_name.scores, as_object.scores)
     ask(CLASSIFIER, "the film", method=samp.methods.resolve_method("ig-both"))
+    with pytest.raises(ValueError, match=r"leave it out, as in method='ig', and pass baseline=…"):
+        ask(CLASSIFIER, "the film", method=samp.methods.resolve_method("ig-blurred"), baseline="mask")
 
 
 @pytest.mark.parametrize("kind", [CLASSIFIER, "GPT2LMHeadModel"])

@@ -27,15 +27,20 @@ def write_pages(root: Path, out: Path) -> None:
     pages = dict(make_pages(root))
     for place, text in pages.items():
         _write(out / place, text)
-    for path in sorted((root / "docs").rglob("*")):
-        if path.suffix in COPIED:
-            place = out / path.relative_to(root / "docs")
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, place)
+    for path in copied_files(root):
+        place = out / path.relative_to(root / "docs")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, place)
     for path in sorted((root / "results").glob("*.html")):
         (out / "results").mkdir(exist_ok=True)
         shutil.copyfile(path, out / "results" / path.name)
     _write(out / "llms-full.txt", full_text(root))
+
+
+def copied_files(root: Path) -> list[Path]:
+    """Return the files of docs/ that the site has as they are: pictures, notebooks, and scripts of tutorials."""
+    every = [path for path in sorted((root / "docs").rglob("*")) if path.suffix in COPIED]
+    return every + sorted((root / "docs" / "tutorials").glob("*.py"))
 
 
 def make_pages(root: Path) -> Iterator[tuple[str, str]]:

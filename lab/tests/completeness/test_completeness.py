@@ -59,7 +59,7 @@ def test_our_exact_methods_sum_on_the_tabular_net_and_the_net_is_good() -> None:
     tabular = load_bed("tabular", ExperimentOptions(), 3)
     assert float(tabular.about.partition("; ")[2].partition("%")[0]) > 94
     rows = {(r.library, r.method, r.sums_to): r for r in measure(tabular, contenders())}
-    for key in (("coupled", "change"), ("deeplift", "change"), ("lrp", "score less absorbed")):
+    for key in (("consensus", "change"), ("coupled", "change"), ("deeplift", "change"), ("lrp", "score less absorbed")):
         largest = rows["samp", *key].largest
         assert largest is not None
         assert largest < EXACT
@@ -89,7 +89,12 @@ def test_the_committed_page_is_made_of_the_committed_file() -> None:
 def test_the_committed_file_has_our_exact_methods_exact() -> None:
     nets = json.loads((ROOT / "results" / "completeness.json").read_text(encoding="utf-8"))["nets"]
     rows = [Row(**row) for net in nets.values() for row in net["rows"]]
-    for method, sums_to in (("coupled", "change"), ("deeplift", "change"), ("attnlrp", "score less absorbed")):
+    for method, sums_to in (
+        ("consensus", "change"),
+        ("coupled", "change"),
+        ("deeplift", "change"),
+        ("attnlrp", "score less absorbed"),
+    ):
         ours = [r for r in rows if (r.library, r.method, r.sums_to) == ("samp", method, sums_to) and not r.refusal]
         assert ours
         assert all(row.largest is not None and row.largest < 1e-3 for row in ours), ours

@@ -32,7 +32,8 @@ def compute_job(job: Job, nets: Nets) -> None:
     classified = nets.classify(question.model, question.photo, question.target)
     (target,) = classified.targets
     job.label = classified.classifier.label(target)
-    job.log.add("asked", label=job.label, index=target)
+    said = target == int(classified.scores.argmax())
+    job.log.add("asked", label=job.label, index=target, said=said)
     errors = []
     for name in question.methods:
         try:

@@ -126,6 +126,8 @@ def _check(texts: TextOptions, target: str | None, out: Path | None, model: Mode
         raise ValueError(
             f"a text is explained by a text model: give --model hf:FOLDER or hf:OWNER/NAME, not {model.model}."
         )
+    if texts.similar_to is not None and not texts.similar_to.strip():
+        raise ValueError("--similar-to is empty: give another text.")
     if texts.similar_to is not None and target is not None:
         raise ValueError("give --target or --similar-to, not both.")
     if out is not None and out.suffix.lower() != ".html":

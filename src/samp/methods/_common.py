@@ -116,6 +116,9 @@ def require_image(problem: Problem, method: object) -> Tensor:
     """Return the one b c h w input that image methods need; raise ValueError if there is none."""
     if len(problem.inputs) != 1 or problem.inputs[0].ndim != 4:
         shapes = ", ".join(str(tuple(x.shape)) for x in problem.inputs)
-        raise ValueError(f"{type(method).__name__} explains one b c h w image input, not {shapes}: use a path method.")
+        raise ValueError(
+            f"{type(method).__name__} explains one b c h w image input, not {shapes}: use a path method such as "
+            "'consensus' or 'ig'."
+        )
     problem.check_layout()
     return problem.inputs[0]

@@ -31,7 +31,7 @@ def find_token_layout(
         shapes = ", ".join(str(tuple(x.shape)) for x in problem.inputs)
         raise ValueError(
             f"{method} gives relevance to {count} tokens, and the input {shapes} is neither one b c h w image nor "
-            "b n d with a row per token: pass embeddings, or use a path method."
+            "b n d with a row per token: pass embeddings, or use a path method such as 'ig'."
         )
     image = problem.inputs[0][:1].detach().to(problem.x.dtype)
     probe = TokenProbe(image, first_tokens, frozenset() if made is None else frozenset([made]))
@@ -48,7 +48,7 @@ def find_token_layout(
     except ValueError as error:
         raise ValueError(
             f"{method} found tokens of an unknown grid ({error}): "
-            f"pass the rows and columns of patches, as in {method}(grid=(16, 16)), or use a path method."
+            f"pass the rows and columns of patches, as in {method}(grid=(16, 16)), or use a path method such as 'ig'."
         ) from error
 
 

@@ -44,6 +44,8 @@ def fetch(model: str, instead: str | None, from_hub: bool) -> Iterator[None]:
     try:
         with _short_waits(), _hub_from_cache(missing is not None):
             yield
+    except HubError:
+        raise
     except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:  # packages raise any of these
         if "trust_remote_code" in str(error):
             raise HubError(

@@ -14,7 +14,7 @@ from torch import nn
 
 from samp.models.classifier import Classifier
 from samp.models.cropping import ResizeThenCrop
-from samp.models.fetching import fetch, is_folder
+from samp.models.fetching import HubError, fetch, is_folder
 from samp.models.hubs import import_package
 from samp.models.loaded_net import LoadedNet, NetAdapter
 
@@ -36,11 +36,12 @@ def load_huggingface(name: str, pretrained: bool) -> LoadedNet:
     folder = is_folder(name)
     with fetch(f"hf:{name}", None if folder else FOLDER, from_hub=not folder):
         config = package.AutoConfig.from_pretrained(name, trust_remote_code=False)
+        _check_kind(package, config, name)
         net, missing = _read_net(nets, name) if pretrained else (nets.from_config(config), [])
         stated, processor = _read_processor(package, name)
     if missing:
         raise ValueError(
-            f"hf:{name} has no trained head: its checkpoint lacks {_list_names(missing)}, which would be random. Give "
+            f"hf:{name} has no trained head: its checkpoint lacks {list_names(missing)}, which would be random. Give "
             "one that was trained to classify, or a checkpoint of it as `weights`."
         )
     settings = huggingface_settings(stated)
@@ -53,13 +54,30 @@ def load_huggingface(name: str, pretrained: bool) -> LoadedNet:
     return LoadedNet(NetAdapter(net.eval()), f"hf:{name}", settings, names)
 
 
+def _check_kind(package: ModuleType, config: Any, name: str) -> None:
+    """Raise HubError for a config that the package has no image classifier for."""
+    known = getattr(package, "MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING", None)
+    if known is None or type(config) in known or getattr(config, "auto_map", None):
+        return
+    kind = (getattr(config, "architectures", None) or [config.model_type])[0]
+    raise HubError(
+        f"hf:{name} is no image classifier but {kind}: give one for photos, or explain a text with --text "
+        "(samp.text.explain in Python)."
+    )
+
+
 def _read_net(nets: Any, name: str) -> tuple[nn.Module, list[str]]:
     """Return the net, and the names of weights that its checkpoint lacks: the package leaves those random."""
     net, report = nets.from_pretrained(name, trust_remote_code=False, output_loading_info=True)
     return net, sorted(report["missing_keys"])
 
 
-def _list_names(names: list[str]) -> str:
+def list_names(names: list[str]) -> str:
+    """Return the first name, and how many others there are.
+
+    >>> list_names(["head.weight"]), list_names(["head.bias", "head.weight"])
+    ('head.weight', 'head.bias and 1 more')
+    """
     return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 from torch import nn
 
-from samp.models.fetching import fetch, is_folder
+from samp.models.fetching import HubError, fetch, is_folder
+from samp.models.huggingface import list_names
 
 FOLDER = "give a copy from another machine as hf:FOLDER"
 
@@ -18,8 +20,9 @@ def load(name: str) -> tuple[nn.Module, Any]:
 
     `name` is "hf:FOLDER", which downloads nothing, or "hf:OWNER/NAME", which is downloaded on first use. The model is
     of the architecture that its config names (a classifier, a masked or causal language model, or an encoder). Raises
-    ValueError for another kind of name, ImportError without transformers, and `samp.models.fetching.HubError` (an
-    OSError) if it cannot be loaded or brings code of its own.
+    ValueError for another kind of name or a checkpoint without the weights of its head, ImportError without
+    transformers, and `samp.models.fetching.HubError` (an OSError) if it cannot be loaded, reads no texts or brings code
+    of its own.
 
     >>> load("bert")
     Traceback (most recent call last):
@@ -33,9 +36,48 @@ def load(name: str) -> tuple[nn.Module, Any]:
     with fetch(name, None if folder else FOLDER, from_hub=not folder):
         config = package.AutoConfig.from_pretrained(place, trust_remote_code=False)
         kind = find_architecture(package, getattr(config, "architectures", None))
-        model = kind.from_pretrained(place, trust_remote_code=False)
-        tokenizer = package.AutoTokenizer.from_pretrained(place, trust_remote_code=False)
+        _check_reads_texts(kind, name)
+        tokenizer = _read_tokenizer(package, place, name)
+        model, report = kind.from_pretrained(place, trust_remote_code=False, output_loading_info=True)
+    _check_weights(model, report["missing_keys"], name)
     return model.eval(), tokenizer
+
+
+def _check_reads_texts(kind: Any, name: str) -> None:
+    takes = getattr(kind, "main_input_name", "input_ids")  # AutoModel does not say
+    if takes != "input_ids":
+        raise HubError(f"{name} is {kind.__name__}, which takes {takes} and no text: give a text model.")
+
+
+def _read_tokenizer(package: ModuleType, place: str, name: str) -> Any:
+    """Return the tokenizer; raise HubError if there is none, for which transformers often makes one without words."""
+    refusal = HubError(
+        f"{name} has no tokenizer that transformers can read: save one beside the model by tokenizer.save_pretrained."
+    )
+    try:
+        tokenizer = package.AutoTokenizer.from_pretrained(place, trust_remote_code=False)
+    except ValueError as error:  # where a file cannot be had from the hub, it is an OSError
+        if "trust_remote_code" in str(error):
+            raise
+        raise refusal from error
+    if not any(letter.isalnum() for word in _list_words(tokenizer) for letter in word):
+        raise refusal
+    return tokenizer
+
+
+def _list_words(tokenizer: Any) -> set[str]:
+    return set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens)
+
+
+def _check_weights(model: Any, missing: Iterable[str], name: str) -> None:
+    """Raise ValueError if weights that scores or hidden states depend on are random, for the checkpoint lacks them."""
+    is_encoder = model.base_model is model  # of which nothing reads the pooler
+    lost = sorted(key for key in missing if not (is_encoder and key.startswith("pooler.")))
+    if lost:
+        raise ValueError(
+            f"{name} is not wholly trained: its checkpoint lacks {list_names(lost)}, which would be random. Give one "
+            f"that was trained as {type(model).__name__}."
+        )
 
 
 def find_architecture(package: ModuleType, architectures: list[str] | None) -> Any:

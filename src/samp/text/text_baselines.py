@@ -45,7 +45,9 @@ def choose_baseline(baseline: Any, batch: TextBatch) -> Any:
     if isinstance(baseline, str):
         look_up(baseline, dict.fromkeys(NAMES), "baseline")
         if baseline in ("mask", "pad") and _token_of(baseline, batch) is None:
-            raise ValueError(f"the tokenizer has no {baseline} token: pass baseline='zero', 'mean' or a tensor.")
+            raise ValueError(
+                f"the tokenizer has no {baseline} token: pass baseline='zero', baseline='mean' or a tensor."
+            )
     elif not isinstance(baseline, Tensor):
         raise TypeError(f"a baseline is {', '.join(NAMES)} or a tensor, not {type(baseline).__name__}.")
     return baseline

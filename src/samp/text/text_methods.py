@@ -106,9 +106,10 @@ def _check_baseline(method: Method) -> None:
     usual = [getattr(one, "baseline", None) for one in alike]
     usual += [field.default for field in fields(method) if field.name == "baseline"]  # type: ignore[arg-type]  # a dataclass
     if MISSING not in usual and not any(_is_same(getattr(method, "baseline", None), one) for one in usual):
+        name = _name_of(method)
         raise ValueError(
-            f"{type(method).__name__} has a baseline of its own, but that of a text is made of embeddings: pass "
-            "baseline=… to samp.text.explain."
+            f"{type(method).__name__} has a baseline of its own, but that of a text is made of embeddings: leave it "
+            f"out{f', as in method={name!r}' if name else ''}, and pass baseline=… to samp.text.explain."
         )
 
 

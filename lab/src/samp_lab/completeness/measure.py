@@ -51,9 +51,9 @@ def contenders() -> list[Contender]:
     """Return all methods of the table, ours first.
 
     >>> [one.method for one in contenders()][:3]
-    ['coupled', 'samp++', 'ig (steps=50)']
+    ['consensus', 'coupled', 'samp++']
     """
-    ours = [_our_method(name, "change") for name in ("coupled", "samp++", "ig", "deeplift")]
+    ours = [_our_method(name, "change") for name in ("consensus", "coupled", "samp++", "ig", "deeplift")]
     ours += [
         _our_method(name, to) for name in ("lrp", "attnlrp", "libragrad") for to in ("score", "score less absorbed")
     ]

@@ -23,13 +23,13 @@ the net's own input space; each method has its library's or its paper's settings
 score hardly changes, any error is a large share of it, so read the median.
 """
 WHY = """
-Exact sums come from rules that hold for every operation (DeepLIFT, LRP with what it absorbs) or from credit that shares
-out each step's own change (`coupled`). Sums over sampled points, as in IG and GradientSHAP, approach it with more. The
-paper's `samp++` credits by momentum, which ranks and does not sum. Captum's DeepLift and shap's DeepExplainer know
-modules by their class; elsewhere, as at functional GELU, products of activations, soft-max and normalisation, they keep
-the gradient. shap's own check of the sum, on by default, raises an error there; it is off here, so that the gap shows.
-Captum returns the gap to those who ask for its convergence delta. Captum also asks for nets that use no module twice:
-ResNet-50 reuses its ReLUs, which its DeepLift refuses and its LRP does not.
+Exact sums come from rules that hold for every operation (DeepLIFT, LRP with what it absorbs) or from credit that
+shares out each step's own change (`consensus`, `coupled`). Sums over sampled points, as in IG and GradientSHAP,
+approach it with more. The paper's `samp++` credits by momentum, which ranks and does not sum. Captum's DeepLift and
+shap's DeepExplainer know modules by their class; elsewhere, as at functional GELU, products of activations, soft-max
+and normalisation, they keep the gradient. shap's own check of the sum, on by default, raises an error there; it is
+off here, so that the gap shows. Captum returns the gap to those who ask for its convergence delta. Captum also asks
+for nets that use no module twice: ResNet-50 reuses its ReLUs, which its DeepLift refuses and its LRP does not.
 """
 
 
@@ -57,7 +57,8 @@ def _describe_net(name: str, net: Mapping[str, Any]) -> str:
     commands = " and ".join(f"`{command}`" for command in net["commands"])
     counts = sorted({row["inputs"] for row in net["rows"] if row["inputs"]})
     inputs = f"{' or '.join(map(str, counts))} input{'' if counts == [1] else 's'} a row"
-    return f"- {name}: {net['about']}; {inputs}. {commands}, {net['date']}; {net['machine']}; {versions}."
+    day = f"{'the last on ' if len(net['commands']) > 1 else ''}{net['date']}"
+    return f"- {name}: {net['about']}; {inputs}. {commands}, {day}; {net['machine']}; {versions}."
 
 
 def _table(rows: Sequence[Row], nets: Mapping[str, Any]) -> list[str]:

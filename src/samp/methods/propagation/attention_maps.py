@@ -85,7 +85,7 @@ class AttentionRecorder(Propagation):
         if not self.mixes:
             raise NotImplementedError(
                 f"{self.method} reads attention weights, and this model has none (no soft-max that multiplies other "
-                "activations): use 'gradcam' for a convolutional net, or 'consensus', 'ig' or 'lrp' for any."
+                "activations): use 'gradcam' for a convolutional net, or 'consensus' or 'ig' for any."
             )
         weights = [mix.order_weights(mix.weights) for mix in self.mixes]  # b h n n, or b·h n n
         shapes = {tuple(w.shape[-2:]) for w in weights}

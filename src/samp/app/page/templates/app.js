@@ -12,7 +12,7 @@ import { setUpKeys } from "./keys.js";
 import { addMethod, offerOptions, showOptions } from "./options.js";
 import { offerPhotos, openFile } from "./photos.js";
 import { info, question, readAddress, writeAddress } from "./state.js";
-import { cancel, chooseView, leave, listViews, showPicture, watch, watched } from "./stage.js";
+import { cancel, chooseView, leave, listViews, showHeading, showPicture, watch, watched } from "./stage.js";
 
 let seen = null; // what the model says of the photo: {top, crop, picture, preview}
 let predicting = 0;
@@ -27,7 +27,7 @@ function showStart() {
   Object.assign(question, { photo: null, target: null });
   at("start").hidden = false;
   at("question").hidden = at("stage").hidden = true;
-  at("said").textContent = "that?";
+  showHeading();
   markCurrent(null);
   setStage("start");
 }
@@ -45,7 +45,7 @@ async function showPhoto(photo) {
   showForm(photo);
   at("answer").hidden = true;
   at("preview").hidden = false;
-  at("said").textContent = "that?";
+  showHeading();
   markCurrent(null);
   setStage("asked");
   await predict();
@@ -56,7 +56,7 @@ function showForm(photo) {
   at("start").hidden = true;
   at("question").hidden = at("stage").hidden = false;
   at("thumb").src = photo.thumb;
-  at("name").textContent = photo.name;
+  at("name").textContent = at("name").title = photo.name;
   at("size").textContent = `${photo.width} × ${photo.height}`;
 }
 
@@ -103,7 +103,8 @@ async function ask() {
     const { job } = await post("api/jobs", { photo: photo.id, model, target, methods, quality, seed });
     writeAddress({ job });
     announce();
-    show({ job, photo, model, target, methods, quality, seed, label: chosenClass()?.label });
+    const said = target === null || target === seen?.top[0].index;
+    show({ job, photo, model, target, methods, quality, seed, label: chosenClass()?.label, said });
   } catch (problem) {
     showProblem(problem);
   } finally {

@@ -60,7 +60,7 @@ export class Chart {
     const x = (share) => MARGIN.left + share * (width - MARGIN.left - MARGIN.right);
     const y = (score) => HEIGHT - MARGIN.bottom - ((score - low) / (high - low)) * (HEIGHT - MARGIN.top - MARGIN.bottom);
     this.svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
-    this.svg.replaceChildren(...drawAxes(low, high, x, y, width), ...this.drawLines(x, y), ...Object.values(this.here).flatMap((frame) => drawDot(frame, x, y)));
+    this.svg.replaceChildren(...drawAxes(low, high, x, y, width), ...this.drawLines(x, y), ...this.drawDots(x, y));
   }
 
   drawLines(x, y) {
@@ -72,13 +72,18 @@ export class Chart {
     const kind = (line) => (this.curves.length || !newest.has(line) ? "past" : "now");
     return [...this.lines.map((line) => draw(line, kind(line))), ...this.curves.map((line) => draw(line, "now"))];
   }
+
+  /** The higher dot has its score above it and the other one below, so that each stands at its own. */
+  drawDots(x, y) {
+    const frames = Object.values(this.here).filter(({ score }) => Number.isFinite(score));
+    return frames.sort((one, other) => other.score - one.score).flatMap((frame, place) => drawDot(frame, place === 0, x, y));
+  }
 }
 
-function drawDot({ moved, score, direction }, x, y) {
-  if (!Number.isFinite(score)) return [];
+function drawDot({ moved, score, direction }, isHighest, x, y) {
   const [end, gap] = moved > 0.7 ? ["end", -10] : ["start", 10];
   const dot = make("circle", { class: `dot ${direction}`, cx: x(moved), cy: y(score), r: 6 });
-  return [dot, make("text", { class: "score", x: x(moved) + gap, y: direction === "to_image" ? Math.max(12, y(score) - 9) : y(score) + 18, "text-anchor": end }, number(score))];
+  return [dot, make("text", { class: "score", x: x(moved) + gap, y: isHighest ? Math.max(12, y(score) - 9) : y(score) + 18, "text-anchor": end }, number(score))];
 }
 
 function drawAxes(low, high, x, y, width) {

@@ -58,7 +58,7 @@ function setUp(job) {
   at("columns").className = `n${methods.length}`;
   at("columns").replaceChildren(...[...columns.values()].map((column) => column.element));
   at("tools").hidden = true;
-  showAsked(job.label);
+  showAsked(job);
   at("state").textContent = "Begins …";
   setRunning(true);
 }
@@ -85,9 +85,15 @@ export function chooseView(name) {
 /** The first views' names, as they stand on the page. */
 export const listViews = () => [...at("views").querySelectorAll("input")].map((input) => input.value);
 
-function showAsked(label) {
+function showAsked({ label, said }) {
   at("asked").textContent = label ? `Why ${label}?` : "Why?";
-  at("said").textContent = label ? `${label}?` : "that?";
+  showHeading(label ? `${label}?` : "that?", said);
+}
+
+/** What is asked of the model; of a class that is not its answer, why it would say so. */
+export function showHeading(words = "that?", said = true) {
+  at("did").textContent = said ? "did" : "would";
+  at("said").textContent = words;
 }
 
 function take(event, job) {
@@ -105,8 +111,8 @@ function queued({ ahead }) {
   setState(ahead ? `Waits for ${ahead} other${ahead > 1 ? "s" : ""} …` : "Begins …");
 }
 
-function started({ label }, job) {
-  if (label) showAsked((job.label = label));
+function started({ label, said }, job) {
+  if (label) showAsked(Object.assign(job, { label, said }));
   setState("Walking …");
 }
 
@@ -119,7 +125,7 @@ function progress({ share, method }) {
 }
 
 function result({ result, method }, job) {
-  if (result.label) showAsked((job.label = result.label));
+  if (result.label) showAsked(Object.assign(job, { label: result.label }));
   if (result.final === false) return;
   at("tools").hidden = false;
   tell("answer", { job, method });
