@@ -252,22 +252,65 @@ def app(method: str, repeats: int) -> None:
 @click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
 @click.option("--repeats", default=3, show_default=True, help="Runs; the table shows their median.")
 @click.option("--compile/--no-compile", "compiled", default=False, help="Bare calls compiled, too (a minute each).")
-@click.option("--agreement", is_flag=True, help="Instead, how far fast maps of a real net agree with exact ones.")
+@click.option("--table", "asked", multiple=True, help="walks, peers, tuning, one or growth; all if left out.")
+@click.option("--agreement", is_flag=True, help="Instead, how far fast maps of two photos agree with exact ones.")
 def speed(
-    net: str, images: str, rows: int, side: int, device: str, repeats: int, compiled: bool, agreement: bool
+    net: str,
+    images: str,
+    rows: int,
+    side: int,
+    device: str,
+    repeats: int,
+    compiled: bool,
+    asked: tuple[str, ...],
+    agreement: bool,
 ) -> None:
     """Walks, exact and fast, beside the fastest bare gradients; one photo; memory; cost by images, steps and pixels.
 
     Example: samp bench speed --device cuda --images 64,256 --rows 256 --repeats 3 --compile
     """
     from samp_lab.bench.overhead import load_net
-    from samp_lab.bench.speed import SpeedSettings, tables
+    from samp_lab.bench.speed import TABLES, SpeedSettings, tables
     from samp_lab.bench.speed_agreement import agreement_report
 
     if agreement:
         say_block(agreement_report(device))
         return
     counts = tuple(sorted(int(count) for count in images.split(",")))
-    settings = SpeedSettings(device, counts, rows, side, repeats, compiled)
+    settings = SpeedSettings(device, counts, rows, side, repeats, compiled, asked or TABLES)
     for table in tables(load_net(net).to(device), settings):
         say_block(f"{table}\n")
+
+
+@bench.command()
+@click.option("--net", "nets", multiple=True, required=True, help="Net of the panel, as often as you like.")
+@click.option("--method", "methods", multiple=True, help="Method of the leaderboard; our three walks if left out.")
+@click.option("--photos", type=click.IntRange(1), default=100, show_default=True, help="Photos on each net.")
+@click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
+@click.option("--data", type=click.Path(path_type=Path), envvar="SAMP_DATA", required=True, help="Folder of the data.")
+@click.option("--seed", default=0, show_default=True, help="Seeds methods and judges.")
+def agreement(nets: tuple[str, ...], methods: tuple[str, ...], photos: int, device: str, data: Path, seed: int) -> None:
+    """Exact and fast maps before the panel: how far every judge's verdict moves. The nets judge each other's maps, too.
+
+    Example: samp bench agreement --net resnet50 --net mobilenet_v2 --net squeezenet1_1 --device cuda
+    """
+    from samp_lab.bench.machine import describe_machine
+    from samp_lab.bench.panel_agreement import METHODS, agreement_options, alike_table, measure_net, moved_table
+    from samp_lab.panel_run import PanelOptions
+
+    options = agreement_options(
+        PanelOptions(
+            data,
+            device,
+            photos=photos,
+            again=min(photos, 8),
+            boxes=min(photos, 40),
+            seed=seed,
+            methods=methods or METHODS,
+            others=nets,
+        )
+    )
+    for net in nets:
+        alike, moved = measure_net(net, options, lambda line: say(line, err=True))
+        say_block(f"{alike_table(alike)}\n\n{moved_table(moved)}\n")
+    say_block(describe_machine(device))

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 import samp
 from samp.annotations.boxes import as_mask, crop_boxes
+from samp.fast import Speed
 from samp.images import crop_centre
 from samp.lookup import look_up
 from samp.methods import Method, resolve_method
@@ -39,6 +40,7 @@ from samp.metrics import (
     make_grids,
     panel,
 )
+from samp.metrics.explain_maps import ExplainMaps
 from samp.models.classifier import IMAGENET
 from samp_lab.datasets import Entry, Images, open_dataset
 from samp_lab.nets.planted import plant_images, planted_net
@@ -73,6 +75,7 @@ METHODS: Mapping[str, str | Method] = {
 ON_REQUEST: Mapping[str, str | Method] = {"Spectral IG": "spectralig", "IG2": "ig2", **PATH_RIVALS}
 CURVES = ("paper", "rise", "diffid", "diffid-signed", "road", "sds", "transfer", "concentration")
 AGAIN = ("stability", "random-logit", "random-weights")
+SETS = ("photos", "again", "boxes", "grids")
 PLACES = ("energy", "auroc", "pointing", "precision")
 # RISE's own steps of 224 pixels take 450 forward passes a map; the curve is the same at an eighth of the points.
 RISE = replace(PROTOCOLS["rise"], step=8 * 224)
@@ -118,6 +121,12 @@ class PanelOptions:
     planted: int = 40
     seed: int = 0
     methods: Sequence[str] = field(default_factory=lambda: tuple(METHODS))
+    speed: Speed = "exact"
+    others: Sequence[str] = TRANSFER
+    """Nets of which the first two that are not the net itself judge its maps, too."""
+    sets: Sequence[str] = SETS
+    """The image sets that are judged, of SETS."""
+    again_judges: Sequence[str] = AGAIN
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,40 +150,51 @@ def measure_panel(net: str, options: PanelOptions, say: Callable[[str], None] = 
     return runner.judge_planted() if net == "planted" else runner.judge_net(net)
 
 
+OnMaps = Callable[[str, Mapping[str, Tensor]], None]
+"""What is done with the maps of an image set, by method."""
+
+
+def _keep_no_maps(what: str, maps: Mapping[str, Tensor]) -> None:
+    pass
+
+
 class PanelRunner:
     """Measures the panels of nets, one image set after the other."""
 
-    def __init__(self, options: PanelOptions, say: Callable[[str], None]) -> None:
-        self.options, self.say, self.started = options, say, time.perf_counter()
+    def __init__(self, options: PanelOptions, say: Callable[[str], None], on_maps: OnMaps = _keep_no_maps) -> None:
+        self.options, self.say, self.on_maps, self.started = options, say, on_maps, time.perf_counter()
         self.methods = {
             name: resolve_method(look_up(name, {**METHODS, **ON_REQUEST}, "method")) for name in options.methods
         }
         self.gradients: dict[str, float] = {}
         self.seconds: dict[str, float] = {}
         self.refused: dict[str, str] = {}
+        self.boxes = 0
 
     def judge_net(self, name: str) -> PanelRun:
         """Return the run of a net for photos, over all image sets."""
         load = partial(load_net, data=self.options.data, device=self.options.device)
         model = load(name)
-        others = {other: load(other) for other in [one for one in TRANSFER if one != name][:2]}
+        others = {other: load(other) for other in [one for one in self.options.others if one != name][:2]}
         photos = self._photos()
         classes = _predict(model, photos)
         self._drop_refusing(model, photos[:1], classes[:1])
         few = self.options.again
-        panels = [
-            self._judge("photos", model, photos, classes, CURVES, others=others, keep=True),
-            self._judge_again(model, photos[:few], classes[:few]),
-            self._judge_boxes(model),
-            self._judge_grids(model, photos, classes),
-        ]
-        images = {
+        judged: dict[str, Callable[[], Panel]] = {
+            "photos": lambda: self._judge("photos", model, photos, classes, CURVES, others=others, keep=True),
+            "again": lambda: self._judge_again(model, photos[:few], classes[:few]),
+            "boxes": lambda: self._judge_boxes(model),
+            "grids": lambda: self._judge_grids(model, photos, classes),
+        }
+        panels = {one: judged[one]() for one in self.options.sets}
+        counts = {
             "photos": len(photos),
             "again": len(photos[:few]),
             "boxes": self.boxes,
             "grids": 4 * self.options.grids,
         }
-        return PanelRun(join_panels(panels), self.gradients, self.seconds, images, self.refused)
+        images = {one: counts[one] for one in panels}
+        return PanelRun(join_panels(list(panels.values())), self.gradients, self.seconds, images, self.refused)
 
     def judge_planted(self) -> PanelRun:
         """Return the run of the net whose used pixels are known."""
@@ -198,7 +218,7 @@ class PanelRunner:
 
     def _judge_again(self, model: nn.Module, photos: Tensor, classes: Tensor) -> Panel:
         with without_tf32():  # whose rounding is coarser than the noise
-            return self._judge("again", model, photos, classes, AGAIN)
+            return self._judge("again", model, photos, classes, self.options.again_judges)
 
     def _judge_boxes(self, model: nn.Module) -> Panel:
         x, classes, masks = self._boxes(model)
@@ -222,7 +242,7 @@ class PanelRunner:
     def _judge_separately(self, model: nn.Module, grids: Grids) -> Panel:
         """Return the panel of DiFull alone."""
         scores = {
-            name: difull(model, grids, explain_maps_by(method), seed=self.options.seed).share.flatten()
+            name: difull(model, grids, self._explainer(method), seed=self.options.seed).share.flatten()
             for name, method in self.methods.items()
         }
         self._report("DiFull")
@@ -244,14 +264,17 @@ class PanelRunner:
         maps = {}
         for name, method in self.methods.items():
             started = self._now()
-            result = samp.explain(model, x, target=classes, method=method, seed=self.options.seed)
+            result = samp.explain(
+                model, x, target=classes, method=method, seed=self.options.seed, speed=self.options.speed
+            )
             maps[name] = result.map
             if keep:
                 self.gradients[name] = float(result.gradients.double().mean())
                 self.seconds[name] = self._now() - started
         self._report(f"maps of {len(x)} {what}")
+        self.on_maps(what, maps)
         started = self._now()
-        again = {name: explain_maps_by(method) for name, method in self.methods.items()}
+        again = {name: self._explainer(method) for name, method in self.methods.items()}
         chosen = [_rise_judge() if judge == "rise" else judge for judge in judges]
         found = panel(
             model, x, maps, classes, others=others, truth=truth, explain_maps=again, judges=chosen,
@@ -260,6 +283,9 @@ class PanelRunner:
         self.seconds[f"judges of {what}"] = self._now() - started
         self._report(f"judges of {what}")
         return found
+
+    def _explainer(self, method: Method) -> ExplainMaps:
+        return explain_maps_by(method, speed=self.options.speed)
 
     def _photos(self) -> Tensor:
         entries = _half(open_dataset("imagenet", self.options.data), self.options.half)

@@ -26,6 +26,7 @@ from samp.fast.cache import forget_graphs, get_or_prepare
 from samp.fast.cuda_graphs import MOST_ROWS, CapturedCall, CudaCapture
 from samp.fast.inputs import Feed, value_and_gradients_at
 from samp.fast.model_copy import HALF, ModelCopy, copy_model
+from samp.lookup import look_up
 from samp_lab.bench.machine import describe_machine, peak_bytes, synchronize
 from samp_lab.bench.speed_peers import Task, measure_contenders, peer_table
 from samp_lab.bench.speed_tables import BareRate, CostLine, WalkRate, bare_table, lines_table, walk_table
@@ -35,6 +36,8 @@ Work = Callable[[], object]
 Net = Callable[..., Any]
 CALLS = 15  # in a row, as many as a walk makes
 METHODS = ("samp++", "coupled", "consensus")
+TABLES = ("walks", "peers", "tuning", "one", "growth")
+"""What can be measured; bare calls come with those that are set beside them."""
 MakeInputs = Callable[[int], tuple[Tensor, int]]  # images and steps of a walk of this amount
 
 
@@ -48,6 +51,11 @@ class SpeedSettings:
     side: int = 224
     repeats: int = 3
     compiled: bool = False
+    tables: tuple[str, ...] = TABLES
+
+    def __post_init__(self) -> None:
+        for name in self.tables:
+            look_up(name, dict.fromkeys(TABLES), "table")
 
     def rows_of(self, images: int) -> int:
         """Return the rows of a call when this many images are explained.
@@ -59,18 +67,25 @@ class SpeedSettings:
 
 
 def tables(model: nn.Module, settings: SpeedSettings) -> Iterator[str]:
-    """Yield every table as Markdown as soon as it is measured, the machine last."""
-    batches = sorted({2, *map(settings.rows_of, settings.images)}, reverse=True)  # the one compiled for itself first
-    bare = [one for batch in batches for one in measure_bare_calls(model, batch, settings, largest=batch == batches[0])]
-    yield bare_table(bare)
-    for method in METHODS:
-        asked = itertools.product([method], SPEEDS, settings.images)
-        yield walk_table([measure_walk(model, *one, settings) for one in asked], bare)
-    yield _peer_table(model, bare, settings)
-    if torch.device(settings.device).type == "cuda":
+    """Yield the tables that are asked for as Markdown, each as soon as it is measured, the machine last."""
+    asked, bare = settings.tables, list[BareRate]()
+    if "walks" in asked or "peers" in asked:
+        batches = sorted({2, *map(settings.rows_of, settings.images)}, reverse=True)  # one compiled for itself first
+        for batch in batches:
+            bare += measure_bare_calls(model, batch, settings, largest=batch == batches[0])
+        yield bare_table(bare)
+    if "walks" in asked:
+        for method in METHODS:
+            walks = itertools.product([method], SPEEDS, settings.images)
+            yield walk_table([measure_walk(model, *one, settings) for one in walks], bare)
+    if "peers" in asked:
+        yield _peer_table(model, bare, settings)
+    if "tuning" in asked and torch.device(settings.device).type == "cuda":
         yield _tuning_table(model, settings)
-    yield _latency_table(model, settings)
-    yield lines_table(measure_lines(model, settings))
+    if "one" in asked:
+        yield _latency_table(model, settings)
+    if "growth" in asked:
+        yield lines_table(measure_lines(model, settings))
     yield describe_machine(settings.device)
 
 
