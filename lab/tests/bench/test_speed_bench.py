@@ -48,6 +48,11 @@ def test_tables_are_measured_by_name_and_bare_calls_only_where_they_are_needed()
         SpeedSettings(tables=("walk",))
 
 
+def test_of_one_image_the_cost_by_images_is_that_of_one_and_two() -> None:
+    (lines, _) = tables(small(), SpeedSettings(images=(1,), side=16, repeats=1, tables=("growth",)))
+    assert "| images | 1, 2 |" in lines
+
+
 def test_every_bare_way_is_timed_on_the_batch_asked_for() -> None:
     rows = list(measure_bare_calls(small(), 3, SpeedSettings(side=8, repeats=1), largest=False))
     assert [row.way for row in rows] == ["float32", "bfloat16 autocast", "bfloat16, channels last"]

@@ -189,7 +189,7 @@ def measure_walk(model: nn.Module, method: str, speed: Speed, images: int, setti
 
 def measure_lines(model: nn.Module, settings: SpeedSettings) -> Iterator[CostLine]:
     """Time exact walks against images, steps and pixels; fast ones would be compiled anew for every size."""
-    most = settings.images[-1]
+    most = max(settings.images[-1], 2)  # a line needs two points
     counts = sorted({max(most * k // 4, 1) for k in (1, 2, 3, 4)})
     yield _measure_line("images", counts, lambda n: (_images(n, settings), 14), model, settings)
     few = _images(max(most // 4, 1), settings)
