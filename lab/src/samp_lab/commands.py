@@ -253,15 +253,25 @@ def app(method: str, repeats: int) -> None:
 @click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
 @click.option("--repeats", default=3, show_default=True, help="Runs; the table shows their median.")
 @click.option("--compile/--no-compile", "compiled", default=False, help="Bare calls compiled, too (a minute each).")
-def speed(net: str, images: str, rows: int, side: int, device: str, repeats: int, compiled: bool) -> None:
+@click.option("--table", "asked", multiple=True, help="walks, peers, tuning, one or growth; all if left out.")
+def speed(
+    net: str,
+    images: str,
+    rows: int,
+    side: int,
+    device: str,
+    repeats: int,
+    compiled: bool,
+    asked: tuple[str, ...],
+) -> None:
     """Walks, exact and fast, beside the fastest bare gradients; one photo; memory; cost by images, steps and pixels.
 
     Example: samp bench speed --device cuda --images 64,256 --rows 256 --repeats 3 --compile
     """
     from samp_lab.bench.overhead import load_net
-    from samp_lab.bench.speed import SpeedSettings, tables
+    from samp_lab.bench.speed import TABLES, SpeedSettings, tables
 
     counts = tuple(sorted(int(count) for count in images.split(",")))
-    settings = SpeedSettings(device, counts, rows, side, repeats, compiled)
+    settings = SpeedSettings(device, counts, rows, side, repeats, compiled, asked or TABLES)
     for table in tables(load_net(net).to(device), settings):
         say_block(f"{table}\n")

@@ -12,7 +12,7 @@ from samp.fast import Speed
 from samp.lookup import look_up
 from samp.methods import Method, resolve_method
 from samp.methods.consensus import Consensus
-from samp.metrics import explain_maps_by
+from samp.metrics import explain_maps_by, map_agreement
 from samp.metrics.explain_maps import ExplainMaps
 from samp_lab.path_rivals import PATH_RIVALS
 
@@ -37,6 +37,7 @@ METHODS: Mapping[str, str | Method] = {
 # Too dear to be there by default; `--methods` takes their names too.
 ON_REQUEST: Mapping[str, str | Method] = {"Spectral IG": "spectralig", "IG2": "ig2", **PATH_RIVALS}
 FAST = " (fast)"
+CELL = 8  # pixels a side
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,28 @@ class Contestant:
     def explain_maps(self) -> ExplainMaps:
         """The callable by which judges explain again."""
         return explain_maps_by(self.method, speed=self.speed)
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """Mean rank correlation of the exact and the fast map of a photo, by pixels and by cells of 8 × 8."""
+
+    pixels: float
+    cells: float
+
+
+def compare_maps(maps: Mapping[str, Tensor]) -> dict[str, Likeness]:
+    """Return how alike the maps (b h w) of each method are that is there at both speeds.
+
+    >>> same = torch.rand(1, 16, 16)
+    >>> compare_maps({"ig": same, "ig (fast)": same, "random": same})
+    {'ig': Likeness(pixels=1.0, cells=1.0)}
+    """
+    found = {}
+    for name in (name for name in maps if f"{name}{FAST}" in maps):
+        alike = (map_agreement(maps[name], maps[f"{name}{FAST}"], size).spearman for size in (1, CELL))
+        found[name] = Likeness(*(round(float(one.nanmean()), 6) for one in alike))
+    return found
 
 
 def find_contestant(name: str) -> Contestant:

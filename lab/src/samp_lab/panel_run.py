@@ -38,7 +38,7 @@ from samp.metrics import (
 from samp.models.classifier import IMAGENET
 from samp_lab.datasets import Entry, Images, open_dataset
 from samp_lab.nets.planted import plant_images, planted_net
-from samp_lab.panel_methods import METHODS, find_contestant
+from samp_lab.panel_methods import METHODS, Likeness, compare_maps, find_contestant
 from samp_lab.panel_nets import TRANSFER, load_net
 from samp_lab.runner import error_line
 from samp_lab.setups import HALVES
@@ -111,6 +111,8 @@ class PanelRun:
     """By method that does not apply to this net, why."""
     speeds: dict[str, str] = field(default_factory=dict)
     """By method that was asked to be fast, how its gradients were computed."""
+    alike: dict[str, Likeness] = field(default_factory=dict)
+    """By method that is there at both speeds, how alike its maps are."""
 
 
 def measure_panel(net: str, options: PanelOptions, say: Callable[[str], None] = lambda line: None) -> PanelRun:
@@ -129,6 +131,7 @@ class PanelRunner:
         self.seconds: dict[str, float] = {}
         self.refused: dict[str, str] = {}
         self.speeds: dict[str, str] = {}
+        self.alike: dict[str, Likeness] = {}
 
     def judge_net(self, name: str) -> PanelRun:
         """Return the run of a net for photos, over all image sets."""
@@ -151,7 +154,9 @@ class PanelRunner:
             "boxes": self.boxes,
             "grids": 4 * self.options.grids,
         }
-        return PanelRun(join_panels(panels), self.gradients, self.seconds, images, self.refused, self.speeds)
+        return PanelRun(
+            join_panels(panels), self.gradients, self.seconds, images, self.refused, self.speeds, self.alike
+        )
 
     def judge_planted(self) -> PanelRun:
         """Return the run of the net whose used pixels are known."""
@@ -159,7 +164,7 @@ class PanelRunner:
         net = planted_net().net.to(self.options.device)
         x, target, used = (t.to(self.options.device) for t in (given.images, given.target, given.used))
         found = self._judge("planted", net, x, target, [TRUTH], truth=used, keep=True)
-        return PanelRun(found, self.gradients, self.seconds, {"planted": len(x)}, speeds=self.speeds)
+        return PanelRun(found, self.gradients, self.seconds, {"planted": len(x)}, speeds=self.speeds, alike=self.alike)
 
     def _drop_refusing(self, model: nn.Module, photo: Tensor, target: Tensor) -> None:
         """Leave out the methods that do not apply to this net, and keep what they say; raise if none is left."""
@@ -228,6 +233,7 @@ class PanelRunner:
                 self.seconds[name] = self._now() - started
                 if contestant.speed == "fast":
                     self.speeds[name] = str(result.details["speed"])
+        self.alike = compare_maps(maps) if keep else self.alike
         self._report(f"maps of {len(x)} {what}")
         started = self._now()
         again = {name: contestant.explain_maps for name, contestant in self.contestants.items()}

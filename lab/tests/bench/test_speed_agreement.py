@@ -62,12 +62,14 @@ def test_the_summary_counts_and_names_the_largest_difference() -> None:
 
 
 def test_the_page_is_made_of_the_file(tmp_path: Path) -> None:
-    net = NetResult("a", panel_with(0.0, 0.5), {}, {"speeds": {"m0 (fast)": "fast: bfloat16"}})
+    facts = {"photos": 9, "speeds": {"m0 (fast)": "fast: bfloat16"}, "alike": {"m0": {"pixels": 0.5, "cells": 0.75}}}
+    net = NetResult("a", panel_with(0.0, 0.5), {}, facts)
     write_results(
         tmp_path / "panel.json", PanelResults({"a": net}, {"command": "samp bench agreement", "machine": "M"})
     )
     page = write_agreement(tmp_path).read_text(encoding="utf-8")
     assert "Of 2 comparisons, 1 agree, 0 are open and 1 differ." in page
+    assert "| a | m0 | 9 | 0.500 | 0.750 |" in page
     assert page.endswith("`samp bench agreement`; M; fast: bfloat16.\n")
 
 
@@ -85,6 +87,7 @@ def test_both_speeds_of_the_net_of_known_truth(tmp_path: Path, monkeypatch: pyte
     exact, fast = (found.panel.scores["known truth"][name] for name in ("IG", "IG (fast)"))
     assert exact.mean() == 1
     assert fast.mean() > 0.9
+    assert 0.9 < found.alike["IG"].pixels <= 1
 
 
 def test_the_command_measures_and_writes_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,6 +37,22 @@ def test_the_report_has_bare_calls_walks_latency_and_three_lines() -> None:
     assert "torch" in text.splitlines()[-1]
 
 
+def test_tables_are_measured_by_name_and_bare_calls_only_where_they_are_needed() -> None:
+    (one, machine) = tables(small(), SpeedSettings(images=(1,), side=16, repeats=1, tables=("one",)))
+    assert one.startswith("| one image after warm-up |")
+    assert machine.endswith(samp.__version__)
+    bare, *walks, _ = tables(small(), SpeedSettings(images=(1,), side=16, repeats=1, tables=("walks",)))
+    assert bare.startswith("| bare calls |")
+    assert len(walks) == 3
+    with pytest.raises(ValueError, match="walk"):
+        SpeedSettings(tables=("walk",))
+
+
+def test_of_one_image_the_cost_by_images_is_that_of_one_and_two() -> None:
+    (lines, _) = tables(small(), SpeedSettings(images=(1,), side=16, repeats=1, tables=("growth",)))
+    assert "| images | 1, 2 |" in lines
+
+
 def test_every_bare_way_is_timed_on_the_batch_asked_for() -> None:
     rows = list(measure_bare_calls(small(), 3, SpeedSettings(side=8, repeats=1), largest=False))
     assert [row.way for row in rows] == [

@@ -61,8 +61,8 @@ def _check_kind(package: ModuleType, config: Any, name: str) -> None:
         return
     kind = (getattr(config, "architectures", None) or [config.model_type])[0]
     raise HubError(
-        f"hf:{name} is no image classifier but {kind}: give one for photos, or explain a text with --text "
-        "(samp.text.explain in Python)."
+        f"hf:{name} is no image classifier but {kind}: give one for photos; samp.text.explain (on the command line "
+        "`text=…`) takes texts."
     )
 
 

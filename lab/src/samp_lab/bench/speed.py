@@ -26,6 +26,7 @@ from samp.fast.cache import forget_graphs, get_or_prepare
 from samp.fast.cuda_graphs import MOST_ROWS, CapturedCall, CudaCapture
 from samp.fast.inputs import Feed, value_and_gradients_at
 from samp.fast.model_copy import HALF, ModelCopy, copy_model
+from samp.lookup import look_up
 from samp_lab.bench.machine import describe_machine, peak_bytes, synchronize
 from samp_lab.bench.speed_peers import Task, measure_contenders, peer_table
 from samp_lab.bench.speed_tables import BareRate, CostLine, WalkRate, bare_table, lines_table, walk_table
@@ -35,6 +36,8 @@ Work = Callable[[], object]
 Net = Callable[..., Any]
 CALLS = 15  # in a row, as many as a walk makes
 METHODS = ("samp++", "coupled", "consensus")
+TABLES = ("walks", "peers", "tuning", "one", "growth")
+"""What can be measured; bare calls come with those that are set beside them."""
 MakeInputs = Callable[[int], tuple[Tensor, int]]  # images and steps of a walk of this amount
 
 
@@ -48,6 +51,11 @@ class SpeedSettings:
     side: int = 224
     repeats: int = 3
     compiled: bool = False
+    tables: tuple[str, ...] = TABLES
+
+    def __post_init__(self) -> None:
+        for name in self.tables:
+            look_up(name, dict.fromkeys(TABLES), "table")
 
     def rows_of(self, images: int) -> int:
         """Return the rows of a call when this many images are explained.
@@ -59,18 +67,25 @@ class SpeedSettings:
 
 
 def tables(model: nn.Module, settings: SpeedSettings) -> Iterator[str]:
-    """Yield every table as Markdown as soon as it is measured, the machine last."""
-    batches = sorted({2, *map(settings.rows_of, settings.images)}, reverse=True)  # the one compiled for itself first
-    bare = [one for batch in batches for one in measure_bare_calls(model, batch, settings, largest=batch == batches[0])]
-    yield bare_table(bare)
-    for method in METHODS:
-        asked = itertools.product([method], SPEEDS, settings.images)
-        yield walk_table([measure_walk(model, *one, settings) for one in asked], bare)
-    yield _peer_table(model, bare, settings)
-    if torch.device(settings.device).type == "cuda":
+    """Yield the tables that are asked for as Markdown, each as soon as it is measured, the machine last."""
+    asked, bare = settings.tables, list[BareRate]()
+    if "walks" in asked or "peers" in asked:
+        batches = sorted({2, *map(settings.rows_of, settings.images)}, reverse=True)  # one compiled for itself first
+        for batch in batches:
+            bare += measure_bare_calls(model, batch, settings, largest=batch == batches[0])
+        yield bare_table(bare)
+    if "walks" in asked:
+        for method in METHODS:
+            walks = itertools.product([method], SPEEDS, settings.images)
+            yield walk_table([measure_walk(model, *one, settings) for one in walks], bare)
+    if "peers" in asked:
+        yield _peer_table(model, bare, settings)
+    if "tuning" in asked and torch.device(settings.device).type == "cuda":
         yield _tuning_table(model, settings)
-    yield _latency_table(model, settings)
-    yield lines_table(measure_lines(model, settings))
+    if "one" in asked:
+        yield _latency_table(model, settings)
+    if "growth" in asked:
+        yield lines_table(measure_lines(model, settings))
     yield describe_machine(settings.device)
 
 
@@ -81,9 +96,10 @@ def measure_bare_calls(model: nn.Module, batch: int, settings: SpeedSettings, la
         yield from _measure_bare_call(
             way, x, partial(make_gradient_call, net, x, last="channels last" in way), settings
         )
-    if settings.compiled and (net := get_or_prepare(model, True, x.device).compiled):  # none on a CPU
+    compiled = get_or_prepare(model, True, x.device).compiled if settings.compiled else None  # none on a CPU
+    if compiled is not None:
         way = "bfloat16, channels last, compiled for any batch"
-        yield from _measure_bare_call(way, x, partial(make_gradient_call, net, x, last=True), settings)
+        yield from _measure_bare_call(way, x, partial(make_gradient_call, compiled, x, last=True), settings)
     if x.is_cuda and batch <= MOST_ROWS:
         for way, net in _capturable_nets(model, settings):
             yield from _measure_bare_call(f"{way}, CUDA graph", x, partial(_capture, net, x), settings)
@@ -170,7 +186,7 @@ def measure_walk(model: nn.Module, method: str, speed: Speed, images: int, setti
 
 def measure_lines(model: nn.Module, settings: SpeedSettings) -> Iterator[CostLine]:
     """Time exact walks against images, steps and pixels; fast ones would be compiled anew for every size."""
-    most = settings.images[-1]
+    most = max(settings.images[-1], 2)  # a line needs two points
     counts = sorted({max(most * k // 4, 1) for k in (1, 2, 3, 4)})
     yield _measure_line("images", counts, lambda n: (_images(n, settings), 14), model, settings)
     few = _images(max(most // 4, 1), settings)

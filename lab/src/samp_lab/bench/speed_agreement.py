@@ -92,6 +92,17 @@ def summary_table(found: Sequence[JudgeAgreement]) -> str:
     return "\n".join(lines)
 
 
+def likeness_table(results: PanelResults) -> str:
+    """Return how alike the maps themselves are as Markdown, by rank correlation."""
+    lines = ["| net | method | photos | correlation by pixels | by cells of 8 × 8 |", "|---|---|---|---|---|"]
+    lines += [
+        f"| {net.title} | {method} | {net.photos} | {alike['pixels']:.3f} | {alike['cells']:.3f} |"
+        for net in results.nets.values()
+        for method, alike in net.facts.get("alike", {}).items()
+    ]
+    return "\n".join(lines)
+
+
 def judge_table(found: Sequence[JudgeAgreement]) -> str:
     """Return every judge as Markdown."""
     lines = [
@@ -125,7 +136,8 @@ def _page(results: PanelResults) -> str:
     )
     ways = {way for net in results.nets.values() for way in net.facts.get("speeds", {}).values()}
     made = f"`{results.about.get('command', '')}`; {results.about.get('machine', '')}; {'; '.join(sorted(ways))}."
-    parts = ["# Fast maps before the panel", first, summary_table(found), judge_table(found), made]
+    tables = [summary_table(found), likeness_table(results), judge_table(found)]
+    parts = ["# Fast maps before the panel", first, *tables, made]
     return "\n\n".join(parts) + "\n"
 
 

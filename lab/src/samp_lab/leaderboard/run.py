@@ -135,4 +135,5 @@ def measure_net(net: str, options: LeaderboardOptions) -> dict[str, Any]:
         "seconds": dict(found.seconds),
         **({"refused": dict(found.refused)} if found.refused else {}),
         **({"speeds": dict(found.speeds)} if found.speeds else {}),
+        **({"alike": {name: asdict(one) for name, one in found.alike.items()}} if found.alike else {}),
     }
