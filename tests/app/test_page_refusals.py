@@ -222,7 +222,10 @@ def test_a_demo_offers_its_own_photos_only(chromium: Any) -> None:
     with running_app(demo=True) as demo, opened(chromium, demo) as visited:
         page = visited.page
         assert not page.is_visible("#drop")
+        assert page.inner_text("#embedded h2") == "Try one of these"
         assert texts(page, "#samples button") == ["coffee", "chelsea"]
+        page.evaluate(DROP, ["given.png", list(photo_file()["buffer"]), "image/png"])
+        assert "its own photos only" in problem(page), "and the browser does not leave the page for the file"
         choose(page)
         use(page, "ig")
         ask(page)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import struct
 import zlib
 from collections.abc import Iterator
@@ -81,7 +82,7 @@ def test_a_hundred_megapixels_are_refused_by_the_header_before_a_pixel_is_decode
     assert len(content) < 100
     reply = app.call("POST", "/api/photos", content, {"X-Samp-Name": "huge.png"})
     assert reply.status == 413, "decoding it would have found that it has no pixels"
-    assert "huge.png has" in reply.error
+    assert re.search(r"huge\.png has .*pixels.*, and", reply.error)
     assert "up to 1 megapixels" in reply.error
 
 

@@ -97,7 +97,7 @@ def check_header(content: bytes, name: str, most_pixels: int) -> None:
         with _open(content) as file:
             width, height = file.size
     except Image.DecompressionBombError:
-        raise _too_many_pixels(name, "far more", most_pixels) from None
+        raise _too_many_pixels(name, "far more pixels than can be read", most_pixels) from None
     except Exception as error:  # broken headers make Pillow's readers raise almost anything
         raise RefusedError(415, f"{name} is no photo that can be read here: {GIVE}.") from error
     if width * height > most_pixels:

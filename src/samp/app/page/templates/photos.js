@@ -23,7 +23,7 @@ export function offerPhotos(take) {
   };
   at("samples").replaceChildren(...info.photos.map((photo) => makeSample(photo, take)));
   document.body.classList.toggle("demo", info.demo);
-  if (info.demo) return;
+  if (info.demo) at("try").textContent = "Try one of these";
   at("choose").addEventListener("click", openFile);
   at("file").addEventListener("change", ({ target }) => {
     if (target.files.length) upload(target.files[0]);
@@ -40,6 +40,7 @@ export const openFile = () => at("file").click();
 
 /** Refuse here what the server would refuse after a long upload. */
 function check(file) {
+  if (info.demo) throw new Error("This public demo explains its own photos only: install samp to explain yours.");
   if (info.limits.bytes && file.size > info.limits.bytes) {
     const [size, most] = [file.size, info.limits.bytes].map((bytes) => (bytes / MEGA).toFixed(1));
     throw new Error(`${file.name} has ${size} MB, and samp takes photos of up to ${most} MB: save it smaller.`);
