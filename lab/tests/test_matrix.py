@@ -32,9 +32,18 @@ def test_no_cell_is_wrong_and_the_page_says_what_was_measured(method: str, famil
     assert find_wrong({method: row}) == []
     shown = read_page_row(method)
     assert shown == {name: "refuses" if cell.state == "refuses" else cell.state for name, cell in row.items()}
-    page = PAGE.read_text(encoding="utf-8")
+    said = {hide_numbers(note) for note in read_refusals()}
     for cell in row.values():
-        assert cell.state != "refuses" or cell.note.split(":")[0][:40] in page.replace("\\", "")
+        assert cell.state != "refuses" or hide_numbers(cell.note) in said
+
+
+def read_refusals() -> list[str]:
+    return re.findall(r"^\d+\. (.*)$", PAGE.read_text(encoding="utf-8").replace("\\", ""), flags=re.M)
+
+
+def hide_numbers(note: str) -> str:
+    """Sums that a refusal names differ by rounding from machine to machine."""
+    return re.sub(r"\d+(\.\d+)?", "0", note)
 
 
 def read_page_row(method: str) -> dict[str, str]:
@@ -55,7 +64,7 @@ def test_a_method_with_a_plain_tick_names_the_test_that_compares_it() -> None:
 
 
 def test_every_refusal_says_what_to_do_instead() -> None:
-    notes = re.findall(r"^\d+\. (.*)$", PAGE.read_text(encoding="utf-8"), flags=re.M)
+    notes = read_refusals()
     assert len(notes) > 10
     for note in notes:
         assert re.search(r"\b(use|pass|name|give|write)\b", note, re.IGNORECASE), note

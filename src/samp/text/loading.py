@@ -13,6 +13,7 @@ from samp.models.fetching import HubError, fetch, is_folder
 from samp.models.huggingface import list_names
 
 FOLDER = "give a copy from another machine as hf:FOLDER"
+TEXT_INPUTS = ("input_ids", "inputs")  # the second is Perceiver's; others take images or sound
 
 
 def load(name: str) -> tuple[nn.Module, Any]:
@@ -45,7 +46,7 @@ def load(name: str) -> tuple[nn.Module, Any]:
 
 def _check_reads_texts(kind: Any, name: str) -> None:
     takes = getattr(kind, "main_input_name", "input_ids")  # AutoModel does not say
-    if takes != "input_ids":
+    if takes not in TEXT_INPUTS:
         raise HubError(f"{name} is {kind.__name__}, which takes {takes} and no text: give a text model.")
 
 
