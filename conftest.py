@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import random
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -46,6 +48,15 @@ def seed_generators() -> None:
         sys.modules["numpy"].random.seed(0)
     if "torch" in sys.modules:  # not imported here: how its threads wait must be set first
         sys.modules["torch"].manual_seed(0)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """Yield a running Chromium; skip the tests if there is none."""
+    from browser import launch_browser
+
+    with launch_browser() as browser:
+        yield browser
 
 
 @pytest.fixture(scope="session")

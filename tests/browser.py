@@ -1,9 +1,6 @@
 """A real browser for tests of pages: Debian's chromium, driven by Playwright for Python.
 
-    @pytest.fixture(scope="module")
-    def chromium() -> Iterator[Any]:
-        with started() as browser:
-            yield browser
+The fixture `chromium` is everybody's (`conftest.py`):
 
     def test_a_page(chromium, path_of_a_page):
         with visit(chromium, path_of_a_page) as seen:

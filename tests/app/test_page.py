@@ -29,13 +29,7 @@ from app_pages import (
     wait_until_ready,
 )
 from app_server import CLASSES, RunningApp, running_app
-from browser import Visit, launch_browser, wait_until
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with launch_browser() as browser:
-        yield browser
+from browser import Visit, wait_until
 
 
 @pytest.fixture(scope="module")

@@ -21,15 +21,9 @@ from app_pages import (
     wait_until_ready,
 )
 from app_server import RunningApp, running_app
-from browser import contrast, launch_browser, scrolls_sideways, wait_until
+from browser import contrast, scrolls_sideways, wait_until
 from firefox import launch_firefox
 from samp.app.page import list_assets, read_asset, render_app
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with launch_browser() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

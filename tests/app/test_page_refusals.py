@@ -31,14 +31,8 @@ from app_pages import (
     wait_until_ready,
 )
 from app_server import RunningApp, running_app
-from browser import Visit, launch_browser, open_tab, visit_site, wait_until
+from browser import Visit, open_tab, visit_site, wait_until
 from samp.app.limits import Limits
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with launch_browser() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from browser import launch_browser, scrolls_sideways, visit, wait_until
+from browser import scrolls_sideways, visit, wait_until
 
 yaml = pytest.importorskip("yaml", reason="needs PyYAML")
 
@@ -173,12 +172,6 @@ def site() -> Path:
     if "SITE" not in os.environ:
         pytest.skip("needs a built site: .ci/site builds one and runs this")
     return Path(os.environ["SITE"]).resolve()
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with launch_browser() as browser:
-        yield browser
 
 
 def test_nothing_is_wrong_with_the_built_site(site: Path) -> None:

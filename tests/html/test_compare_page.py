@@ -16,7 +16,7 @@ import pytest
 import torch
 from PIL import Image
 
-from browser import Visit, contrast, launch_browser, scrolls_sideways, visit
+from browser import Visit, contrast, scrolls_sideways, visit
 from compared_photos import EVIL, EVIL_FILE, NAMES, classify_test_photo, page_of, tiny
 from samp.cli.compare import compare_all
 from samp.compare import Compared, label_methods
@@ -169,12 +169,6 @@ def test_further_methods_repeat_the_colours_in_other_dashes() -> None:
 
 
 # ---- the page in a browser
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with launch_browser() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from browser import contrast, launch_browser, scrolls_sideways, visit
+from browser import contrast, scrolls_sideways, visit
 from cli_runs import a_photo, tiny
 
 EVIL = """<script>document.title = "hit"<img src=x onerror='document.title = "hit"'>"'&lt;& näme.png"""
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with launch_browser() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

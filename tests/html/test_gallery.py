@@ -6,7 +6,6 @@ import base64
 import gzip
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import torch
 from PIL import Image
 
 import small_runs
-from browser import launch_browser, scrolls_sideways, visit, wait_until
+from browser import scrolls_sideways, visit, wait_until
 from cli_runs import assert_refused
 from cli_runs import run as command
 from samp.batch import Model, load, manifest, run
@@ -30,12 +29,6 @@ from samp.html.gallery.tiles import PER_FILE, SIDE, fit_tile, map_tiles, tile_fi
 from small_runs import CLASSES, classifier
 
 COUNT = 60
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with launch_browser() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

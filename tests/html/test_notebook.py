@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from browser import launch_browser, visit, wait_until
+from browser import visit, wait_until
 from notebooks import convert, outputs, run_notebook
 
 LARGEST = 300_000  # bytes of what a result shows
@@ -57,12 +57,6 @@ pytestmark = pytest.mark.browser
 def notebook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as monkeypatch:
         yield run_notebook(list(CELLS.values()), tmp_path_factory.mktemp("notebook"), monkeypatch)
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with launch_browser() as browser:
-        yield browser
 
 
 def shown(notebook: Any, name: str) -> dict[str, str]:

@@ -18,7 +18,6 @@ from browser import (
     PATIENCE,
     Visit,
     contrast,
-    launch_browser,
     pass_time,
     scrolls_sideways,
     stop_clock,
@@ -29,12 +28,6 @@ from samp.html import player
 from samp.html.player import film
 from samp.plots.palette import HEAT, rgb
 from small_player import EVIL, SIDE, Bumpy, data_of, explain_tiny, image, tiny
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with launch_browser() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

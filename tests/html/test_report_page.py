@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import statistics
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import torch
 from PIL import Image
 
 import small_runs
-from browser import launch_browser, scrolls_sideways, visit
+from browser import scrolls_sideways, visit
 from cli_runs import assert_refused
 from cli_runs import run as command
 from samp.batch import load, run, tables
@@ -33,12 +32,6 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (data / "<b>bad.jpg").write_text("no photo")
     run(data, out=folder / "out", model=classifier(), shard_size=6)
     return folder / "out"
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with launch_browser() as browser:
-        yield browser
 
 
 def told(words: str) -> dict[str, Any]:

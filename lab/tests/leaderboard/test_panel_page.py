@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from browser import Visit, contrast, launch_browser, scrolls_sideways, visit
+from browser import Visit, contrast, scrolls_sideways, visit
 from panel_results import JUDGES, QUALITY, make_panel, make_results
 from paper_results import EVIL
 from samp.metrics import MeanRank
@@ -26,12 +26,6 @@ def write_page(folder: Path, results: PanelResults) -> Path:
     path = folder / "panel.html"
     path.write_text(render_board(board, find_duels(board)), encoding="utf-8")
     return path
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with launch_browser() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from browser import Visit, contrast, launch_browser, scrolls_sideways, visit, wait_until
+from browser import Visit, contrast, scrolls_sideways, visit, wait_until
 from paper_results import EVIL, cells_of, hostile_report, write_results
 from samp.html.render import read_source
 from samp.plots.palette import PAGE
@@ -20,12 +20,6 @@ from samp_lab.report.html_page import render_html
 from samp_lab.report.texts import LEAD, TITLE
 from samp_lab.tables.metric_table import MetricTable
 from samp_lab.tables.table1 import SEEDS, TABLE1
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with launch_browser() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")
