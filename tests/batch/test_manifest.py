@@ -168,8 +168,8 @@ def grey(x: torch.Tensor) -> torch.Tensor:
         ({"seed": "a"}, "seed is a whole number"),
         ({"batch_size": 0}, "batch_size is 'auto' or a whole number"),
         ({"shard_size": 1.5}, "a shard holds 1 input at least, a whole number, not 1.5"),
-        ({"workers": True}, "workers is a whole number or a samp.batch.Workers, not True"),
-        ({"workers": 1.5}, "workers is a whole number or a samp.batch.Workers, not 1.5"),
+        ({"workers": True}, "workers is a whole number, a list of devices or a samp.batch.Workers, not True"),
+        ({"workers": 1.5}, "workers is a whole number, a list of devices or a samp.batch.Workers, not 1.5"),
         ({"out": ""}, "has no name"),
     ],
 )

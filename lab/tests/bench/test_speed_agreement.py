@@ -37,7 +37,7 @@ def test_the_whole_interval_decides() -> None:
     assert states(panel_with(0.0, BOUND - 0.05, BOUND + 0.05, -BOUND - 0.05)) == [
         "agrees", "agrees", "differs", "differs"
     ]  # fmt: skip
-    assert states(panel_with(0.0, images=20, noise=2.0)) == ["open"]
+    assert states(panel_with(0.0, images=20, noise=2.0)) == ["undecided"]
 
 
 def test_scores_that_are_all_equal_agree_with_themselves_alone() -> None:
@@ -68,7 +68,7 @@ def test_the_page_is_made_of_the_file(tmp_path: Path) -> None:
         tmp_path / "panel.json", PanelResults({"a": net}, {"command": "samp bench agreement", "machine": "M"})
     )
     page = write_agreement(tmp_path).read_text(encoding="utf-8")
-    assert "Of 2 comparisons, 1 agree, 0 are open and 1 differ." in page
+    assert "Of 2 comparisons, 1 agree, 0 are undecided and 1 differ." in page
     assert "| a | m0 | 9 | 0.500 | 0.750 |" in page
     assert page.endswith("`samp bench agreement`; M; fast: bfloat16.\n")
 

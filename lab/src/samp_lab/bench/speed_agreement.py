@@ -45,11 +45,11 @@ class JudgeAgreement:
 
     @property
     def state(self) -> str:
-        """ "agrees", "differs" where the whole interval lies beyond the bound, or else "open"."""
+        """ "agrees", "differs" where the whole interval lies beyond the bound, or else "undecided"."""
         _, low, high = self.in_deviations
         if low >= -BOUND and high <= BOUND:
             return "agrees"
-        return "differs" if low > BOUND or high < -BOUND else "open"
+        return "differs" if low > BOUND or high < -BOUND else "undecided"
 
 
 def both_speeds(methods: Sequence[str]) -> tuple[str, ...]:
@@ -82,10 +82,13 @@ def write_agreement(folder: Path) -> Path:
 
 def summary_table(found: Sequence[JudgeAgreement]) -> str:
     """Return the counts of judges as Markdown, a row for each net and method."""
-    lines = ["| net | method | judges | agree | open | differ | largest difference |", "|---|---|---|---|---|---|---|"]
+    lines = [
+        "| net | method | judges | agree | undecided | differ | largest difference |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for net, method in dict.fromkeys((one.net, one.method) for one in found):
         own = [one for one in found if (one.net, one.method) == (net, method)]
-        count = [sum(one.state == state for one in own) for state in ("agrees", "open", "differs")]
+        count = [sum(one.state == state for one in own) for state in ("agrees", "undecided", "differs")]
         worst = max(own, key=lambda one: abs(one.in_deviations[0]))
         size = f"{worst.in_deviations[0]:+.2f} SD ({worst.judge.heading})"
         lines.append(f"| {net} | {method} | {len(own)} | {' | '.join(map(str, count))} | {size} |")
@@ -130,7 +133,7 @@ def _page(results: PanelResults) -> str:
     found = [one for net in results.nets.values() for one in compare_speeds(net)]
     states = [one.state for one in found]
     first = (
-        f"Of {len(found)} comparisons, {states.count('agrees')} agree, {states.count('open')} are open and "
+        f"Of {len(found)} comparisons, {states.count('agrees')} agree, {states.count('undecided')} are undecided and "
         f"{states.count('differs')} differ. One agrees if the whole 95 % interval of the mean difference fast − exact "
         f"lies within {BOUND:g} standard deviations of the judge over images, and differs if it lies beyond."
     )
