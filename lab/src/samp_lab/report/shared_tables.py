@@ -62,7 +62,7 @@ def tally_sentence(counts: Counter[State], whose: str) -> str:
         return f"No comparison {whose} was tested here yet."
     sentence = f"Of {_count_text(tested, 'comparison')} {whose} that {_were(tested)} tested here, "
     sentence += f"{_verb(holds, 'hold')}, {unsure} {'is' if unsure == 1 else 'are'} open and {_verb(fails, 'fail')}."
-    return sentence + (f" {missing} more {_were(missing)} not measured." if missing else "")
+    return sentence + (f" {missing} more {_were(missing)} not measured, or on too few images." if missing else "")
 
 
 def tally_table(chapters: Sequence[Chapter]) -> Grid:

@@ -15,10 +15,11 @@ LEAD = (
 # Markdown of remarks, for its link.
 READINGS = (
     "“text” is the paper read by its words. “authors” follows the benchmark that its first author published "
-    "([zbr17/ExplainAttr](https://github.com/zbr17/ExplainAttr), March 2023) wherever that does otherwise. A claim "
-    "holds where every comparison behind it does; “≠ by reading” is one on which the two readings disagree. “Other "
-    "nets” are those that the paper did not use, and further training seeds: they decide a claim only where "
-    "the paper's net was never asked for."
+    "([zbr17/ExplainAttr](https://github.com/zbr17/ExplainAttr), March 2023) wherever that does otherwise; “≠ by "
+    "reading” is a claim on which the two disagree. A claim holds where every comparison behind it does, and one of "
+    "most cases where more than half do. “Other nets” are those that the paper did not use, and further training "
+    "seeds: they decide a claim only where its experiment has no test bed with the paper's net. The paper's letters "
+    "are explained under “How to read it”."
 )
 TABLES, FIGURES, OWN = "The paper's tables", "The paper's figures and theory", "Our own method"
 OWN_LEAD = (
@@ -31,8 +32,16 @@ PLURALS: Mapping[State, str] = {"fails": "fail", "open": "open", "holds": "hold"
 HEADINGS: Mapping[State, str] = {"fails": "What fails", "open": "What stays open"}
 ANCHORS: Mapping[State, str] = {"fails": "what-fails", "open": "what-is-open"}
 MEANINGS = (
+    (
+        "the paper's letters",
+        "x^T is the image and x⁰ the baseline; a_d is the credit of the last feature to move, Σa the sum of all "
+        "credit, and Δy the change of the score, which that sum should equal (completeness). IC, the infinitesimal "
+        "constraint, lets no step be longer than the share η = 1/β of the walk; MS, the momentum strategy, mixes each "
+        "gradient with those before it, by λ; SAMP++ is SAMP with both. B+G means black as the baseline for Deletion "
+        "and the blurred image for Insertion.",
+    ),
     ("✓ holds", "The difference has the sign that is claimed, its interval excludes zero, and p is below 0.05."),
-    ("? open", "Neither of the two: so many images cannot tell which way it goes."),
+    ("? open", "Neither ✓ nor ✗: so many images cannot tell which way it goes."),
     ("✗ fails", "The difference has the other sign, its interval excludes zero, and p is below 0.05."),
     (
         "mean ± deviation",
