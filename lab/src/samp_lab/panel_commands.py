@@ -76,6 +76,11 @@ def panel(
 @click.option("--net", "nets", multiple=True, help="Net, as often as you like; three if left out.")
 @photos_option
 @click.option("--methods", multiple=True, help="Method, as often as you like; consensus, coupled, SAMP++ if left out.")
+@click.option(
+    "--without",
+    multiple=True,
+    help="Part of the panel to leave out; on a GPU grids and random-weights cost most, as they are compiled anew.",
+)
 @device_option
 @data_option
 @seed_option
@@ -87,7 +92,14 @@ def panel(
     help="Folder of panel.json and agreement.md.",
 )
 def agreement(
-    nets: tuple[str, ...], photos: int, methods: tuple[str, ...], device: str, data: Path | None, seed: int, out: Path
+    nets: tuple[str, ...],
+    photos: int,
+    methods: tuple[str, ...],
+    without: tuple[str, ...],
+    device: str,
+    data: Path | None,
+    seed: int,
+    out: Path,
 ) -> None:
     """Whether fast maps are as good as exact ones: the same methods at both speeds before all judges of the panel.
 
@@ -99,7 +111,7 @@ def agreement(
     from samp_lab.bench.speed_agreement import METHODS, NETS, both_speeds, write_agreement
     from samp_lab.leaderboard.run import LeaderboardOptions
 
-    options = LeaderboardOptions(photos, both_speeds(methods or METHODS), device, data, seed)
+    options = LeaderboardOptions(photos, both_speeds(methods or METHODS), device, data, seed, NETS, without)
     failed = _measure(nets or NETS, options, out)
     if (out / "panel.json").is_file():
         say(f"written: {write_agreement(out)}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,14 +23,10 @@ from samp.annotations.boxes import as_mask, crop_boxes
 from samp.images import crop_centre
 from samp.lookup import look_up
 from samp.metrics import (
-    JUDGES,
-    PROTOCOLS,
-    Criterion,
     Grids,
     Judge,
     Panel,
     difull,
-    energy,
     join_panels,
     make_grids,
     panel,
@@ -38,6 +34,7 @@ from samp.metrics import (
 from samp.models.classifier import IMAGENET
 from samp_lab.datasets import Entry, Images, open_dataset
 from samp_lab.nets.planted import plant_images, planted_net
+from samp_lab.panel_judges import AGAIN, CURVES, DIFULL, GRID, PLACES, RISE, SETS, TRUTH
 from samp_lab.panel_methods import METHODS, Likeness, compare_maps, find_contestant
 from samp_lab.panel_nets import TRANSFER, load_net
 from samp_lab.runner import error_line
@@ -47,33 +44,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SIZE = 224
-CURVES = ("paper", "rise", "diffid", "diffid-signed", "road", "sds", "transfer", "concentration")
-AGAIN = ("stability", "random-logit", "random-weights")
-PLACES = ("energy", "auroc", "pointing", "precision")
-# RISE's own steps of 224 pixels take 450 forward passes a map; the curve is the same at an eighth of the points.
-RISE = replace(PROTOCOLS["rise"], step=8 * 224)
-GRID = Judge(
-    "grid",
-    "GridPG",
-    "higher",
-    "Four photos in one picture: the share of the positive credit that lies in the cell of the explained class.",
-    lambda task, name: energy(task.maps[name], task.truth).share,  # type: ignore[arg-type]  # a truth is needed
-    frozenset({"truth"}),
-)
-DIFULL = Criterion(
-    "difull",
-    "DiFull",
-    "higher",
-    "The same with a net that sees each cell by itself, so that credit outside of the cell is wrong.",
-)
-TRUTH = Judge(
-    "known truth",
-    "known truth",
-    "higher",
-    "A net whose used pixels are known exactly: of as many pixels of most credit, the share that is used.",
-    next(judge for judge in JUDGES if judge.key == "precision").measure,
-    frozenset({"truth"}),
-)
 
 
 @dataclass(frozen=True)
@@ -94,6 +64,12 @@ class PanelOptions:
     planted: int = 40
     seed: int = 0
     methods: Sequence[str] = field(default_factory=lambda: tuple(METHODS))
+    others: Sequence[str] = TRANSFER
+    """Nets of which the first two that are not the net itself judge its maps, too."""
+    sets: Sequence[str] = SETS
+    """The image sets that are judged, of SETS."""
+    again_judges: Sequence[str] = AGAIN
+    """The judges that explain again, of AGAIN."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,31 +108,33 @@ class PanelRunner:
         self.refused: dict[str, str] = {}
         self.speeds: dict[str, str] = {}
         self.alike: dict[str, Likeness] = {}
+        self.boxes = 0
 
     def judge_net(self, name: str) -> PanelRun:
         """Return the run of a net for photos, over all image sets."""
         load = partial(load_net, data=self.options.data, device=self.options.device)
         model = load(name)
-        others = {other: load(other) for other in [one for one in TRANSFER if one != name][:2]}
+        others = {other: load(other) for other in [one for one in self.options.others if one != name][:2]}
         photos = self._photos()
         classes = _predict(model, photos)
         self._drop_refusing(model, photos[:1], classes[:1])
         few = self.options.again
-        panels = [
-            self._judge("photos", model, photos, classes, CURVES, others=others, keep=True),
-            self._judge_again(model, photos[:few], classes[:few]),
-            self._judge_boxes(model),
-            self._judge_grids(model, photos, classes),
-        ]
-        images = {
+        judged: dict[str, Callable[[], Panel]] = {
+            "photos": lambda: self._judge("photos", model, photos, classes, CURVES, others=others, keep=True),
+            "again": lambda: self._judge_again(model, photos[:few], classes[:few]),
+            "boxes": lambda: self._judge_boxes(model),
+            "grids": lambda: self._judge_grids(model, photos, classes),
+        }
+        panels = {one: judged[one]() for one in self.options.sets}
+        counts = {
             "photos": len(photos),
             "again": len(photos[:few]),
             "boxes": self.boxes,
             "grids": 4 * self.options.grids,
         }
-        return PanelRun(
-            join_panels(panels), self.gradients, self.seconds, images, self.refused, self.speeds, self.alike
-        )
+        images = {one: counts[one] for one in panels}
+        found = join_panels(list(panels.values()))
+        return PanelRun(found, self.gradients, self.seconds, images, self.refused, self.speeds, self.alike)
 
     def judge_planted(self) -> PanelRun:
         """Return the run of the net whose used pixels are known."""
@@ -180,7 +158,7 @@ class PanelRunner:
 
     def _judge_again(self, model: nn.Module, photos: Tensor, classes: Tensor) -> Panel:
         with without_tf32():  # whose rounding is coarser than the noise
-            return self._judge("again", model, photos, classes, AGAIN)
+            return self._judge("again", model, photos, classes, self.options.again_judges)
 
     def _judge_boxes(self, model: nn.Module) -> Panel:
         x, classes, masks = self._boxes(model)
@@ -237,7 +215,7 @@ class PanelRunner:
         self._report(f"maps of {len(x)} {what}")
         started = self._now()
         again = {name: contestant.explain_maps for name, contestant in self.contestants.items()}
-        chosen = [_rise_judge() if judge == "rise" else judge for judge in judges]
+        chosen = [RISE if judge == "rise" else judge for judge in judges]
         found = panel(
             model, x, maps, classes, others=others, truth=truth, explain_maps=again, judges=chosen,
             seed=self.options.seed,
@@ -297,11 +275,6 @@ def without_tf32() -> Iterator[None]:
         yield
     finally:
         torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = before
-
-
-def _rise_judge() -> Judge:
-    known = next(judge for judge in JUDGES if judge.key == "rise")
-    return replace(known, measure=lambda task, name: task.difference(name, RISE))
 
 
 def _predict(model: nn.Module, x: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from samp.metrics import Criterion, Panel
 from samp_lab.bench.speed_agreement import BOUND, both_speeds, compare_speeds, summary_table, write_agreement
 from samp_lab.leaderboard.results_file import NetResult, PanelResults, write_results
 from samp_lab.panel_methods import find_contestant
-from samp_lab.panel_run import PanelOptions, measure_panel
+from samp_lab.panel_run import PanelOptions, PanelRun, measure_panel
 
 ROAD = Criterion("road", "ROAD", "higher", "…")
 
@@ -97,3 +97,23 @@ def test_the_command_measures_and_writes_the_page(tmp_path: Path, monkeypatch: p
     assert list(json.loads((tmp_path / "o" / "panel.json").read_text())["nets"]) == ["planted"]
     assert "| Net of known truth | IG | 1 |" in (tmp_path / "o" / "agreement.md").read_text()
     assert run("bench", "agreement", "--net", "nothing", "--photos", "2", "--out", tmp_path / "o").exit_code == 1
+
+
+def test_parts_of_the_panel_can_be_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = {}
+
+    def measure_panel(net: str, options: PanelOptions) -> PanelRun:
+        asked[net] = options
+        return PanelRun(panel_with(0.0), {}, {}, {"photos": 2})
+
+    monkeypatch.setattr("samp_lab.panel_run.measure_panel", measure_panel)
+    words = ("bench", "agreement", "--net", "resnet50", "--photos", "2", "--data", tmp_path, "--out", tmp_path)
+    result = run(*words, "--without", "grids", "--without", "random-weights")
+    assert result.exit_code == 0, result.output
+    options = asked["resnet50"]
+    assert (options.sets, options.again_judges) == (["photos", "again", "boxes"], ["stability", "random-logit"])
+    assert options.others == ("mobilenet_v2", "resnet50", "squeezenet1_1")
+    assert json.loads((tmp_path / "panel.json").read_text())["nets"]["resnet50"]["asked"]["without"] == [
+        "grids", "random-weights"
+    ]  # fmt: skip
+    assert "unknown part of the panel 'nothing'" in run(*words, "--without", "nothing").output

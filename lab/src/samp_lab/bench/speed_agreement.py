@@ -19,7 +19,8 @@ from samp.metrics.statistics import Summary, summarise
 from samp_lab.leaderboard.results_file import FILE, NetResult, PanelResults, read_results
 from samp_lab.panel_methods import FAST
 
-NETS = ("mobilenet_v2", "resnet50", "efficientnet_lite0")
+NETS = ("mobilenet_v2", "resnet50", "squeezenet1_1")
+"""They judge each other's maps, too."""
 METHODS = ("consensus", "coupled", "SAMP++")
 BOUND = 0.25
 """Standard deviations of the exact scores over images that a mean difference may have."""

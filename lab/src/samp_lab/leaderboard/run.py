@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 import samp
+from samp.lookup import look_up
 from samp.metrics import Panel
 from samp_lab.bench.machine import describe_machine
 from samp_lab.leaderboard.results_file import FILE, NetResult, PanelResults, read_results, write_results
@@ -35,6 +36,10 @@ class LeaderboardOptions:
     device: str = "cpu"
     data: Path | None = None
     seed: int = 0
+    others: tuple[str, ...] | None = None
+    """Nets that judge the maps of another; None for those of the leaderboard."""
+    without: tuple[str, ...] = ()
+    """Image sets, and judges that explain again, that are left out (`samp_lab.panel_judges.SETS`, `AGAIN`)."""
 
     def __post_init__(self) -> None:
         if self.photos < 1:
@@ -42,8 +47,9 @@ class LeaderboardOptions:
 
     def describe(self) -> dict[str, Any]:
         """Return what the numbers depend on, as panel.json keeps it; a net with the same is not measured again."""
-        kept = {key: value for key, value in asdict(self).items() if key not in ("device", "data")}
-        return {**kept, "methods": None if self.methods is None else list(self.methods)}
+        kept = {"photos": self.photos, "methods": self.methods and list(self.methods), "seed": self.seed}
+        rest = {"others": self.others and list(self.others), "without": list(self.without)}
+        return kept | {key: value for key, value in rest.items() if value}
 
 
 Measured = Panel | Mapping[str, Any]
@@ -119,13 +125,25 @@ def measure_net(net: str, options: LeaderboardOptions) -> dict[str, Any]:
     """
     if options.data is None:
         raise ValueError("the panel needs photos and nets: give the folder of the data as `data`.")
+    from samp_lab.panel_judges import AGAIN, SETS
     from samp_lab.panel_run import PanelOptions, measure_panel  # its nets and data sets take a while to import
 
     usual = PanelOptions(options.data)
     sizes = {name: min(getattr(usual, name), options.photos) for name in ("again", "boxes", "planted")}
     sizes |= {name: min(getattr(usual, name), max(options.photos // 4, 1)) for name in ("grids", "separate_grids")}
-    methods = usual.methods if options.methods is None else options.methods
-    own = replace(usual, device=options.device, photos=options.photos, seed=options.seed, methods=methods, **sizes)
+    for name in options.without:
+        look_up(name, dict.fromkeys((*SETS, *AGAIN)), "part of the panel")
+    own = replace(
+        usual,
+        device=options.device,
+        photos=options.photos,
+        seed=options.seed,
+        methods=usual.methods if options.methods is None else options.methods,
+        others=usual.others if options.others is None else options.others,
+        sets=[one for one in SETS if one not in options.without],
+        again_judges=[one for one in AGAIN if one not in options.without],
+        **sizes,
+    )
     found = measure_panel(net, own)
     return {
         "panel": found.panel,
