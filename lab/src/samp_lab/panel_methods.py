@@ -67,6 +67,7 @@ class Likeness:
 def compare_maps(maps: Mapping[str, Tensor]) -> dict[str, Likeness]:
     """Return how alike the maps (b h w) of each method are that is there at both speeds.
 
+    >>> import torch
     >>> same = torch.rand(1, 16, 16)
     >>> compare_maps({"ig": same, "ig (fast)": same, "random": same})
     {'ig': Likeness(pixels=1.0, cells=1.0)}
