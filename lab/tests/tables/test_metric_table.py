@@ -226,7 +226,7 @@ def test_both_champions_are_tested_against_all_eleven_rivals() -> None:
         (
             f"{row} better than all 11 others by deletion and insertion",
             "holds",
-            "22 of 22 by the means it prints",
+            "22 of 22 by printed means",
             "holds: 22 of 22",
         )
         for row in ("SAMP", "SAMP++")

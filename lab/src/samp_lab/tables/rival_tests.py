@@ -95,7 +95,7 @@ def _paper_words(cells: MetricCells, data: str, champion: str, rivals: Sequence[
         for column in COLUMNS:
             own, other = (cells.paper(row, data, column) for row in (champion, rival))
             won += own is not None and other is not None and _is_better(own[0], other[0], column)
-    return f"{won} of {len(rivals) * len(COLUMNS)} by the means it prints"
+    return f"{won} of {len(rivals) * len(COLUMNS)} by printed means"
 
 
 def _is_better(own: float, other: float, column: Column) -> bool:
