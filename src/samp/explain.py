@@ -65,11 +65,12 @@ def explain(
     - `seed`: of the default's noise, of random baselines, and of a model's own randomness. Torch's, NumPy's and
       Python's random states are restored, even if several threads explain at once; each gets the result that it would
       get alone.
-    - `speed`: "fast" computes gradients with a copy of the net in bfloat16 and channels last; on a GPU also compiled
-      (the first call takes a minute longer) and captured. The copy lives as long as the model. Single pixels of a map
-      then differ, somewhat more than when an input changes by 1/1000; regions rank alike for SAMP++ and mostly for
-      coupled. On single photos Deletion and Insertion agreed within 0.06 (SAMP++, three nets) and 0.09 (coupled, two
-      nets) on a CPU; over 40 photos on a GPU coupled's means differed by 0.003 and 0.015.
+    - `speed`: "fast" computes gradients with a copy of the net in channels last, and in bfloat16 where the device
+      computes that itself; on a GPU also compiled (the first call takes a minute longer) and captured. The copy lives
+      as long as the model. Single pixels of a map then differ, somewhat more than when an input changes by 1/1000, and
+      are less steady under such changes; regions rank alike for SAMP++ and mostly for coupled. On single photos
+      Deletion and Insertion agreed within 0.06 (SAMP++, three nets) and 0.09 (coupled, two nets) on a CPU; over 40
+      photos on a GPU coupled's means differed by 0.003 and 0.015.
       `result.details["speed"]` names what was used, and why the rest was not. (Capturing a call resets torch's peak
       memory statistics.)
     - `on_step`: called after each step of the walks with a `samp.WalkStep`: points, scores and the credit so far. The
