@@ -224,7 +224,7 @@ speed_option = click.option(
     type=click.Choice(["exact", "fast"]),
     default="exact",
     show_default=True,
-    help="fast: bfloat16 and channels last, on a GPU compiled too; maps differ a little.",
+    help="fast: channels last, bfloat16 where the device has it, on a GPU compiled; maps differ a little.",
 )
 
 MODEL_OPTIONS = (
