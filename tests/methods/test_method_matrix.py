@@ -20,7 +20,17 @@ from samp import methods, models
 pytest.importorskip("captum", reason="needs the extra compare")
 pytest.importorskip("skimage", reason="needs the extra compare")
 
-CHEAP = {"steps": 5, "masks": 24, "samples": 8, "superpixels": 9, "side": 24, "window": 4, "stride": 4}
+CHEAP = {
+    "kl": 0.25,
+    "iterations": 4,
+    "steps": 5,
+    "masks": 24,
+    "samples": 8,
+    "superpixels": 9,
+    "side": 24,
+    "window": 4,
+    "stride": 4,
+}
 MAP_IGNORES_TARGET = {"random", "sobel", "attentionrollout"}
 FOR_TRANSFORMERS = ("attnlrp", "libragrad", "attentionrollout", "attentionrelevance")
 
