@@ -10,9 +10,9 @@ import pytest
 import torch.nn.functional as F
 
 import samp
+from maps_alike import measure_agreement
 from samp.images import read
 from samp.models import mobilenet_v2, squeezenet1_1
-from samp_lab.bench.map_agreement import measure_agreement
 
 
 @pytest.mark.parametrize(("method", "bounds"), [("samp++", (0.85, 0.4, 0.5)), ("coupled", (0.65, 0.2, 0.35))])

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import samp
-from samp_lab.bench.map_agreement import measure_agreement
+from maps_alike import measure_agreement
 from samp_lab.bench.speed import SpeedSettings, measure_bare_calls, tables
 from samp_lab.bench.speed_peers import CONTENDERS, Contender, Task, count_gradients, measure_contenders, peer_table
 from samp_lab.bench.speed_tables import BareRate, CostLine, WalkRate, walk_table
