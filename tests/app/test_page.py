@@ -119,7 +119,7 @@ def test_each_score_stands_at_its_own_dot(seen: Visit, every_step: None) -> None
     for moment in range(int(page.get_attribute(".reel input", "max")) + 1):
         page.fill(".reel input", str(moment))
         wait_until(page, lambda: page.locator("circle.dot").count() == page.locator(".point:not([hidden])").count())
-        dots = page.eval_on_selector_all("circle.dot", DOTS)
+        dots = page.evaluate(DOTS)
         if len(dots) == 2:
             high, low = sorted(dots, key=lambda dot: dot["y"])
             assert high["score"] < high["y"] < low["y"] < low["score"]
@@ -127,7 +127,8 @@ def test_each_score_stands_at_its_own_dot(seen: Visit, every_step: None) -> None
     assert above == {"to_image", "to_baseline"}, "either was the higher one at some moment"
 
 
-DOTS = """all => all.map((dot) => ({
+# One call: between two of them the chart may be drawn anew, and the dots found first are then no longer in it.
+DOTS = """[...document.querySelectorAll("circle.dot")].map((dot) => ({
   direction: dot.classList[1], y: Number(dot.getAttribute("cy")), score: Number(dot.nextSibling.getAttribute("y")),
 }))"""
 

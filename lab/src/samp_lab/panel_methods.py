@@ -34,8 +34,19 @@ METHODS: Mapping[str, str | Method] = {
     "Sobel": "sobel",
     "random": "random",
 }
-# Too dear to be there by default; `--methods` takes their names too.
-ON_REQUEST: Mapping[str, str | Method] = {"Spectral IG": "spectralig", "IG2": "ig2", **PATH_RIVALS}
+TRANSFORMER_RIVALS: Mapping[str, str | Method] = {
+    "AttnLRP": "attnlrp",
+    "attention relevance": "attentionrelevance",
+    "attention rollout": "attentionrollout",
+    "LibraGrad": "libragrad",
+}
+# Too dear to be there by default, or for some nets alone; `--methods` takes their names too.
+ON_REQUEST: Mapping[str, str | Method] = {
+    "Spectral IG": "spectralig",
+    "IG2": "ig2",
+    **PATH_RIVALS,
+    **TRANSFORMER_RIVALS,
+}
 FAST = " (fast)"
 CELL = 8  # pixels a side
 
