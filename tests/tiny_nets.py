@@ -48,6 +48,19 @@ def slow() -> Classifier:
     return Classifier(Slow().eval(), "slow", 16, 0.5, 0.5, ())
 
 
+def interrupted() -> Classifier:
+    """A slow net, and a Ctrl-C at its first call, in a place where Python ignores it."""
+
+    class Deaf:
+        def __del__(self) -> None:
+            raise KeyboardInterrupt
+
+    given = slow()
+    once = [Deaf()]
+    given.net.register_forward_pre_hook(lambda net, inputs: once.clear())
+    return given
+
+
 def both_signs() -> nn.Module:
     """A net whose outputs have both signs."""
     layer = nn.Linear(4, 2, bias=False)

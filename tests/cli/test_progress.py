@@ -127,7 +127,7 @@ def test_a_bar_goes_on_while_a_page_is_made() -> None:
 @terminal
 def test_ctrl_c_leaves_the_terminal_clean() -> None:
     command = OnTerminal("explain", a_photo(), "--method", "samp++", "--eta", "0.0005", *SLOW)
-    command.read_until("%|")
+    command.read_until("  1%|")  # of forty seconds
     command.process.send_signal(signal.SIGINT)
     assert command.finish() == 130
     assert screen(command.written) == ["samp: interrupted; what was written before is whole."]

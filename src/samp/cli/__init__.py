@@ -14,6 +14,7 @@ import click
 
 from samp import __version__
 from samp.cli.flags import name_flags, note_command
+from samp.cli.interrupts import keep_interrupts
 from samp.cli.terminal import accept_any_encoding, clear_line, printable, say, say_block, say_traceback
 from samp.threads import wait_settings
 
@@ -75,7 +76,7 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), keep_interrupts():
                 warnings.showwarning = show_warning
                 return super().invoke(ctx)
         except KeyboardInterrupt:
