@@ -25,6 +25,24 @@ data_option = click.option("--data", type=click.Path(path_type=Path), envvar="SA
 seed_option = click.option(
     "--seed", default=0, show_default=True, help="Picks the photos; seeds random methods and judges."
 )
+without_option = click.option(
+    "--without",
+    multiple=True,
+    help="Part of the panel to leave out; on a GPU grids and random-weights cost most, as they are compiled anew.",
+)
+
+
+class SetSize(click.ParamType[tuple[str, int]]):
+    """An image set and how many images it is to have, as in "again=8"."""
+
+    name = "SET=N"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, int]:
+        """Return both, or fail in a sentence."""
+        name, _, count = str(value).partition("=")
+        if not count.isdecimal() or int(count) < 1:
+            self.fail(f"{value!r} is not an image set and a number of at least 1, as in again=8.", param, ctx)
+        return name, int(count)
 
 
 @click.command()
@@ -34,6 +52,8 @@ seed_option = click.option(
 @device_option
 @data_option
 @seed_option
+@without_option
+@click.option("--images", multiple=True, type=SetSize(), help="Fewer images in a set than usual, as in again=8.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -49,6 +69,8 @@ def panel(
     device: str,
     data: Path | None,
     seed: int,
+    without: tuple[str, ...],
+    images: tuple[tuple[str, int], ...],
     out: Path,
     render: bool,
 ) -> None:
@@ -65,7 +87,10 @@ def panel(
 
     failed = False
     if not render:
-        failed = _measure(nets or NETS, LeaderboardOptions(photos, methods or None, device, data, seed), out)
+        options = LeaderboardOptions(
+            photos, methods or None, device, data, seed, without=without, images=tuple(sorted(images))
+        )
+        failed = _measure(nets or NETS, options, out)
     if render or (out / "panel.json").is_file():
         render_pages(out)
     if failed:
@@ -76,11 +101,7 @@ def panel(
 @click.option("--net", "nets", multiple=True, help="Net, as often as you like; three if left out.")
 @photos_option
 @click.option("--methods", multiple=True, help="Method, as often as you like; consensus, coupled, SAMP++ if left out.")
-@click.option(
-    "--without",
-    multiple=True,
-    help="Part of the panel to leave out; on a GPU grids and random-weights cost most, as they are compiled anew.",
-)
+@without_option
 @device_option
 @data_option
 @seed_option

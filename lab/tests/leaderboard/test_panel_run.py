@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -91,13 +92,13 @@ def test_each_net_is_written_as_soon_as_it_is_done(tmp_path: Path) -> None:
     assert measure.nets == ["a", "b"]
     found = read_results(tmp_path / "panel.json")
     assert list(found.nets) == ["a", "b"]
-    assert found.about["command"] == "again"
-    assert set(found.about) == {"machine", "command", "versions"}
+    assert [one.facts["command"] for one in found.nets.values()] == ["", "again"]
+    assert {"machine", "command", "versions"} <= set(found.nets["a"].facts)
     assert found.nets["b"].facts["photos"] == 4
     assert found.nets["b"].facts["seconds"] == 1.5
 
 
-@pytest.mark.parametrize("other", [{"photos": 5}, {"methods": ("ig",)}, {"seed": 1}])
+@pytest.mark.parametrize("other", [{"photos": 5}, {"methods": ("ig",)}, {"seed": 1}, {"images": (("again", 2),)}])
 def test_other_settings_are_measured_again(tmp_path: Path, other: dict[str, Any]) -> None:
     measure = Measure()
     measure_nets(["a"], LeaderboardOptions(4), tmp_path, measure=measure, say=quiet)
@@ -185,6 +186,21 @@ def test_pages_say_which_methods_refused_a_net(tmp_path: Path) -> None:
     assert "DINOv2 ViT-S/14" in page.read_text(encoding="utf-8")
 
 
+def test_pages_say_which_net_was_measured_where(tmp_path: Path) -> None:
+    panel = make_panel({"coupled": 1.0, "IG": 0.0}, JUDGES[:3], 5)
+    elsewhere = {"machine": "a laptop", "versions": {"torch": "2.13"}}
+    nets = {net: NetResult(net, panel, {}, facts) for net, facts in [("resnet50", {}), ("dinov2_vits14", elsewhere)]}
+    write_results(tmp_path / "panel.json", PanelResults(nets, {"machine": "a server", "command": "samp bench panel"}))
+    text = write_leaderboard(tmp_path)[1].read_text(encoding="utf-8")
+    for name, value in [
+        ("Machine (ResNet-50)", "a server"),
+        ("Machine (DINOv2 ViT-S/14)", "a laptop"),
+        ("Command", "samp bench panel"),
+        ("Versions", "torch 2.13"),
+    ]:
+        assert re.search(f"{re.escape(name)}</dt>\\s*<dd>{value}<", text), name
+
+
 def test_a_net_takes_the_pixels_of_another_space() -> None:
     net = torch.nn.Sequential(torch.nn.Conv2d(3, 2, 3), torch.nn.Flatten()).eval()
     classifier = Classifier(net, "own", 4, (0.2, 0.3, 0.4), 0.5, ())
@@ -206,6 +222,24 @@ def test_the_command_measures_and_renders(tmp_path: Path, measured: Measure) -> 
     assert measured.options.methods == ("IG",)
     assert measured.options.data == Path("data")
     assert "Images: photos 4, boxes 2." in (out / "panel.html").read_text()
+
+
+def test_the_command_takes_fewer_images_and_leaves_parts_out(tmp_path: Path, measured: Measure) -> None:
+    words = ("--without", "grids", "--images", "boxes=1", "--images", "again=2")
+    result = run("bench", "panel", "--net", "a", "--photos", "4", *words, "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert (measured.options.again, measured.options.boxes) == (2, 1)
+    assert measured.options.sets == ["photos", "again", "boxes"]
+    asked = json.loads((tmp_path / "panel.json").read_text())["nets"]["a"]["asked"]
+    assert (asked["without"], asked["images"]) == (["grids"], {"again": 2, "boxes": 1})
+
+
+@pytest.mark.parametrize("given", ["boxes", "boxes=", "boxes=0", "boxes=two"])
+def test_a_set_without_a_number_is_refused(tmp_path: Path, given: str, measured: Measure) -> None:
+    result = run("bench", "panel", "--net", "a", "--images", given, "--out", tmp_path)
+    assert result.exit_code == 2
+    assert f"'{given}' is not an image set and a number of at least 1, as in again=8." in result.output
+    assert measured.nets == []
 
 
 def test_without_data_it_says_what_to_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -252,11 +252,10 @@ def _chart(board: Board, result: NetResult | None, label: str) -> Markup | None:
 
 
 def _facts(board: Board) -> list[tuple[str, str]]:
-    about = board.results.about
-    versions = about.get("versions")
-    facts = {
-        "Machine": about.get("machine"),
-        "Command": about.get("command"),
-        "Versions": ", ".join(f"{name} {value}" for name, value in versions.items()) if versions else None,
-    }
-    return [(name, str(value)) for name, value in facts.items() if value]
+    """Return how the nets were measured, with the nets' names where not all were measured in the same way."""
+    facts = []
+    for name in ("machine", "command", "versions"):
+        ways = board.results.made_by(name)
+        for value, nets in ways.items():
+            facts.append((f"{name.capitalize()} ({', '.join(nets)})" if len(ways) > 1 else name.capitalize(), value))
+    return facts

@@ -1,9 +1,11 @@
 """panel.json: what the panel measured on each net, and how it was made.
 
-{"nets": {NET: {"panel": Panel.to_json(), "gradients": {METHOD: mean of an image}, "photos": 100, …}},
- "machine": …, "command": …, "versions": {…}, "ours": [METHOD, …]}
+{"nets": {NET: {"panel": Panel.to_json(), "gradients": {METHOD: mean of an image}, "photos": 100,
+                "machine": …, "command": …, "versions": {…}, …}},
+ "ours": [METHOD, …]}
 
-`ours` names the methods that are samp's own; without it they are those whose names begin as the names of ours do.
+Machine, command and versions may also stand beside the nets: those of every net that has none of its own. `ours` names
+the methods that are samp's own; without it they are those whose names begin as the names of ours do.
 """
 
 from __future__ import annotations
@@ -73,6 +75,22 @@ class PanelResults:
         """Return whether a method is samp's own."""
         named = self.about.get("ours")
         return method.lower().startswith(OWN_METHODS) if named is None else method in named
+
+    def made_by(self, name: str) -> dict[str, list[str]]:
+        """Return every "machine", "command" or "versions" that there is, with the titles of the nets measured so.
+
+        >>> first, second = NetResult("a", Panel((), {}), {}, {"machine": "m"}), NetResult("b", Panel((), {}), {})
+        >>> PanelResults({"a": first, "b": second}, {"machine": "n"}).made_by("machine")
+        {'m': ['a'], 'n': ['b']}
+        """
+        found: dict[str, list[str]] = {}
+        for one in self.nets.values():
+            value = one.facts.get(name, self.about.get(name))
+            if isinstance(value, Mapping):
+                value = ", ".join(f"{package} {version}" for package, version in value.items())
+            if value:
+                found.setdefault(str(value), []).append(one.title)
+        return found
 
 
 def read_results(path: Path) -> PanelResults:

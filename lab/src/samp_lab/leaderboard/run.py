@@ -40,6 +40,8 @@ class LeaderboardOptions:
     """Nets that judge the maps of another; None for those of the leaderboard."""
     without: tuple[str, ...] = ()
     """Image sets, and judges that explain again, that are left out (`samp_lab.panel_judges.SETS`, `AGAIN`)."""
+    images: tuple[tuple[str, int], ...] = ()
+    """Image sets that have fewer images than usual, and how many: ("again", 8), ("boxes", 40), ("grids", 2)."""
 
     def __post_init__(self) -> None:
         if self.photos < 1:
@@ -48,7 +50,11 @@ class LeaderboardOptions:
     def describe(self) -> dict[str, Any]:
         """Return what the numbers depend on, as panel.json keeps it; a net with the same is not measured again."""
         kept = {"photos": self.photos, "methods": self.methods and list(self.methods), "seed": self.seed}
-        rest = {"others": self.others and list(self.others), "without": list(self.without)}
+        rest = {
+            "others": self.others and list(self.others),
+            "without": list(self.without),
+            "images": dict(self.images),
+        }
         return kept | {key: value for key, value in rest.items() if value}
 
 
@@ -85,8 +91,8 @@ def measure_nets(
         except Exception as error:  # the other nets are worth having
             failed.append(FailedMeasurement(net, f"the panel on {net}", error_line(error)))
             continue
-        about = {**results.about, **describe_run(options.device, command)}
-        results = PanelResults({**results.nets, net: found}, about)
+        found = replace(found, facts={**found.facts, **describe_run(options.device, command)})
+        results = PanelResults({**results.nets, net: found}, results.about)
         write_results(path, results)
         say(f"{net}: methods {len(found.panel.methods)}, judges {len(found.panel.criteria)}")
     return failed
@@ -133,6 +139,9 @@ def measure_net(net: str, options: LeaderboardOptions) -> dict[str, Any]:
     sizes |= {name: min(getattr(usual, name), max(options.photos // 4, 1)) for name in ("grids", "separate_grids")}
     for name in options.without:
         look_up(name, dict.fromkeys((*SETS, *AGAIN)), "part of the panel")
+    for name, count in options.images:
+        look_up(name, sizes, "image set")
+        sizes[name] = min(sizes[name], count)
     own = replace(
         usual,
         device=options.device,
