@@ -30,6 +30,7 @@ from app_pages import (
 )
 from app_server import CLASSES, RunningApp, running_app
 from browser import Visit, wait_until
+from samp.plots.answer_rows import format_share
 
 
 @pytest.fixture(scope="module")
@@ -196,6 +197,17 @@ def test_one_of_the_best_classes_is_chosen_by_a_click(seen: Visit, app: RunningA
     ask(seen.page)
     wait_for_answer(seen.page)
     assert app.describe(job_of(seen.page))["target"] == CLASSES.index(second)
+
+
+def test_shares_are_written_as_in_the_pictures(seen: Visit) -> None:
+    with seen.page.expect_response("**/api/predict") as answer:
+        choose(seen.page)
+    best = answer.value.json()["top"]
+    assert texts(seen.page, "#top label > span:nth-of-type(2)") == [format_share(one["probability"]) for one in best]
+    by_page = seen.page.evaluate(
+        "import('./page/dom.js').then((dom) => [0, 0.004, 0.07, 0.5, 0.996, 1].map(dom.percent))"
+    )
+    assert by_page == [format_share(share) for share in (0, 0.004, 0.07, 0.5, 0.996, 1)]
 
 
 def test_a_name_that_no_class_has_is_said_to_be_none(seen: Visit) -> None:

@@ -32,8 +32,8 @@ export function makeChoice(place, name, choices, chosen, take) {
   place.append(...labels);
 }
 
-export const percent = (share) =>
-  share > 0 && share < 0.0005 ? "< 0.1%" : share < 1 && share > 0.9995 ? "> 99.9%" : `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)}%`;
+/** As `samp.plots.answer_rows.format_share` writes a share: what is not quite 0 or 100 does not look like it. */
+export const percent = (share) => (share > 0 && share < 0.01 ? "<1%" : share > 0.99 && share < 1 ? ">99%" : `${Math.round(100 * share)}%`);
 
 export const number = (value) => value.toFixed(Math.abs(value) < 100 ? 2 : 0).replace("-", "−");
 
