@@ -64,6 +64,14 @@ def test_the_next_token_against_the_runner_up(causal: str) -> None:
     assert found["method"].startswith("IG(")
 
 
+def test_of_a_language_model_the_command_names_the_method_to_trust(folder: str, causal: str) -> None:
+    hint = "samp: of a language model, --method shapley can be trusted more, at 25 forward passes a word.\n"
+    words = ("--text", "the film was", "--text", "the film", "--json", "--baseline", "zero")
+    assert explain(*words, "--model", causal).stderr.count(hint) == 1
+    assert hint not in explain(*words, "--model", causal, "--method", "samp").stderr
+    assert hint not in explain(*words, "--model", folder).stderr
+
+
 def test_a_terminal_gets_colours_unless_asked_not_to(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from samp.cli import explain_text
 

@@ -82,7 +82,7 @@ def explain_texts(
 
     from samp import text
     from samp.text.outputs import NoScoresError
-    from samp.text.text_methods import resolve_text_method
+    from samp.text.text_methods import DEFAULT_OF_TOKENS, resolve_text_method
 
     # raises before the model is loaded
     method = resolve_text_method(replace(how, baseline=None).method()) if typed else None
@@ -110,6 +110,8 @@ def explain_texts(
             say(json.dumps(one.record()))
         else:
             _print_text(one)
+    if not typed and any(one.method.startswith(f"{type(DEFAULT_OF_TOKENS).__name__}(") for one in results):
+        say("samp: of a language model, --method shapley can be trusted more, at 25 forward passes a word.", err=True)
     if out:
         results.save_page(out)
         if not as_json:
