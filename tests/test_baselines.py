@@ -23,12 +23,11 @@ from samp.baselines import (
     GaussianNoise,
     Uniform,
     black,
-    blur_by_matrix,
-    blur_by_shifts,
     evaluate_baseline,
     resolve_baseline,
     white,
 )
+from samp.gaussian_blur import blur_by_matrix, blur_by_shifts
 from samp.models.zero_colour import name_zero
 
 

@@ -14,7 +14,7 @@ from samp.compare_columns import COLUMNS, Column, Measurement
 from samp.compare_panel import Judges, check_judges, judge_rows
 from samp.data_frames import make_frame
 from samp.devices import synchronize
-from samp.engine.driver import BatchSize
+from samp.engine.batches import BatchSize
 from samp.engine.inputs import Inputs, as_tensors, preview_inputs
 from samp.explain import explain
 from samp.groups import Groups, Pixels, looks_channels_last

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.checks import check_flag
-from samp.engine.driver import BatchSize, RunOptions
+from samp.engine.batches import BatchSize
+from samp.engine.driver import RunOptions
 from samp.engine.inputs import Inputs, preview_inputs
 from samp.engine.problem import Accelerator, Problem, make_problem
 from samp.engine.watch import WalkStep

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.checks import check_flag, is_whole
-from samp.engine.driver import Batches, BatchSize, RunOptions, run_walks
+from samp.engine.batches import Batches, BatchSize
+from samp.engine.driver import RunOptions, run_walks
 from samp.engine.inputs import Inputs
 from samp.engine.jitter import EndScores, WalkMean
 from samp.engine.problem import Problem

@@ -10,7 +10,8 @@ import pytest
 
 from cli_runs import a_photo, assert_refused, run, tiny
 from samp import baselines
-from samp.cli.options import BASELINES, QUALITIES
+from samp.cli.option_words import BASELINES
+from samp.cli.options import QUALITIES
 from samp.methods import consensus, coupled
 
 WITHOUT_TORCH = "import sys; sys.modules['torch'] = None; from samp.cli import main; main(prog_name='samp')"

@@ -15,7 +15,7 @@ from torch import Tensor
 import samp
 from cli_runs import a_photo, run, tiny
 from samp import baselines
-from samp.cli import options
+from samp.cli import option_words
 from samp.compare_columns import COLUMNS, Column
 from samp.methods import registry
 
@@ -99,10 +99,10 @@ class Dimmed:
 
 
 def test_a_baseline_by_the_recipe_is_known_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert tuple(baselines.BASELINES) == options.BASELINES  # the second list that the recipe names
+    assert tuple(baselines.BASELINES) == option_words.BASELINES  # the second list that the recipe names
     monkeypatch.setitem(baselines.BASELINES, "dimmed", Dimmed())
     monkeypatch.setattr(baselines, "ALWAYS_FINITE", (*baselines.ALWAYS_FINITE, Dimmed))
-    monkeypatch.setattr(options, "BASELINES", (*options.BASELINES, "dimmed"))
+    monkeypatch.setattr(option_words, "BASELINES", (*option_words.BASELINES, "dimmed"))
     x = torch.rand(2, 3, 4, 4)
     by_name = samp.explain(NET, x, method=samp.SAMP(baseline="dimmed"))
     as_tensor = samp.explain(NET, x, method=samp.SAMP(baseline=x / 10))

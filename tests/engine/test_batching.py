@@ -14,8 +14,9 @@ from torch import Tensor, nn
 import samp
 from laws import CLOSE, CountingModel, assert_same, images, net
 from samp.devices import is_out_of_memory
+from samp.engine.batches import MOST_ROWS, Batches
 from samp.engine.credit import CREDITS
-from samp.engine.driver import MOST_ROWS, Batches, RunOptions, WalkPlan, run_walks
+from samp.engine.driver import RunOptions, WalkPlan, run_walks
 from samp.engine.fixed_paths import StraightPath
 from samp.engine.paths import MaxL1, SalientPath
 from samp.engine.problem import make_problem

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 import samp
 from laws import CLOSE, assert_same, differs, images, net
-from samp.engine.driver import Batches
+from samp.engine.batches import Batches
 from samp.engine.inputs import check_device
 from samp.engine.problem import make_problem
 

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.checks import check_counts, check_numbers
-from samp.engine.driver import Batches, RunOptions
+from samp.engine.batches import Batches
+from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.methods._common import MethodInfo, ScoreName, check_score, make_attribution, require_image, with_score
 from samp.methods.blur_ig import gaussian_blur

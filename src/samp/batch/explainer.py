@@ -23,7 +23,7 @@ from samp.batch.preprocess import Sample, floating_parameter, stack_inputs
 from samp.batch.stored_maps import RowAndMap, encode_maps
 from samp.batch.tables import Row
 from samp.devices import WITHOUT_FLOAT64, is_out_of_memory, widen
-from samp.engine.driver import Batches, BatchSize
+from samp.engine.batches import Batches, BatchSize
 from samp.engine.record import sum_rows
 from samp.isolation import isolate, observe
 from samp.methods import Method

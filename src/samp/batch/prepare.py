@@ -19,7 +19,7 @@ from samp.batch.preprocess import floating_parameter, without_net
 from samp.batch.recipe import make_recipe
 from samp.batch.shard_plan import RunPlan
 from samp.batch.sources import Entry, Items, Source
-from samp.engine.driver import Batches, BatchSize
+from samp.engine.batches import Batches, BatchSize
 from samp.isolation import isolate, observe
 from samp.methods import Method
 from samp.models import Classifier

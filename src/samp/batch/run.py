@@ -28,7 +28,8 @@ from samp.batch.shard_plan import MAP_DTYPES, Job, RunPlan, make_jobs
 from samp.batch.sources import Source, list_entries, source_of
 from samp.batch.summary import BrokenRunError, Summary
 from samp.batch.workers import Workers
-from samp.engine.driver import Batches, BatchSize, RunOptions
+from samp.engine.batches import Batches, BatchSize
+from samp.engine.driver import RunOptions
 from samp.lookup import look_up
 from samp.methods import Method, resolve_method
 from samp.models import Classifier

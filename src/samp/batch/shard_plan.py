@@ -11,7 +11,7 @@ import torch
 from samp.batch.models import Model
 from samp.batch.shards import Shards
 from samp.batch.sources import Entry
-from samp.engine.driver import Batches, BatchSize
+from samp.engine.batches import Batches, BatchSize
 from samp.methods import Method
 
 MAP_DTYPES = ("float16", "bfloat16", "float32")

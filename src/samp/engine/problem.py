@@ -65,7 +65,7 @@ class Accelerator(Protocol):
 
 
 class RowLimit(Protocol):
-    """The largest number of rows in a call of the model, and slices within it (`samp.engine.driver.Batches`)."""
+    """The largest number of rows in a call of the model, and slices within it (`samp.engine.batches.Batches`)."""
 
     size: int
 

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from samp.engine.driver import BatchSize
+from samp.engine.batches import BatchSize
 from samp.explain import explain as explain_tensors
 from samp.groups import Groups
 from samp.methods import Method

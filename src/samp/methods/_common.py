@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution, Direction
-from samp.engine.driver import Batches, RunOptions
+from samp.engine.batches import Batches
+from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.engine.record import sum_rows
 from samp.targets import TargetIndex, TargetMargin, TargetProbability

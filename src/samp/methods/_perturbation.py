@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from samp.baselines import Baseline, evaluate_baseline
-from samp.engine.driver import Batches, RunOptions
+from samp.engine.batches import Batches
+from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.groups import Grouping, Patches, Segments, bind
 from samp.groups.superpixels import cut_by_slic, quickshift_ids, spread_labels, stretch

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from samp.attribution import Attribution
 from samp.checks import check_counts, check_numbers, is_whole
-from samp.engine.driver import Batches, RunOptions
+from samp.engine.batches import Batches
+from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.methods._classes import count_classes, explained_classes
 from samp.methods._common import MethodInfo, ScoreName, check_score, make_attribution, with_score

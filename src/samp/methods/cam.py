@@ -16,7 +16,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from samp.attribution import Attribution
-from samp.engine.driver import Batches, RunOptions
+from samp.engine.batches import Batches
+from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.methods._common import MethodInfo, make_attribution, require_image, spread_over_channels
 from samp.methods._feature_maps import LayerCall, features_and_gradient, unwrap_compiled

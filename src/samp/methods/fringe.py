@@ -15,7 +15,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from samp.attribution import Attribution
 from samp.baselines import Blurred
 from samp.checks import check_counts, check_numbers
-from samp.engine.driver import Batches, RunOptions
+from samp.engine.batches import Batches
+from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.methods._classes import count_classes
 from samp.methods._common import MethodInfo, make_attribution

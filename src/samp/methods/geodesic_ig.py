@@ -14,7 +14,8 @@ from torch import Tensor
 from samp.attribution import Attribution
 from samp.baselines import InputBaselines, TensorBaseline, black, evaluate_baseline, label_baseline, wrap_tensors
 from samp.checks import check_counts, check_numbers
-from samp.engine.driver import Batches, RunOptions
+from samp.engine.batches import Batches
+from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.methods._common import MethodInfo, make_attribution
 from samp.progress import open_bar

@@ -14,8 +14,9 @@ from samp.attribution import Attribution
 from samp.baselines import InputBaselines, TensorBaseline, black, evaluate_baseline, label_baseline, wrap_tensors
 from samp.checks import check_counts, check_numbers
 from samp.engine import credit as credits
+from samp.engine.batches import Batches
 from samp.engine.credit import Credit
-from samp.engine.driver import Batches, RunOptions, WalkPlan, run_walks
+from samp.engine.driver import RunOptions, WalkPlan, run_walks
 from samp.engine.paths import Unlimited
 from samp.engine.problem import Problem
 from samp.engine.walk import Route, Step

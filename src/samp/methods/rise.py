@@ -14,7 +14,8 @@ from torch import Tensor
 from samp.attribution import Attribution
 from samp.baselines import Baseline, black, evaluate_baseline, resolve_baseline, wrap_tensors
 from samp.checks import check_counts, check_flag, check_numbers
-from samp.engine.driver import Batches, RunOptions
+from samp.engine.batches import Batches
+from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.methods._common import (
     MethodInfo,

@@ -11,7 +11,8 @@ from torch import Tensor
 from samp.attribution import Attribution
 from samp.baselines import InputBaselines, Uniform, black, evaluate_baseline, label_baseline, white, wrap_tensors
 from samp.checks import check_counts, check_numbers
-from samp.engine.driver import Batches, RunOptions
+from samp.engine.batches import Batches
+from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.errors import NonFiniteError
 from samp.methods._classes import has_softmax

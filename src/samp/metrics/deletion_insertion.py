@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from samp.data_frames import make_frame
-from samp.engine.driver import BatchSize
+from samp.engine.batches import BatchSize
 from samp.engine.inputs import Inputs, as_tensors
 from samp.metrics import protocols
 from samp.metrics.maps import Maps, group_values, ranks, resolve_target

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from samp.checks import check_seed
-from samp.engine.driver import Batches, BatchSize
+from samp.engine.batches import Batches, BatchSize
 from samp.engine.problem import Problem, make_problem
 from samp.explain import explain
 from samp.isolation import isolate

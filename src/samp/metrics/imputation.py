@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.nn.functional import avg_pool2d, max_pool2d, pad
 
 from samp.checks import check_whole, is_number
-from samp.engine.driver import Batches
+from samp.engine.batches import Batches
 
 CHECK_EVERY = 4  # iterations between checks for convergence on an accelerator, since each waits for it
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from samp.baselines import InputBaselines, black, evaluate_baseline, wrap_tensors
 from samp.checks import check_flag, check_share, check_whole, is_number
 from samp.devices import widen
-from samp.engine.driver import BatchSize
+from samp.engine.batches import BatchSize
 from samp.engine.inputs import Inputs
 from samp.extras import install_command
 from samp.groups import Elements, Groups

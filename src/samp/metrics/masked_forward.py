@@ -12,7 +12,7 @@ from torch import Tensor
 
 from samp.baselines import Blurred, evaluate_baseline
 from samp.checks import check_flag, check_seed
-from samp.engine.driver import Batches, BatchSize, check_batch_size
+from samp.engine.batches import Batches, BatchSize, check_batch_size
 from samp.engine.inputs import Inputs
 from samp.engine.problem import Problem, make_problem
 from samp.groups import Channels, Groups

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from samp.baselines import black
 from samp.checks import check_share, check_whole
-from samp.engine.driver import BatchSize
+from samp.engine.batches import BatchSize
 from samp.engine.inputs import Inputs, as_tensors
 from samp.engine.problem import Problem
 from samp.groups import Groups, looks_channels_last

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.engine.driver import BatchSize
+from samp.engine.batches import BatchSize
 from samp.engine.inputs import as_tensors
 from samp.lookup import look_up
 from samp.metrics.explain_maps import ExplainMaps

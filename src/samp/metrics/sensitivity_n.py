@@ -17,7 +17,7 @@ from torch import Tensor
 from samp.attribution import Attribution, Direction
 from samp.baselines import black
 from samp.checks import check_list, check_whole, is_number
-from samp.engine.driver import BatchSize
+from samp.engine.batches import BatchSize
 from samp.engine.inputs import Inputs
 from samp.engine.problem import Problem
 from samp.explain import explain

@@ -17,7 +17,7 @@ from torch import Tensor
 from samp.baselines import black
 from samp.checks import check_whole
 from samp.devices import widen
-from samp.engine.driver import BatchSize
+from samp.engine.batches import BatchSize
 from samp.engine.inputs import as_tensors
 from samp.metrics.correlations import spearman
 from samp.metrics.fills import Fill, describe_fill

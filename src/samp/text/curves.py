@@ -8,7 +8,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from samp.engine.driver import BatchSize
+from samp.engine.batches import BatchSize
 from samp.isolation import isolate
 from samp.metrics import Curves, Protocol
 from samp.metrics.deletion_insertion import deletion_insertion as measure_curves

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from samp.attribution import Attribution
-from samp.engine.driver import BatchSize
+from samp.engine.batches import BatchSize
 from samp.explain import explain as explain_inputs
 from samp.isolation import isolate
 from samp.methods import Method

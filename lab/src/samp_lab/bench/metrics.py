@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from samp.baselines import resolve_baseline
-from samp.engine.driver import BatchSize
+from samp.engine.batches import BatchSize
 from samp.metrics.deletion_insertion import deletion_insertion
 from samp.metrics.protocols import PROTOCOLS
 from samp_lab.bench.machine import describe_machine, synchronize

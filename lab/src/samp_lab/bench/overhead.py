@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 import samp
-from samp.engine.driver import BatchSize
+from samp.engine.batches import BatchSize
 from samp.lookup import look_up
 from samp_lab.bench.machine import describe_machine, peak_bytes, synchronize
 

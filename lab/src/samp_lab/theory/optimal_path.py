@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from samp.engine.driver import Batches
+from samp.engine.batches import Batches
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

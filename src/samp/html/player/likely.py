@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from samp.devices import is_out_of_memory
-from samp.engine.driver import Batches
+from samp.engine.batches import Batches
 from samp.html.player.film import GIVE
 from samp.isolation import isolate, observe
 from samp.models import Classifier

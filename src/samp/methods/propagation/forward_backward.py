@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from samp.attribution import Attribution
-from samp.engine.driver import Batches, RunOptions
+from samp.engine.batches import Batches
+from samp.engine.driver import RunOptions
 from samp.engine.problem import Problem
 from samp.methods._common import make_attribution
 from samp.methods.propagation.hidden_operations import refuse_compiled
