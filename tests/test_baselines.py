@@ -27,8 +27,8 @@ from samp.baselines import (
     resolve_baseline,
     white,
 )
-from samp.gaussian_blur import blur_by_matrix, blur_by_shifts
 from samp.models.zero_colour import name_zero
+from samp.reflected_blur import blur_by_matrix, blur_by_shifts
 
 
 def blurred_by_hand(x: Tensor, kernel: int, sigma: float) -> Tensor:

@@ -22,9 +22,9 @@ import torch
 from torch import Tensor
 
 from samp.checks import check_real
-from samp.gaussian_blur import blur_along
 from samp.isolation import observe
 from samp.lookup import look_up
+from samp.reflected_blur import blur_along
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import pytest
 
 import samp
 from cli_runs import a_photo, answer, assert_refused, explain
+from samp.cli.explain_text import HINT
 
 text_nets = pytest.importorskip("text_nets", reason="needs transformers", exc_type=ImportError)
 from text_nets import bert_tokenizer, build, plain_tokenizer, transformers  # noqa: E402  # after the skip
@@ -65,11 +66,13 @@ def test_the_next_token_against_the_runner_up(causal: str) -> None:
 
 
 def test_of_a_language_model_the_command_names_the_method_to_trust(folder: str, causal: str) -> None:
-    hint = "samp: of a language model, --method shapley can be trusted more, at 25 forward passes a word.\n"
     words = ("--text", "the film was", "--text", "the film", "--json", "--baseline", "zero")
-    assert explain(*words, "--model", causal).stderr.count(hint) == 1
-    assert hint not in explain(*words, "--model", causal, "--method", "samp").stderr
-    assert hint not in explain(*words, "--model", folder).stderr
+    hints = []
+    for more in (("--model", causal), ("--model", causal, "--method", "samp"), ("--model", folder)):
+        done = explain(*words, *more)
+        assert done.exit_code == 0, done.output
+        hints.append(done.stderr.count(f"{HINT}\n"))
+    assert hints == [1, 0, 0]
 
 
 def test_a_terminal_gets_colours_unless_asked_not_to(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:

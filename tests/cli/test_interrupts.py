@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from cli_runs import PATIENCE, a_photo, explain
-from samp.cli.interrupts import SOON, keep_interrupts
+from samp.cli.interrupts import keep_interrupts
 
 
 class Raiser:
@@ -26,18 +28,19 @@ class Raiser:
 
 @pytest.fixture(autouse=True)
 def hears_ctrl_c() -> Iterator[None]:
-    """As a suite does not that runs in the background of a shell."""
+    """Ctrl-C is heard; a suite that runs in the background of a shell hears none."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.fixture
-def unraisable(monkeypatch: pytest.MonkeyPatch) -> list[type[BaseException]]:
-    """What was ignored and told to whoever was asked before us."""
+@contextmanager
+def noting_ignored() -> Iterator[list[type[BaseException]]]:
+    """Note what is ignored and told to whoever was asked before us."""
     told: list[type[BaseException]] = []
-    monkeypatch.setattr(sys, "unraisablehook", lambda ignored: told.append(ignored.exc_type))
-    return told
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "unraisablehook", lambda ignored: told.append(ignored.exc_type))
+        yield told
 
 
 def drop(error: type[BaseException]) -> None:
@@ -52,24 +55,32 @@ def drop_and_wait() -> None:
             time.sleep(0.01)
 
 
-def test_it_is_raised_again(unraisable: list[type[BaseException]]) -> None:
-    with pytest.raises(KeyboardInterrupt):
+def timers() -> list[threading.Timer]:
+    return [one for one in threading.enumerate() if isinstance(one, threading.Timer)]
+
+
+def test_it_is_raised_again() -> None:
+    with noting_ignored() as told, pytest.raises(KeyboardInterrupt):
         drop_and_wait()
-    assert unraisable == []
+    assert told == []
 
 
-def test_other_errors_are_told_as_before(unraisable: list[type[BaseException]]) -> None:
-    with keep_interrupts():
+def test_other_errors_are_told_as_before() -> None:
+    with noting_ignored() as told, keep_interrupts():
         drop(ValueError)
-    assert unraisable == [ValueError]
+    assert told == [ValueError]
 
 
-def test_afterwards_nothing_is_raised_and_all_is_as_before(unraisable: list[type[BaseException]]) -> None:
-    hook: Callable[..., object] = sys.unraisablehook
-    with keep_interrupts():
-        drop(KeyboardInterrupt)
-    time.sleep(2 * SOON)
-    assert sys.unraisablehook is hook
+def test_afterwards_nothing_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("samp.cli.interrupts.SOON", PATIENCE)
+    monkeypatch.setattr(threading.Timer, "join", lambda timer: None)  # it would wait where nothing was cancelled
+    with noting_ignored():
+        hook = sys.unraisablehook
+        with keep_interrupts():
+            drop(KeyboardInterrupt)
+            (timer,) = timers()
+        assert sys.unraisablehook is hook
+    assert timer.finished.is_set()
 
 
 def test_a_command_ends_at_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

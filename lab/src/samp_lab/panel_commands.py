@@ -53,7 +53,12 @@ class SetSize(click.ParamType[tuple[str, int]]):
 @data_option
 @seed_option
 @without_option
-@click.option("--images", multiple=True, type=SetSize(), help="Fewer images in a set than usual, as in again=8.")
+@click.option(
+    "--images",
+    multiple=True,
+    type=SetSize(),
+    help="At most N images in a set: again, boxes, grids or planted (--photos sets the photos).",
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -87,9 +92,7 @@ def panel(
 
     failed = False
     if not render:
-        options = LeaderboardOptions(
-            photos, methods or None, device, data, seed, without=without, images=tuple(sorted(images))
-        )
+        options = LeaderboardOptions(photos, methods or None, device, data, seed, without=without, images=images)
         failed = _measure(nets or NETS, options, out)
     if render or (out / "panel.json").is_file():
         render_pages(out)

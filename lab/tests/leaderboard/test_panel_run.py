@@ -196,7 +196,7 @@ def test_pages_say_which_net_was_measured_where(tmp_path: Path) -> None:
         ("Machine (ResNet-50)", "a server"),
         ("Machine (DINOv2 ViT-S/14)", "a laptop"),
         ("Command", "samp bench panel"),
-        ("Versions", "torch 2.13"),
+        ("Versions (DINOv2 ViT-S/14)", "torch 2.13"),
     ]:
         assert re.search(f"{re.escape(name)}</dt>\\s*<dd>{value}<", text), name
 
@@ -239,6 +239,24 @@ def test_a_set_without_a_number_is_refused(tmp_path: Path, given: str, measured:
     result = run("bench", "panel", "--net", "a", "--images", given, "--out", tmp_path)
     assert result.exit_code == 2
     assert f"'{given}' is not an image set and a number of at least 1, as in again=8." in result.output
+    assert measured.nets == []
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--without", "grid"), "unknown part of the panel 'grid'"),
+        (("--images", "box=3"), "unknown image set 'box'"),
+        (("--images", "photos=3"), "unknown image set 'photos'"),
+        (("--images", "boxes=3", "--images", "boxes=4"), "--images has boxes more than once: give one number."),
+    ],
+)
+def test_a_part_that_is_none_is_refused_before_anything_is_measured(
+    tmp_path: Path, words: tuple[str, ...], sentence: str, measured: Measure
+) -> None:
+    result = run("bench", "panel", *words, "--out", tmp_path)
+    assert result.exit_code == 2
+    assert sentence in result.output
     assert measured.nets == []
 
 

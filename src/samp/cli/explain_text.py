@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from samp.text import TextAttribution
 
 BASELINES = ("mask", "pad", "zero", "mean")  # repeated from the library, which imports torch
+# Of a model that answers for each token, such as a language model; docs/text.md has what was measured.
+HINT = (
+    "samp: where a model answers for each token, --method shapley (extra `compare`) can be trusted more; it takes 25 "
+    "forward passes for each word or token."
+)
 # Background of 256-colour terminals from faint to strong, for and against the target, under black letters.
 SHADES = {True: (230, 223, 216, 208), False: (195, 153, 111, 75)}
 
@@ -82,7 +87,7 @@ def explain_texts(
 
     from samp import text
     from samp.text.outputs import NoScoresError
-    from samp.text.text_methods import DEFAULT_OF_TOKENS, resolve_text_method
+    from samp.text.text_methods import resolve_text_method
 
     # raises before the model is loaded
     method = resolve_text_method(replace(how, baseline=None).method()) if typed else None
@@ -110,8 +115,8 @@ def explain_texts(
             say(json.dumps(one.record()))
         else:
             _print_text(one)
-    if not typed and any(one.method.startswith(f"{type(DEFAULT_OF_TOKENS).__name__}(") for one in results):
-        say("samp: of a language model, --method shapley can be trusted more, at 25 forward passes a word.", err=True)
+    if not typed and any(one.position is not None for one in results):
+        say(HINT, err=True)
     if out:
         results.save_page(out)
         if not as_json:

@@ -255,7 +255,8 @@ def _facts(board: Board) -> list[tuple[str, str]]:
     """Return how the nets were measured, with the nets' names where not all were measured in the same way."""
     facts = []
     for name in ("machine", "command", "versions"):
-        ways = board.results.made_by(name)
+        ways = board.results.nets_by(name)
         for value, nets in ways.items():
-            facts.append((f"{name.capitalize()} ({', '.join(nets)})" if len(ways) > 1 else name.capitalize(), value))
+            of = "" if len(nets) == len(board.results.nets) else f" ({', '.join(nets)})"
+            facts.append((f"{name.capitalize()}{of}", value))
     return facts

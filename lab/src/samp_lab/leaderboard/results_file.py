@@ -76,11 +76,11 @@ class PanelResults:
         named = self.about.get("ours")
         return method.lower().startswith(OWN_METHODS) if named is None else method in named
 
-    def made_by(self, name: str) -> dict[str, list[str]]:
-        """Return every "machine", "command" or "versions" that there is, with the titles of the nets measured so.
+    def nets_by(self, name: str) -> dict[str, list[str]]:
+        """Return every "machine", "command" or "versions" with the titles of the nets of which it is known.
 
         >>> first, second = NetResult("a", Panel((), {}), {}, {"machine": "m"}), NetResult("b", Panel((), {}), {})
-        >>> PanelResults({"a": first, "b": second}, {"machine": "n"}).made_by("machine")
+        >>> PanelResults({"a": first, "b": second}, {"machine": "n"}).nets_by("machine")
         {'m': ['a'], 'n': ['b']}
         """
         found: dict[str, list[str]] = {}

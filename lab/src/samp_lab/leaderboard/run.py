@@ -15,11 +15,14 @@ from samp.lookup import look_up
 from samp.metrics import Panel
 from samp_lab.bench.machine import describe_machine
 from samp_lab.leaderboard.results_file import FILE, NetResult, PanelResults, read_results, write_results
+from samp_lab.panel_judges import AGAIN, SETS
 from samp_lab.runner import FailedMeasurement, Say, error_line
 from samp_lab.setups import TRANSFORMER
 
 NETS = ("mobilenet_v2", "squeezenet1_1", "resnet50", "efficientnet_lite0", TRANSFORMER, "planted")
 """The truth about "planted" is known."""
+SIZED = ("again", "boxes", "grids", "planted")
+"""Image sets that may have fewer images than `photos` asks for."""
 
 
 @dataclass(frozen=True)
@@ -41,19 +44,25 @@ class LeaderboardOptions:
     without: tuple[str, ...] = ()
     """Image sets, and judges that explain again, that are left out (`samp_lab.panel_judges.SETS`, `AGAIN`)."""
     images: tuple[tuple[str, int], ...] = ()
-    """Image sets that have fewer images than usual, and how many: ("again", 8), ("boxes", 40), ("grids", 2)."""
+    """Of which image sets to take this many images at most: ("again", 8), ("boxes", 40), ("grids", 2)."""
 
     def __post_init__(self) -> None:
         if self.photos < 1:
             raise ValueError(f"photos is a number of at least 1, not {self.photos}.")
+        for name in self.without:
+            look_up(name, dict.fromkeys((*SETS, *AGAIN)), "part of the panel")
+        for name in (chosen := [name for name, _ in self.images]):
+            look_up(name, dict.fromkeys(SIZED), "image set")
+            if chosen.count(name) > 1:
+                raise ValueError(f"`images` has {name} more than once: give one number.")
 
     def describe(self) -> dict[str, Any]:
         """Return what the numbers depend on, as panel.json keeps it; a net with the same is not measured again."""
         kept = {"photos": self.photos, "methods": self.methods and list(self.methods), "seed": self.seed}
         rest = {
             "others": self.others and list(self.others),
-            "without": list(self.without),
-            "images": dict(self.images),
+            "without": sorted(self.without),
+            "images": dict(sorted(self.images)),
         }
         return kept | {key: value for key, value in rest.items() if value}
 
@@ -131,17 +140,13 @@ def measure_net(net: str, options: LeaderboardOptions) -> dict[str, Any]:
     """
     if options.data is None:
         raise ValueError("the panel needs photos and nets: give the folder of the data as `data`.")
-    from samp_lab.panel_judges import AGAIN, SETS
     from samp_lab.panel_run import PanelOptions, measure_panel  # its nets and data sets take a while to import
 
     usual = PanelOptions(options.data)
     sizes = {name: min(getattr(usual, name), options.photos) for name in ("again", "boxes", "planted")}
     sizes |= {name: min(getattr(usual, name), max(options.photos // 4, 1)) for name in ("grids", "separate_grids")}
-    for name in options.without:
-        look_up(name, dict.fromkeys((*SETS, *AGAIN)), "part of the panel")
-    for name, count in options.images:
-        look_up(name, sizes, "image set")
-        sizes[name] = min(sizes[name], count)
+    sizes |= {name: min(sizes[name], count) for name, count in options.images}
+    sizes["separate_grids"] = min(sizes["separate_grids"], sizes["grids"])
     own = replace(
         usual,
         device=options.device,

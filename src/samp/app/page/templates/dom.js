@@ -32,7 +32,7 @@ export function makeChoice(place, name, choices, chosen, take) {
   place.append(...labels);
 }
 
-/** As `samp.plots.answer_rows.format_share` writes a share: what is not quite 0 or 100 does not look like it. */
+/** As `samp.plots.answer_rows.format_share` writes a share, but for exact halves: what is not quite 0 or 100 does not look like it. */
 export const percent = (share) => (share > 0 && share < 0.01 ? "<1%" : share > 0.99 && share < 1 ? ">99%" : `${Math.round(100 * share)}%`);
 
 export const number = (value) => value.toFixed(Math.abs(value) < 100 ? 2 : 0).replace("-", "−");
