@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from samp_lab.leaderboard.board import Board
+from samp_lab.leaderboard.duels import find_duels
 from samp_lab.leaderboard.results_file import read_results
 
 ROOT = Path(__file__).parents[2]
@@ -58,6 +59,32 @@ def test_the_readme_states_where_rivals_win_in_the_panel() -> None:
             assert max(means[judge], key=means[judge].__getitem__) == "Grad-CAM"
         complexity = means["random-weights: complexity rise"]
         assert complexity["SAMP++"] > complexity["consensus"]
+
+
+def test_what_is_stated_of_the_panel_on_a_vision_transformer_is_what_it_found() -> None:
+    board = Board(read_results(ROOT / "results" / "vit" / "panel.json"))
+    best, second = sorted(board.ranks.items(), key=lambda item: item[1].mean)[:2]
+    assert (best[0], second[0]) == ("consensus", "attention relevance")
+    remark = " ".join((ROOT / "results" / "remarks" / "panel.md").read_text(encoding="utf-8").split())
+    (readme,) = re.findall(r"results/vit/panel.md\) ([\d.]+); our default ([\d.]+)\)", " ".join(README.split()))
+    named = {"attention relevance with": "attention relevance", "AttnLRP with": "AttnLRP", "IG with": "IG"}
+    named |= {"SAMP++ with": "SAMP++", "lowest mean rank,": "consensus"}
+    for words, name in named.items():
+        (rank,) = re.findall(rf"(?<!\w){re.escape(words)} ([\d.]+\d)", remark)
+        assert_same(rank, f"{board.ranks[name].mean:.4f}")
+    for rank, (name, _) in zip(readme, (second, best), strict=True):
+        assert_same(rank, f"{board.ranks[name].mean:.4f}")
+    means = board.nets[0].panel.means()
+    for judge, words in (("auroc", "AUROC"), ("precision", "precision")):
+        ((theirs, ours),) = re.findall(rf"{words} \(([\d.]+) against ([\d.]+)\)", remark)
+        assert_same(theirs, f"{means[judge]['attention relevance']:.5f}")
+        assert_same(ours, f"{means[judge]['consensus']:.5f}")
+        assert float(theirs) > float(ours)
+    duels = find_duels(board)
+    assert f"better in {sum(len(one.better) for one in duels)} of {sum(one.tests for one in duels)} tests" in remark
+    assert [(one.rival, [finding.judge.key for finding in one.worse]) for one in duels if one.worse] == [
+        ("attention relevance", ["auroc", "precision"])
+    ]
 
 
 def test_the_ratio_of_speed_is_that_of_the_benchmarks() -> None:
