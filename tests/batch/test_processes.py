@@ -221,6 +221,23 @@ def test_processes_get_these_settings_and_this_one_keeps_its_own(
     assert "CUDA_VISIBLE_DEVICES" not in os.environ
 
 
+def test_a_process_whose_first_one_was_killed_ends_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when its question meets a pipe that nobody reads, a moment before it would have seen that it is alone."""
+
+    class Cut(Parcel):
+        def unpack(self) -> Any:
+            raise ConnectionResetError("Connection reset by peer")
+
+    ours, theirs = multiprocessing.Pipe()
+    ours.close()
+    ended: list[int] = []
+    monkeypatch.setattr(processes, "_end_with_parent", lambda: None)
+    monkeypatch.setattr(processes.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(processes.os, "_exit", ended.append)
+    processes._work(object.__new__(Cut), theirs)
+    assert ended == [1]
+
+
 # The command.
 
 

@@ -206,7 +206,10 @@ def _work(parcel: Parcel, pipe: Connection) -> None:
     except BrokenDeviceError:
         os._exit(1)  # no call would succeed in this process
     except Exception as error:
-        pipe.send(JobOutcome(-1, error=error_line(error), hopeless=True))
+        try:
+            pipe.send(JobOutcome(-1, error=error_line(error), hopeless=True))
+        except OSError:  # the first process was killed, so that nobody is there to be told
+            os._exit(1)
 
 
 def _ask_for_jobs(pipe: Connection) -> Iterator[Job]:
