@@ -31,9 +31,10 @@ def write_pages(root: Path, out: Path) -> None:
         place = out / path.relative_to(root / "docs")
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, place)
-    for path in sorted((root / "results").glob("*.html")):
-        (out / "results").mkdir(exist_ok=True)
-        shutil.copyfile(path, out / "results" / path.name)
+    for path in sorted((root / "results").rglob("*.html")):
+        place = out / path.relative_to(root)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, place)
     _write(out / "llms-full.txt", full_text(root))
 
 
