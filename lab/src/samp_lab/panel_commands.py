@@ -32,17 +32,16 @@ without_option = click.option(
 )
 
 
-class SetSize(click.ParamType[tuple[str, int]]):
-    """An image set and how many images it is to have, as in "again=8"."""
+def parse_set_size(words: str) -> tuple[str, int]:
+    """Return an image set and how many images it is to have at most.
 
-    name = "SET=N"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, int]:
-        """Return both, or fail in a sentence."""
-        name, _, count = str(value).partition("=")
-        if not count.isdecimal() or int(count) < 1:
-            self.fail(f"{value!r} is not an image set and a number of at least 1, as in again=8.", param, ctx)
-        return name, int(count)
+    >>> parse_set_size("again=8")
+    ('again', 8)
+    """
+    name, _, count = words.partition("=")
+    if not count.isdecimal() or int(count) < 1:
+        raise click.BadParameter(f"{words!r} is not an image set and a number of at least 1, as in again=8.")
+    return name, int(count)
 
 
 @click.command()
@@ -56,7 +55,8 @@ class SetSize(click.ParamType[tuple[str, int]]):
 @click.option(
     "--images",
     multiple=True,
-    type=SetSize(),
+    type=parse_set_size,
+    metavar="SET=N",
     help="At most N images in a set: again, boxes, grids or planted (--photos sets the photos).",
 )
 @click.option(
