@@ -30,6 +30,7 @@ from app_pages import (
 )
 from app_server import CLASSES, RunningApp, running_app
 from browser import Visit, wait_until
+from samp.app.events import KEPT
 from samp.plots.answer_rows import format_share
 
 
@@ -41,8 +42,9 @@ def app() -> Iterator[RunningApp]:
 
 @pytest.fixture
 def every_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every step of a walk is shown, however fast the net is."""
+    """Every step of a walk is shown, however fast the net is, and however slow the page."""
     monkeypatch.setattr("samp.app.spectator.PACE", 0.0)
+    monkeypatch.delitem(KEPT, "frame")  # a page that is behind gets the latest frames alone
 
 
 @pytest.fixture
