@@ -24,7 +24,7 @@ def linear(*shape: int) -> nn.Module:
 
 
 def explain(count: int, *shape: int, **options: object) -> samp.Attribution:
-    return samp.explain(linear(*shape), torch.rand(count, *shape), method="gradientxinput", **options)  # type: ignore[arg-type]
+    return samp.explain(linear(*shape), torch.rand(count, *shape), method="gradientxinput", **options)  # type: ignore[arg-type]  # whatever a test gives
 
 
 @pytest.mark.parametrize(

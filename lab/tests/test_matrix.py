@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -83,7 +84,7 @@ def test_a_credit_other_than_captums_is_wrong(monkeypatch: pytest.MonkeyPatch) -
 def test_a_credit_that_depends_on_the_batch_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     explain = cells._explain
 
-    def batch_dependent(family, method, samples):  # type: ignore[no-untyped-def]
+    def batch_dependent(family: Any, method: Any, samples: Any) -> Any:
         credit, residual, change = explain(family, method, samples)
         return [one + 0.1 * len(samples) * torch.arange(len(one)) for one in credit], residual, change
 

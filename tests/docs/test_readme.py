@@ -53,7 +53,9 @@ def test_the_examples_of_the_page_on_targets_run_in_order(monkeypatch: pytest.Mo
     pytest.importorskip("skimage", reason="needs the extra compare")
     monkeypatch.syspath_prepend(str(ROOT))
     names = run_blocks("docs/targets.md", at_least=6)
-    assert names["alike"].residual.abs().max() < 1e-5  # type: ignore[attr-defined]
+    alike = names["alike"]
+    assert isinstance(alike, samp.Attribution)
+    assert alike.residual.abs().max() < 1e-5
 
 
 def test_the_examples_of_the_page_on_texts_run_and_find_the_word_that_says_it(

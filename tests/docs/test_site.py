@@ -18,10 +18,10 @@ from browser import scrolls_sideways, visit, wait_until
 yaml = pytest.importorskip("yaml", reason="needs PyYAML")
 
 from docsite.check import check_site, read_page  # noqa: E402  (after the skip above)
-from docsite.llms import full_text, index_text  # noqa: E402
-from docsite.nav import nav_of, read_config, walk_nav  # noqa: E402
-from docsite.pages import copied_files, load_api, make_pages  # noqa: E402
-from docsite.rewriting import rewrite, space_blocks  # noqa: E402
+from docsite.llms import full_text, index_text  # noqa: E402  (likewise)
+from docsite.nav import nav_of, read_config, walk_nav  # noqa: E402  (likewise)
+from docsite.pages import copied_files, load_api, make_pages  # noqa: E402  (likewise)
+from docsite.rewriting import rewrite, space_blocks  # noqa: E402  (likewise)
 
 ROOT = Path(__file__).parents[2]
 PARTS = ["Start here", "Tutorials", "How-to", "Explanation", "Reference", "The report", "Benchmarks"]

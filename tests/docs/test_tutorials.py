@@ -20,9 +20,9 @@ nbformat = pytest.importorskip("nbformat", reason="needs nbclient, nbformat and 
 
 DOCS = Path(__file__).parents[2] / "docs"
 spec = importlib.util.spec_from_file_location("build_tutorials", DOCS / "build_tutorials.py")
-build_tutorials: Any = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
+build_tutorials: Any = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]  # the file is there
 sys.modules[spec.name] = build_tutorials  # type: ignore[union-attr]  # dataclasses look for it there
-spec.loader.exec_module(build_tutorials)  # type: ignore[union-attr]
+spec.loader.exec_module(build_tutorials)  # type: ignore[union-attr]  # likewise
 
 TUTORIALS = [path.stem for path in build_tutorials.sources()]
 FOLDER = build_tutorials.FOLDER

@@ -166,4 +166,4 @@ def test_gradual_walks_are_numbered_through_all_rounds() -> None:
 
 def test_what_is_no_function_is_refused() -> None:
     with pytest.raises(TypeError, match="on_step is a function"):
-        samp.explain(net(0, 27), images(0, 1, 3, 3, 3), on_step=True)  # type: ignore[arg-type]
+        samp.explain(net(0, 27), images(0, 1, 3, 3, 3), on_step=True)  # type: ignore[arg-type]  # the mistake

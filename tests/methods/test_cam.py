@@ -275,6 +275,6 @@ def test_a_layer_may_be_the_module_itself_but_no_number() -> None:
     with pytest.raises(ValueError, match="layer is a ReLU that is no part of the model"):
         samp.explain(net, x, target=2, method=GradCAM(nn.ReLU()))
     with pytest.raises(TypeError, match=r"not 4: the names are 0, 1, 2"):
-        samp.explain(net, x, target=2, method=GradCAM(4))  # type: ignore[arg-type]
+        samp.explain(net, x, target=2, method=GradCAM(4))  # type: ignore[arg-type]  # the mistake
     with pytest.raises(ValueError, match=r"known ones are 0, 1"):
         samp.explain(net, x, target=2, method=GradCAM("layer4"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
@@ -59,9 +59,9 @@ def read_page(path: Path) -> Page:
     return page
 
 
-def external_links(pages: object) -> set[str]:
+def external_links(pages: Iterable[Page]) -> set[str]:
     """Return the addresses outside of the site that its pages link to."""
-    return {link for page in pages for link in page.links if urlsplit(link).scheme in ("http", "https")}  # type: ignore[attr-defined]
+    return {link for page in pages for link in page.links if urlsplit(link).scheme in ("http", "https")}
 
 
 def faults_of(site: Path, path: Path, page: Page, pages: dict[Path, Page]) -> Iterator[str]:

@@ -53,8 +53,8 @@ def app(
     _check(token, demo)
     model.check()
     try:
-        import starlette  # noqa: F401
-        import uvicorn  # noqa: F401
+        import starlette  # noqa: F401  # only whether it is there
+        import uvicorn  # noqa: F401  # likewise
     except ImportError as error:
         from samp.extras import install_command
 

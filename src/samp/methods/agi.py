@@ -71,7 +71,7 @@ class AGI:
         if not (several and all(is_whole(c) and c >= 0 for c in self.classes) and self.classes):  # type: ignore[union-attr]  # checked above
             check_counts(classes=self.classes)
         else:
-            object.__setattr__(self, "classes", tuple(map(int, self.classes)))  # type: ignore[arg-type]
+            object.__setattr__(self, "classes", tuple(map(int, self.classes)))  # type: ignore[arg-type]  # checked above
         check_score(self.score)
         object.__setattr__(self, "bounds", check_bounds(self.bounds))
 
