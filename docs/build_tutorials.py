@@ -32,7 +32,7 @@ FOLDER = Path(__file__).with_name("tutorials")
 MARK = re.compile(r'^# %%(?P<markdown> \[markdown\])?(?: alt="(?P<alt>[^"]*)")?\s*$')
 ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 LARGEST = 100_000  # bytes of a picture
-SECONDS = 600  # for one cell: a busy machine may be fifteen times as slow
+SECONDS = 1800  # for one cell: a busy machine may be fifteen times as slow
 
 
 @dataclass(frozen=True)
@@ -129,6 +129,7 @@ def execute(source: Path, checks: str = "") -> Any:
             notebook,
             timeout=SECONDS,
             startup_timeout=SECONDS,
+            iopub_timeout=SECONDS,
             coalesce_streams=True,  # a kernel may cut what is printed anywhere
             resources={"metadata": {"path": folder}},
             config=Config({"KernelManager": where}),

@@ -31,6 +31,7 @@ SETTINGS = {
     "app.update.auto": False,
     "network.captive-portal-service.enabled": False,
     "network.connectivity-service.enabled": False,
+    "marionette.port": 0,  # any that is free
 }
 
 
@@ -40,7 +41,11 @@ class Firefox:
     def __init__(self, connection: socket.socket) -> None:
         self.connection, self.number = connection, 0
         self._receive()  # its greeting
-        self.command("WebDriver:NewSession", {"capabilities": {"alwaysMatch": {"unhandledPromptBehavior": "ignore"}}})
+        wishes = {
+            "unhandledPromptBehavior": "ignore",
+            "timeouts": dict.fromkeys(("script", "pageLoad"), 1000 * PATIENCE),
+        }
+        self.command("WebDriver:NewSession", {"capabilities": {"alwaysMatch": wishes}})
 
     def open(self, address: str) -> None:
         self.command("WebDriver:Navigate", {"url": address})
@@ -110,29 +115,26 @@ def launch_firefox(folder: Path) -> Iterator[Firefox]:
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
         pytest.skip("needs Firefox: apt-get install firefox-esr")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    settings = {**SETTINGS, "marionette.port": port}
-    lines = [f"user_pref({json.dumps(name)}, {json.dumps(value)});\n" for name, value in settings.items()]
+    lines = [f"user_pref({json.dumps(name)}, {json.dumps(value)});\n" for name, value in SETTINGS.items()]
     (folder / "user.js").write_text("".join(lines), encoding="utf-8")
     words = [found, "--headless", "--marionette", "--no-remote", "--profile", str(folder)]
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        with _connect(port, process) as connection:
+        with _connect(folder / "MarionetteActivePort", process) as connection:
             yield Firefox(connection)
     finally:
         process.terminate()
         process.wait(PATIENCE)
 
 
-def _connect(port: int, process: subprocess.Popen[bytes]) -> socket.socket:
+def _connect(told: Path, process: subprocess.Popen[bytes]) -> socket.socket:
+    """Return a connection to the port that Firefox has taken, and tells in this file."""
     opened: list[socket.socket] = []
 
     def listens() -> bool:
         assert process.poll() is None, "Firefox ended before it could be driven"
-        with suppress(OSError):
-            opened.append(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
+        with suppress(OSError, ValueError):  # the file is not there yet, or empty
+            opened.append(socket.create_connection(("127.0.0.1", int(told.read_text())), timeout=PATIENCE))
         return bool(opened)
 
     wait_until(listens, "Firefox listens")

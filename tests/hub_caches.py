@@ -36,6 +36,6 @@ def explain(model: str, folder: Path, **environment: str) -> subprocess.Complete
         env={**clean, "HF_ENDPOINT": closed_port(), **environment},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1800,
         check=False,
     )

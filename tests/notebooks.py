@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,14 +21,24 @@ def run_notebook(sources: Sequence[str], folder: Path, monkeypatch: pytest.Monke
     nbformat = pytest.importorskip("nbformat")
     nbclient = pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
+    config = pytest.importorskip("traitlets.config")  # of nbclient
     kernel = folder / "jupyter" / "kernels" / "here"
     kernel.mkdir(parents=True)
     start = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     (kernel / "kernel.json").write_text(json.dumps({"argv": start, "display_name": "here", "language": "python"}))
     monkeypatch.setenv("JUPYTER_PATH", str(folder / "jupyter"))
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
-    client = nbclient.NotebookClient(notebook, timeout=PATIENCE, startup_timeout=PATIENCE, kernel_name="here")
-    return client.execute(cwd=str(folder))
+    with tempfile.TemporaryDirectory() as sockets:  # files where there are such: of two kernels, both may get one port
+        where = {"transport": "ipc", "ip": f"{sockets}/kernel"} if os.name == "posix" else {}
+        client = nbclient.NotebookClient(
+            notebook,
+            timeout=PATIENCE,
+            startup_timeout=PATIENCE,
+            iopub_timeout=PATIENCE,
+            kernel_name="here",
+            config=config.Config({"KernelManager": where}),
+        )
+        return client.execute(cwd=str(folder))
 
 
 def outputs(notebook: Any, cell: int) -> list[dict[str, str]]:

@@ -30,7 +30,6 @@ from app_pages import (
 )
 from app_server import CLASSES, RunningApp, running_app
 from browser import Visit, wait_until
-from samp.app.events import KEPT
 from samp.plots.answer_rows import format_share
 
 
@@ -38,13 +37,6 @@ from samp.plots.answer_rows import format_share
 def app() -> Iterator[RunningApp]:
     with running_app() as running:
         yield running
-
-
-@pytest.fixture
-def every_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every step of a walk is shown, however fast the net is, and however slow the page."""
-    monkeypatch.setattr("samp.app.spectator.PACE", 0.0)
-    monkeypatch.delitem(KEPT, "frame")  # a page that is behind gets the latest frames alone
 
 
 @pytest.fixture
@@ -76,12 +68,12 @@ def test_an_uploaded_photo_is_looked_at_watched_and_explained(seen: Visit, app: 
     app.held.hold(before=12)
     ask(page)
     app.held.wait_until_held()
-    wait_until(page, lambda: is_drawn(page, ".point.to_image img"))
-    assert is_drawn(page, ".point.to_baseline img")
-    assert is_drawn(page, ".map img")
-    assert page.locator("polyline.now").count() == 2
-    assert page.locator("circle.dot").count() == 2
-    assert 0 < float(page.eval_on_selector("progress", "bar => bar.value")) < 1
+    # events come one by one, and each waits for the screen's next frame
+    for picture in (".point.to_image img", ".point.to_baseline img", ".map img"):
+        wait_until(page, lambda picture=picture: is_drawn(page, picture))
+    for mark in ("polyline.now", "circle.dot"):
+        wait_until(page, lambda mark=mark: page.locator(mark).count() == 2)
+    wait_until(page, lambda: 0 < float(page.eval_on_selector("progress", "bar => bar.value")) < 1)
     assert page.locator(".column[data-state=running]").count() == 1
     before = page.get_attribute(".point.to_image img", "src")
     app.held.let_go()
@@ -121,7 +113,6 @@ def test_each_score_stands_at_its_own_dot(seen: Visit, every_step: None) -> None
     above = set()
     for moment in range(int(page.get_attribute(".reel input", "max")) + 1):
         page.fill(".reel input", str(moment))
-        wait_until(page, lambda: page.locator("circle.dot").count() == page.locator(".point:not([hidden])").count())
         dots = page.evaluate(DOTS)
         if len(dots) == 2:
             high, low = sorted(dots, key=lambda dot: dot["y"])
@@ -130,10 +121,12 @@ def test_each_score_stands_at_its_own_dot(seen: Visit, every_step: None) -> None
     assert above == {"to_image", "to_baseline"}, "either was the higher one at some moment"
 
 
-# One call: between two of them the chart may be drawn anew, and the dots found first are then no longer in it.
-DOTS = """[...document.querySelectorAll("circle.dot")].map((dot) => ({
-  direction: dot.classList[1], y: Number(dot.getAttribute("cy")), score: Number(dot.nextSibling.getAttribute("y")),
-}))"""
+# After the screen's next frame, with which the chart is drawn anew; and in one call, between which it cannot be.
+DOTS = """new Promise((done) => requestAnimationFrame(() => done(
+  [...document.querySelectorAll("circle.dot")].map((dot) => ({
+    direction: dot.classList[1], y: Number(dot.getAttribute("cy")), score: Number(dot.nextSibling.getAttribute("y")),
+  })),
+)))"""
 
 
 def test_the_page_answers_while_a_walk_runs(seen: Visit, app: RunningApp, every_step: None) -> None:
@@ -176,7 +169,7 @@ def test_another_class_is_found_by_name_and_explained(seen: Visit, app: RunningA
     assert texts(page, "#top span:first-of-type")[0] != "Egyptian cat"
     page.press("body", "/")
     page.keyboard.type("egypt")
-    page.wait_for_selector("#found li")
+    wait_until(page, lambda: texts(page, "#found li") == ["Egyptian cat"])  # and not what "e" alone finds
     page.keyboard.press("Enter")
     assert page.inner_text("#why") == "Why Egyptian cat?"
     use(page, "ig")

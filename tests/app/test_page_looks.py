@@ -12,6 +12,7 @@ from app_pages import (
     ask,
     choose,
     finish_all,
+    job_of,
     opened,
     photo_file,
     texts,
@@ -22,7 +23,7 @@ from app_pages import (
 )
 from app_server import RunningApp, running_app
 from browser import contrast, scrolls_sideways, wait_until
-from firefox import launch_firefox
+from firefox import PATIENCE, launch_firefox
 from samp.app.page import list_assets, read_asset, render_app
 
 
@@ -75,9 +76,8 @@ AXIS_WORDS = """charts => charts.map(chart => {
 
 @pytest.mark.parametrize("width", [320, 1190, 1280])
 def test_four_walks_side_by_side_have_room_for_their_words_and_sliders(
-    chromium: Any, app: RunningApp, width: int, monkeypatch: pytest.MonkeyPatch
+    chromium: Any, app: RunningApp, width: int, every_step: None
 ) -> None:
-    monkeypatch.setattr("samp.app.spectator.PACE", 0.0)  # a walk of which enough was seen is offered again
     with opened(chromium, app, width=width) as seen:
         page = seen.page
         choose(page)
@@ -85,6 +85,9 @@ def test_four_walks_side_by_side_have_room_for_their_words_and_sliders(
         use(page, "consensus", "coupled", "samp", "samp++")
         ask(page)
         wait_for_answer(page)
+        # the charts are drawn with the screen's next frame, then without the dots of the walk
+        wait_until(page, lambda: page.locator(".chart:has(polyline.now)").count() == 4)
+        wait_until(page, lambda: page.locator("circle.dot").count() == 0)
         sliders = page.locator(".reel:not([hidden]) input")
         charts = page.eval_on_selector_all(".walk:not([hidden]) .chart", AXIS_WORDS)
         assert len(charts) == sliders.count() == 4
@@ -102,6 +105,57 @@ def test_the_history_tells_qualities_apart(chromium: Any, app: RunningApp) -> No
             wait_for_answer(page)
             words = "Coupled" if quality == "standard" else "Coupled · draft"
             wait_until(page, lambda words=words: page.inner_text("#history [aria-current] span") == words)
+
+
+# What the server says of its jobs comes to the page when it is told, an answer at a time, in any order.
+HOLD_ANSWERS = """(() => {
+  const real = window.fetch;
+  window.answers = [];
+  window.fetch = async (path, options) => {
+    const answer = await real(path, options);
+    if (path !== "api/jobs" || options.method) return answer;
+    return new Promise((done) => window.answers.push(() => done(answer)));
+  };
+})()"""
+
+
+def test_an_answer_about_the_history_that_was_overtaken_changes_nothing(chromium: Any, app: RunningApp) -> None:
+    with opened(chromium, app) as seen:
+        page = seen.page
+        choose(page)
+        use(page, "ig")
+        page.evaluate(HOLD_ANSWERS)
+        app.held.hold(before=3)
+        ask(page)
+        wait_until(page, lambda: page.evaluate("answers.length") == 1)  # the job waits or runs
+        app.held.let_go()
+        wait_for_answer(page)
+        wait_until(page, lambda: page.evaluate("answers.length") == 2)
+        entry = f"#history [data-job='{job_of(page)}'] span"
+        page.evaluate("answers[1]()")
+        wait_until(page, lambda: texts(page, entry) == ["Integrated Gradients · draft"])
+        page.evaluate("answers[0]()")
+        page.evaluate("new Promise((done) => setTimeout(done, 50))")
+        assert texts(page, entry) == ["Integrated Gradients · draft"]
+
+
+def test_an_entry_of_the_history_keeps_the_focus_when_another_job_ends(chromium: Any, app: RunningApp) -> None:
+    with opened(chromium, app) as seen:
+        page = seen.page
+        choose(page)
+        use(page, "ig")
+        ask(page)
+        wait_for_answer(page)
+        entry = f"#history [data-job='{job_of(page)}']"
+        app.held.hold(before=3)
+        ask(page)
+        second = f"#history [data-job='{job_of(page)}']"
+        page.wait_for_selector(second)
+        page.focus(entry)
+        app.held.let_go()
+        wait_until(page, lambda: texts(page, f"{second} span") == ["Integrated Gradients · draft"])
+        assert page.evaluate("document.activeElement.dataset.job") in entry
+        assert page.locator("#history button").first.get_attribute("data-job") in second, "the newest is first"
 
 
 def test_the_names_in_the_history_can_be_read_on_a_phone(chromium: Any, app: RunningApp) -> None:
@@ -181,9 +235,10 @@ def test_what_has_the_focus_can_be_seen(chromium: Any, app: RunningApp) -> None:
         assert "none" not in outlines
 
 
-# Of what has the focus, or of the part of its label that shows it.
+# Of what has the focus, or of the part of its label that shows it; after the last control nothing has it.
 OUTLINE = """(() => {
   const one = document.activeElement;
+  if (one === document.body) return "past the last";
   const all = [one, one.nextElementSibling, one.closest("label")].filter(Boolean);
   return all.map((each) => getComputedStyle(each).outlineStyle).find((style) => style !== "none") ?? "none";
 })()"""
@@ -249,6 +304,7 @@ def test_firefox_goes_from_an_upload_to_an_answer_and_asks_nobody_else(app: Runn
         firefox.wait_for("document.querySelector('.point.to_image img')?.naturalWidth > 0")
         firefox.click("#cancel")
         firefox.wait_for("document.querySelector('#state').textContent.startsWith('Stopping')")
+        assert app.state.queue.running.stopped.wait(PATIENCE), "the server is told"
         app.held.let_go()
         firefox.wait_for("document.querySelector('#state').textContent === 'Stopped.'")
         firefox.click("#methods > button")

@@ -232,5 +232,6 @@ def test_search_finds_a_function_by_its_words_from_disk(site: Path, chromium: An
     with visit(chromium, site / "index.html") as seen:
         page = seen.page
         page.keyboard.press("/")
+        wait_until(page, lambda: page.evaluate("document.activeElement !== document.body"))
         page.keyboard.type("pointing game")
         wait_until(page, lambda: page.locator("a", has_text="samp.metrics.pointing_game").count())  # in a shadow, too

@@ -21,8 +21,8 @@ def test_the_player_plays_in_firefox(tmp_path: Path) -> None:
         firefox.wait_for("document.querySelectorAll('#top li').length === 5")
         position = "document.querySelector('#position').value"
         start = firefox.run(f"return {position}")
-        firefox.click("#play")
-        firefox.wait_for(f"{position} !== '{start}'")
         drawn = "[...document.querySelector('#point').getContext('2d').getImageData(0, 0, 8, 8).data]"
         assert len(set(firefox.run(f"return {drawn}"))) > 5
+        firefox.click("#play")
+        firefox.wait_for(f"{position} !== '{start}'")
         assert firefox.run("return document.querySelector('#trouble').hidden")

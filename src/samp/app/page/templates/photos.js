@@ -9,17 +9,19 @@ const MEGA = 1e6;
 /** Offer every way to a photo; `take` gets what the server knows of the chosen one. */
 export function offerPhotos(take) {
   const upload = async (file) => {
+    let photo = null;
     showProblem();
     try {
       check(file);
       document.body.classList.add("busy");
       say(`Reading ${file.name || "the picture"}`);
-      take(await sendPhoto(file));
+      photo = await sendPhoto(file);
     } catch (problem) {
       showProblem(problem);
     } finally {
       document.body.classList.remove("busy");
     }
+    if (photo) take(photo); // which is busy on its own account, with the model's answer
   };
   at("samples").replaceChildren(...info.photos.map((photo) => makeSample(photo, take)));
   document.body.classList.toggle("demo", info.demo);
