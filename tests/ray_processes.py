@@ -13,7 +13,8 @@ import pytest
 
 def descendants(pid: int) -> list[int]:
     """The children of a process, theirs, and so on."""
-    children = [int(word) for task in Path(f"/proc/{pid}/task").glob("*/children") for word in _read(task).split()]
+    tasks = [place / "children" for place in _list(Path(f"/proc/{pid}/task"))]
+    children = [int(word) for task in tasks for word in _read(task).split()]
     return children + [below for child in children for below in descendants(child)]
 
 
@@ -30,7 +31,7 @@ def is_alive(pid: int) -> bool:
 
 def listening_addresses(pids: list[int]) -> set[str]:
     """The addresses on which these processes listen for TCP connections, in hexadecimal as the kernel writes them."""
-    sockets = {os.readlink(fd) for pid in pids for fd in Path(f"/proc/{pid}/fd").glob("*") if fd.is_symlink()}
+    sockets = {_target(place) for pid in pids for place in _list(Path(f"/proc/{pid}/fd"))}
     found = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         for line in _read(Path(table)).splitlines()[1:]:
@@ -38,6 +39,20 @@ def listening_addresses(pids: list[int]) -> set[str]:
             if state == "0A" and f"socket:[{line.split()[9]}]" in sockets:
                 found.add(local.partition(":")[0])
     return found
+
+
+def _list(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:  # the process has ended
+        return []
+
+
+def _target(link: Path) -> str:
+    try:
+        return os.readlink(link)
+    except OSError:  # it was closed
+        return ""
 
 
 def _read(path: Path) -> str:

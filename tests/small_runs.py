@@ -15,6 +15,7 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
+from ray_processes import wait_for
 from samp.batch import Model, load
 from samp.batch.tables import TIMING
 from samp.models import Classifier
@@ -78,13 +79,17 @@ class Lost(Net):
 
 
 class Noting(Model):
-    """A model that notes where its worker would have it run, and which GPUs that sees, and stays on the CPU."""
+    """A model that notes where its worker would have it run, and which GPUs that sees, and stays on the CPU.
+
+    It is loaded once as many workers as `together` says have noted that: else one may do all before others begin.
+    """
 
     def load(self, to: str | None = None) -> Classifier:
         if to is None:
             notes = Path(self.given["notes"])
             notes.mkdir(exist_ok=True)
             (notes / str(os.getpid())).write_text(f"{self.device} {os.environ.get('CUDA_VISIBLE_DEVICES')}")
+            wait_for(lambda: len(list(notes.iterdir())) >= self.given.get("together", 1))
         assert isinstance(self.model, Classifier)
         return self.model
 
@@ -95,6 +100,11 @@ def classifier(pause: float = 0.0) -> Classifier:
 
 def slow() -> Classifier:
     return classifier(0.01)
+
+
+def slower() -> Classifier:
+    """A net whose run takes some seconds, so that it can be ended under way."""
+    return classifier(0.1)
 
 
 def saving() -> Classifier:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from cli_runs import start_command, wait_until
 from ray_processes import descendants, is_alive, wait_for
 from samp.batch import BrokenRunError, Workers, load, processes, run
 from samp.batch.parcel import Parcel
-from samp.batch.processes import Post, Team, thread_settings
+from samp.batch.processes import Post, Team, hold_ctrl_c, thread_settings
 from samp.batch.progress import RunProgress
 from samp.batch.shard_plan import Job
 from samp.batch.summary import Summary
@@ -31,7 +33,7 @@ from small_runs import same
 linux = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="finds processes by /proc, which Linux has")
 pytestmark = pytest.mark.usefixtures("one_thread")
 PHOTOS, SHARD = 12, 2
-MODEL = "small_runs:slow"
+MODEL, SLOWER = "small_runs:slow", "small_runs:slower"
 BOTH = ["cpu", "cpu"]
 
 
@@ -59,7 +61,7 @@ def run_over(data: Path, out: Path, workers: Any = BOTH, **words: Any) -> Summar
 
 
 def test_each_device_has_a_process_and_the_rows_are_those_of_one(data: Path, undisturbed: Path, tmp_path: Path) -> None:
-    noting = small_runs.Noting(small_runs.slow(), given={"notes": tmp_path / "notes"})
+    noting = small_runs.Noting(small_runs.slow(), given={"notes": tmp_path / "notes", "together": 2})
     most = []
 
     def on_progress(progress: RunProgress) -> None:
@@ -215,7 +217,7 @@ def test_processes_get_these_settings_and_this_one_keeps_its_own(
 ) -> None:
     monkeypatch.setattr(processes, "thread_settings", lambda count, present: {"CUDA_VISIBLE_DEVICES": f"{count} here"})
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    noting = small_runs.Noting(small_runs.slow(), given={"notes": tmp_path / "notes"})
+    noting = small_runs.Noting(small_runs.slow(), given={"notes": tmp_path / "notes", "together": 2})
     assert run_over(data, tmp_path / "out", model=noting).code == 0
     assert {path.read_text() for path in (tmp_path / "notes").iterdir()} == {"cpu 2 here"}
     assert "CUDA_VISIBLE_DEVICES" not in os.environ
@@ -238,6 +240,26 @@ def test_a_process_whose_first_one_was_killed_ends_without_a_word(monkeypatch: p
     assert ended == [1]
 
 
+@linux
+def test_a_process_is_started_deaf_to_ctrl_c_and_hears_it_once_it_ignores_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    asking = "import signal; print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))"
+    with hold_ctrl_c():
+        found = subprocess.run([sys.executable, "-c", asking], capture_output=True, text=True, check=True)
+    assert found.stdout == "True\n"
+    assert not is_held()
+    monkeypatch.setattr(processes.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(processes, "_end_with_parent", lambda: None)
+    ours, theirs = multiprocessing.Pipe()
+    with hold_ctrl_c():
+        processes._work(object.__new__(Parcel), theirs)  # it ends at once: nothing is packed in this
+        assert not is_held()
+    assert ours.recv().hopeless
+
+
+def is_held() -> bool:
+    return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
 # The command.
 
 
@@ -246,7 +268,7 @@ def test_a_process_whose_first_one_was_killed_ends_without_a_word(monkeypatch: p
 def test_a_command_that_is_ended_leaves_no_process_and_its_run_goes_on(
     end: signal.Signals, data: Path, undisturbed: Path, tmp_path: Path
 ) -> None:
-    words = ["--out", tmp_path, "--model", MODEL, "--method", "ig", "--shard-size", str(SHARD)]
+    words = ["--out", tmp_path, "--model", SLOWER, "--method", "ig", "--shard-size", str(SHARD)]
     command = start_command(data, *words, "--devices", "cpu,cpu", command="run", start_new_session=True)
     wait_until(lambda: list((tmp_path / "done").glob("*.json")), command)
     family = descendants(command.pid)
@@ -260,6 +282,6 @@ def test_a_command_that_is_ended_leaves_no_process_and_its_run_goes_on(
     assert "Traceback" not in output[1]
     wait_for(lambda: not [pid for pid in family if is_alive(pid)])
     assert len(load(tmp_path).numbers) < PHOTOS // SHARD
-    summary = run_over(data, tmp_path)
+    summary = run_over(data, tmp_path, model=SLOWER)
     assert (summary.code, summary.explained) == (0, PHOTOS)
     same(tmp_path, undisturbed)

@@ -32,7 +32,7 @@ if not Path("/proc/self/task").is_dir():
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 PHOTOS, SHARD = 24, 2
-MODEL = "small_runs:slow"
+MODEL, SLOWER = "small_runs:slow", "small_runs:slower"
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_a_worker_that_is_killed_costs_nothing(ray: Any, data: Path, undisturbed
 def test_a_driver_that_is_killed_leaves_whole_shards_and_no_workers(
     ray: Any, data: Path, undisturbed: Path, tmp_path: Path
 ) -> None:
-    words = ["--out", tmp_path, "--model", MODEL, "--method", "ig", "--shard-size", str(SHARD), "--workers", "2"]
+    words = ["--out", tmp_path, "--model", SLOWER, "--method", "ig", "--shard-size", str(SHARD), "--workers", "2"]
     driver = start_command(data, *words, command="run")
     wait_for(lambda: list((tmp_path / "done").glob("*.json")), driver)
     family = worker_pids(driver.pid)  # Ray's own agents look around once a minute only
@@ -95,7 +95,7 @@ def test_a_driver_that_is_killed_leaves_whole_shards_and_no_workers(
     wait_for(lambda: not [pid for pid in family if is_alive(pid)])
     before = len(load(tmp_path).numbers)
     assert 0 < before < PHOTOS // SHARD
-    summary = run_over(data, tmp_path)
+    summary = run_over(data, tmp_path, model=SLOWER)
     assert (summary.code, summary.found) == (0, before * SHARD)
     same(tmp_path, undisturbed)
 

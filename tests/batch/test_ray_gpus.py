@@ -39,7 +39,7 @@ def ray() -> Iterator[Any]:
 @pytest.mark.parametrize("share", [1, 0.5])
 def test_each_worker_is_given_its_gpu_and_the_model_goes_to_cuda_there(ray: Any, tmp_path: Path, share: float) -> None:
     data = small_runs.photos(tmp_path / "data", 12)
-    model = small_runs.Noting(small_runs.slow(), device="cuda", given={"notes": str(tmp_path / "notes")})
+    model = small_runs.Noting(small_runs.slow(), device="cuda", given={"notes": str(tmp_path / "notes"), "together": 2})
     workers = Workers(2, gpus_per_worker=share)
     assert run(data, out=tmp_path / "out", model=model, method="ig", shard_size=1, workers=workers).code == 0
     notes = [path.read_text().split() for path in (tmp_path / "notes").iterdir()]

@@ -1,4 +1,4 @@
-"""A Ctrl-C that comes in a callback whose errors Python ignores is heard all the same."""
+"""A Ctrl-C or SIGTERM that comes in a callback whose errors Python ignores is heard all the same."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 
 from cli_runs import PATIENCE, a_photo, explain
 from samp.cli.interrupts import keep_interrupts
+from samp.cli.run import TERMINATED, exit_on_sigterm
 
 
 class Raiser:
@@ -47,9 +48,9 @@ def drop(error: type[BaseException]) -> None:
     Raiser(error)  # kept nowhere
 
 
-def drop_and_wait() -> None:
+def drop_and_wait(error: type[BaseException] = KeyboardInterrupt) -> None:
     with keep_interrupts():
-        drop(KeyboardInterrupt)
+        drop(error)
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
             time.sleep(0.01)
@@ -65,10 +66,18 @@ def test_it_is_raised_again() -> None:
     assert told == []
 
 
-def test_other_errors_are_told_as_before() -> None:
+def test_the_end_that_sigterm_asks_for_is_raised_again() -> None:
+    with noting_ignored() as told, exit_on_sigterm(), pytest.raises(SystemExit) as ended:
+        drop_and_wait(SystemExit)
+    assert ended.value.code == TERMINATED
+    assert told == []
+
+
+@pytest.mark.parametrize("error", [ValueError, SystemExit], ids=lambda error: error.__name__)
+def test_other_errors_are_told_as_before(error: type[BaseException]) -> None:
     with noting_ignored() as told, keep_interrupts():
-        drop(ValueError)
-    assert told == [ValueError]
+        drop(error)  # without a handler of SIGTERM, somebody else's SystemExit
+    assert told == [error]
 
 
 def test_afterwards_nothing_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:

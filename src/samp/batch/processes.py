@@ -17,6 +17,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import NoReturn
@@ -74,7 +75,7 @@ class Post:
         context = multiprocessing.get_context("spawn")  # a fork would inherit a CUDA that it cannot use
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_work, args=(self.parcel, theirs), daemon=True)
-        with _environment(thread_settings(count, os.environ)):
+        with _environment(thread_settings(count, os.environ)), hold_ctrl_c():
             self.process.start()
         theirs.close()  # so that the end of the process closes the pipe
         self.held, self.has_begun = {}, False
@@ -184,6 +185,20 @@ def _environment(added: Mapping[str, str]) -> Iterator[None]:
             del os.environ[name]
 
 
+@contextmanager
+def hold_ctrl_c() -> Iterator[None]:
+    """Hold Ctrl-C back, also from processes that are started inside: they hear none until `_work` ignores it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # its start would let Ctrl-C through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _describe_false_start(device: str, code: int) -> str:
     how = f"ended with exit code {code}" if code >= 0 else f"was ended by signal {-code}"
     return (
@@ -195,6 +210,8 @@ def _describe_false_start(device: str, code: int) -> str:
 def _work(parcel: Parcel, pipe: Connection) -> None:
     """Be the process of a device: ask for jobs until there are none, and send the outcome of each."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all: the first process ends the others
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # held since the start
     signal.signal(signal.SIGTERM, _exit_on_signal)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:

@@ -36,6 +36,7 @@ LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 # account on the machine could reach the loopback address and run code. (Ray has tokens since 2.52, and since 2.59 makes
 # one by itself, but writes it into the home folder where others may read it.)
 TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+STARTS, TOO_SLOW = 3, "timed out during startup"  # Ray gives itself 30 seconds, which a busy machine can exceed
 PATIENCE = 5.0  # seconds, in which the workers of a previous run may still be ending
 
 
@@ -56,6 +57,21 @@ def ray_session(workers: Workers) -> Iterator[Any]:
 
 
 def _start(ray: Any, workers: Workers) -> None:
+    for left in reversed(range(STARTS)):
+        try:
+            _connect(ray, workers)
+            break
+        except Exception as error:  # Ray raises no other class
+            if not left or TOO_SLOW not in str(error):
+                raise
+            ray.shutdown()
+    if workers.address is None:
+        check_loopback(ray)
+        check_token(ray)
+        check_gpus(ray, workers)
+
+
+def _connect(ray: Any, workers: Workers) -> None:
     local = {"num_cpus": _cpus(workers), "include_dashboard": False}
     with _silence_stderr(), _keep_signal_handlers():
         ray.init(
@@ -64,10 +80,6 @@ def _start(ray: Any, workers: Workers) -> None:
             logging_level=logging.ERROR,
             **({} if workers.address else local),
         )
-    if workers.address is None:
-        check_loopback(ray)
-        check_token(ray)
-        check_gpus(ray, workers)
 
 
 @contextmanager

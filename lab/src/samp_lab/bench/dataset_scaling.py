@@ -236,8 +236,11 @@ def _write_photos(folder: Path, count: int) -> Path:
 
 
 def _descendants(pid: int) -> list[int]:
-    tasks = Path(f"/proc/{pid}/task")
-    children = [int(word) for task in tasks.glob("*/children") for word in _read(str(task)).split()]
+    try:
+        tasks = list(Path(f"/proc/{pid}/task").iterdir())
+    except OSError:  # as in `_read`
+        return []
+    children = [int(word) for task in tasks for word in _read(f"{task}/children").split()]
     return children + [below for child in children for below in _descendants(child)]
 
 
