@@ -121,7 +121,7 @@ def test_each_score_stands_at_its_own_dot(seen: Visit, every_step: None) -> None
     assert above == {"to_image", "to_baseline"}, "either was the higher one at some moment"
 
 
-# After the screen's next frame, with which the chart is drawn anew; and in one call, between which it cannot be.
+# The chart is drawn with the screen's next frame; dots found in one call and read in another may be of two drawings.
 DOTS = """new Promise((done) => requestAnimationFrame(() => done(
   [...document.querySelectorAll("circle.dot")].map((dot) => ({
     direction: dot.classList[1], y: Number(dot.getAttribute("cy")), score: Number(dot.nextSibling.getAttribute("y")),

@@ -107,7 +107,7 @@ def test_the_history_tells_qualities_apart(chromium: Any, app: RunningApp) -> No
             wait_until(page, lambda words=words: page.inner_text("#history [aria-current] span") == words)
 
 
-# What the server says of its jobs comes to the page when it is told, an answer at a time, in any order.
+# Each list of jobs that the server sends waits in `answers` until the test calls it.
 HOLD_ANSWERS = """(() => {
   const real = window.fetch;
   window.answers = [];
@@ -146,16 +146,16 @@ def test_an_entry_of_the_history_keeps_the_focus_when_another_job_ends(chromium:
         use(page, "ig")
         ask(page)
         wait_for_answer(page)
-        entry = f"#history [data-job='{job_of(page)}']"
+        first = job_of(page)
         app.held.hold(before=3)
         ask(page)
-        second = f"#history [data-job='{job_of(page)}']"
-        page.wait_for_selector(second)
-        page.focus(entry)
+        second = job_of(page)
+        page.wait_for_selector(f"#history [data-job='{second}']")
+        page.focus(f"#history [data-job='{first}']")
         app.held.let_go()
-        wait_until(page, lambda: texts(page, f"{second} span") == ["Integrated Gradients · draft"])
-        assert page.evaluate("document.activeElement.dataset.job") in entry
-        assert page.locator("#history button").first.get_attribute("data-job") in second, "the newest is first"
+        wait_until(page, lambda: texts(page, f"[data-job='{second}'] span") == ["Integrated Gradients · draft"])
+        assert page.evaluate("document.activeElement.dataset.job") == first
+        assert page.get_attribute("#history button >> nth=0", "data-job") == second, "the newest is first"
 
 
 def test_the_names_in_the_history_can_be_read_on_a_phone(chromium: Any, app: RunningApp) -> None:

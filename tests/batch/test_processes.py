@@ -241,7 +241,7 @@ def test_a_process_whose_first_one_was_killed_ends_without_a_word(monkeypatch: p
 
 
 @linux
-def test_a_process_is_started_deaf_to_ctrl_c_and_hears_it_once_it_ignores_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_is_started_with_ctrl_c_held_back_until_it_ignores_it(monkeypatch: pytest.MonkeyPatch) -> None:
     asking = "import signal; print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))"
     with hold_ctrl_c():
         found = subprocess.run([sys.executable, "-c", asking], capture_output=True, text=True, check=True)

@@ -187,7 +187,7 @@ def _environment(added: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def hold_ctrl_c() -> Iterator[None]:
-    """Hold Ctrl-C back, also from processes that are started inside: they hear none until `_work` ignores it."""
+    """Block SIGINT in this thread; processes that are started inside inherit that, until `_work` ignores it."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

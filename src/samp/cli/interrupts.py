@@ -13,7 +13,7 @@ SOON = 0.05  # seconds: by then the callback has returned
 
 @contextmanager
 def keep_interrupts() -> Iterator[None]:
-    """Within this context, a signal whose KeyboardInterrupt or SystemExit Python ignores comes again a moment later.
+    """Within this context, a signal whose KeyboardInterrupt or SystemExit Python ignores is sent again, a moment later.
 
     Python ignores what is raised in a callback of a weak reference or in `__del__`, and prints a line instead; every
     import of a module runs such a callback. The walk would then go on as if nobody had pressed a key.
